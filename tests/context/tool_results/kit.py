@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
 
 from tests.context.histories import as_bytes, as_items, complaints, unpaired
 from tui_app.context.requests.builder import sendable
-from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.context.tool_results.pointers import pointers
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.view import Item, to_messages
 
@@ -32,8 +32,8 @@ NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 Stage = Callable[[Sequence[Item]], Rewrite | None]
 
 
-def names(*existing: str) -> SpillNames:
-    return SpillNames(NOON, existing)
+def names(*existing: str) -> WaysBack:
+    return WaysBack(NOON, existing)
 
 
 def said(text: str = "go on") -> ModelRequest:

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ToolReturnPart, UserPromptPart
 
 from tests.context.histories import as_items, messages, retry_prompt
-from tests.context.tool_results.kit import applied, call, check, names, only, result, said, view
+from tests.context.tool_results.kit import NOON, applied, call, check, names, only, result, said, view
 from tui_app.context.message_marks import OWN, mark_of
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.normalise import normalise
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.view import Item
 
@@ -212,7 +213,7 @@ def test_only_the_long_results_of_a_message_change() -> None:
 
 def test_without_handles_none_is_named() -> None:
     items = view(said(), call("a"), result("a", numbered(50)))
-    assert "search_history" not in only(normalise(items, FEW_LINES, names(), handles=False)).content
+    assert "search_history" not in only(normalise(items, FEW_LINES, WaysBack(NOON, handles=False))).content
 
 
 def test_lone_surrogates_do_no_harm() -> None:

@@ -15,9 +15,9 @@ from tests.context.tool_results.kit import NOON, applied, call, check, names, on
 from tui_app.context.counting.encodings import TextCounter, estimate
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits, Offload
-from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.view import Item
 
@@ -187,12 +187,12 @@ def test_no_name_is_given_twice() -> None:
 def test_names_carry_the_time_of_greenwich(offset: Any) -> None:
     local = NOON.astimezone(offset) if offset else NOON.replace(tzinfo=None)
     assert isinstance(local, datetime)
-    assert "_20260301_120000_" in SpillNames(local, ()).new("a", "b")
+    assert "_20260301_120000_" in WaysBack(local, ()).new("a", "b")
 
 
 def test_taken_names_are_looked_at_when_one_is_given_out() -> None:
     taken: list[str] = []
-    made = SpillNames(NOON, taken)
+    made = WaysBack(NOON, taken)
     taken.append("TOOL_OUTPUTS/A_20260301_120000_b.txt")
     assert made.new("a", "b") == "tool_outputs/a_20260301_120000_b-2.txt"
     assert made.new("a", "b") == "tool_outputs/a_20260301_120000_b-3.txt"

@@ -17,9 +17,21 @@ from pydantic_ai.messages import (
 )
 
 from tests.context.histories import as_items, complaints, messages
-from tests.context.tool_results.kit import applied, call, from_json, result, said, view, words, write
+from tests.context.tool_results.kit import (
+    NOON,
+    applied,
+    call,
+    from_json,
+    names,
+    result,
+    said,
+    view,
+    words,
+    write,
+)
 from tui_app.context.requests.builder import sendable
 from tui_app.context.tool_results.stale_reads import superseded
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.view import Item, to_messages
 
 
@@ -33,13 +45,13 @@ def read(call_id: str, text: str, tool: str = "read_file", **args: Any) -> list[
 
 def left(items: Sequence[Item]) -> dict[int, str]:
     """What stands for the results that left, by place in the view."""
-    rewrite = superseded(items)
+    rewrite = superseded(items, names())
     if rewrite is None:
         return {}
     after = applied(items, rewrite)
-    assert superseded(after) is None, "it rewrites its own result"
+    assert superseded(after, names()) is None, "it rewrites its own result"
     stored = [replace(item, message=from_json(item.message)) for item in after]
-    assert superseded(stored) is None, "its marks are lost in JSON"
+    assert superseded(stored, names()) is None, "its marks are lost in JSON"
     return {
         place: str(new.message.parts[0].content)  # type: ignore[union-attr]
         for place, (old, new) in enumerate(zip(items, after, strict=True))
@@ -54,7 +66,7 @@ def test_a_read_that_a_newer_one_covers_becomes_a_line_that_says_so() -> None:
         2: f'[Superseded: a.py was read again below; {len(first):,} characters; search_history "#3" has all '
         "of it]"
     }
-    alone = superseded(items, handles=False)
+    alone = superseded(items, WaysBack(NOON, handles=False))
     assert alone is not None
     assert "search_history" not in str(alone.changes)
 
@@ -108,7 +120,7 @@ def test_what_is_not_read_yet_what_failed_and_what_else_was_read_stays() -> None
 
 def test_a_newer_read_that_was_shortened_supersedes_nothing() -> None:
     items = view(said(), *read("1", page(1, 40), path="a"), *read("2", page(1, 40), path="a"), said())
-    stage = superseded(items)
+    stage = superseded(items, names())
     assert stage is not None
     [change] = stage.changes
     turned = [*items[:1], items[4], items[5], items[1], replace(items[2], message=change.message), *items[6:]]
@@ -121,7 +133,7 @@ def test_thinking_of_earlier_turns_leaves_with_the_ids_that_hang_on_it() -> None
 
     spoken = thought(TextPart("So it is.", id="msg_1"), ToolCallPart("ls", {}, "c", id="fc_1"))
     items = view(said(), spoken, result("c", tool="ls"), thought(), said("next"), thought(words().parts[0]))
-    rewrite = superseded(items)
+    rewrite = superseded(items, names())
     assert rewrite is not None
     [change] = rewrite.changes
     assert (change.key, change.note) == (items[1].key, "thinking of an earlier turn")
@@ -129,7 +141,7 @@ def test_thinking_of_earlier_turns_leaves_with_the_ids_that_hang_on_it() -> None
     assert empty == ThinkingPart("")
     assert (text, asked) == (TextPart("So it is."), ToolCallPart("ls", {}, "c"))
     after = applied(items, rewrite)
-    assert superseded(after) is None
+    assert superseded(after, names()) is None
     sent = [part for message in sendable(to_messages(after)) for part in message.parts]
     assert len([part for part in sent if isinstance(part, ThinkingPart)]) == 1, "that of the present turn"
 
@@ -137,11 +149,11 @@ def test_thinking_of_earlier_turns_leaves_with_the_ids_that_hang_on_it() -> None
 @given(messages(max_size=30))
 def test_any_view_stays_valid_and_is_done_at_once(history: list[ModelMessage]) -> None:
     items = as_items(history)
-    rewrite = superseded(items)
+    rewrite = superseded(items, names())
     if rewrite is not None:
         after = applied(items, rewrite)
         assert complaints(sendable(to_messages(after))) == []
-        assert superseded(after) is None
+        assert superseded(after, names()) is None
 
 
 def test_a_file_that_was_read_thousands_of_times_costs_no_more_than_its_reads() -> None:

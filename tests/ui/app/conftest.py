@@ -19,7 +19,7 @@ from tests.ui.kit import LIMIT_S, Deck, Desk, write_files
 from tests.ui.looks import LOOKS, Look, Looks
 from tui_app.agent import catalog as catalogue
 from tui_app.agent.catalog import ModelChoice
-from tui_app.context.tool_results.cuts import SpillNames
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.conversation import assembly as opening
 from tui_app.conversation.agents import agent_setup as agents
 from tui_app.conversation.compactions import manual_edits as by_hand
@@ -135,7 +135,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: TODAY)
     # Files are named after the time at which results went into them.
     noon = datetime.fromtimestamp(NOON, UTC)
-    monkeypatch.setattr(by_hand, "SpillNames", lambda _now, taken: SpillNames(noon, taken))
+    monkeypatch.setattr(by_hand, "WaysBack", lambda _now, taken: WaysBack(noon, taken))
     # The pause before another try is spread over the clients of a server.
     monkeypatch.setattr("random.random", lambda: 0.0)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)

@@ -1,9 +1,6 @@
 """Cuts a text to a size, at its end or in its middle."""
 
 import hashlib
-import re
-from collections.abc import Iterable
-from datetime import UTC, datetime
 
 
 def count_lines(text: str) -> int:
@@ -64,50 +61,6 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-FOLDER = "tool_outputs"
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]|\.(?=\.)|(?<=\.)\.|^[.-]")
-
-_TOOL_CHARS = 60
-
-_CALL_CHARS = 8
-
-
-class SpillNames:
-    """Names files ``tool_outputs/{tool}_{UTC time}_{call id}.txt``, each name only once."""
-
-    def __init__(self, timestamp: datetime, existing: Iterable[str] = ()) -> None:
-        """Start with the names that are taken.
-
-        Args:
-            timestamp: Time to put into the names; a naive one is taken for UTC.
-            existing: Relative names of the files that are there, with the folder in front.
-        """
-        aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-        self._time = aware.astimezone(UTC).strftime("%Y%m%d_%H%M%S")
-        self._existing = existing
-        self._taken: set[str] | None = None
-
-    def new(self, tool: str, call_id: str) -> str:
-        """A new name, relative to the session's folder."""
-        named, call = _safe(tool, _TOOL_CHARS, "tool"), _safe(call_id, _CALL_CHARS, "call")
-        stem = f"{FOLDER}/{named}_{self._time}_{call}"
-        if self._taken is None:
-            # Only now: hardly any pass gives out a name. Some file systems do not tell upper from lower case.
-            self._taken = {name.casefold() for name in self._existing}
-        name, number = f"{stem}.txt", 1
-        while name.casefold() in self._taken:
-            number += 1
-            name = f"{stem}-{number}.txt"
-        self._taken.add(name.casefold())
-        return name
-
-
 def sha256_of(text: str) -> str:
     """SHA-256 of a text in UTF-8, as hexadecimal digits."""
     return hashlib.sha256(_encoded(text)).hexdigest()
-
-
-def _safe(text: str, limit: int, instead: str) -> str:
-    """A piece of a file name: safe characters only, and nothing that hides a file or looks like an option."""
-    return _UNSAFE.sub("_", text[:limit]) or instead

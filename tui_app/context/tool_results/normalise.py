@@ -1,20 +1,20 @@
 """Stage 0, normalise: limit the size of tool results and tool errors as they arrive. Stage 4, trim."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits
-from tui_app.context.tool_results.cuts import SpillNames, byte_count, count_lines, head_and_tail, sha256_of
+from tui_app.context.tool_results.cuts import byte_count, count_lines, head_and_tail, sha256_of
 from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
     file_text,
-    reads_on,
-    recall,
     rewrite_results,
     source_of,
 )
 from tui_app.context.tool_results.stage_scope import paired, recalled
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite, SpillFile
 from tui_app.context.views.view import Item
 from tui_app.tool_specs import GREP, READ_FILE
@@ -23,13 +23,13 @@ _SPILLED = "[Output kept out of the conversation"
 _CUT = "[Output cut"
 _SLACK = 80
 """Characters that the numbers and line breaks around what is kept may take beyond those around nothing."""
+_ReadsOn = Callable[[int, int], str]
+"""How the model reads on behind a line and so many characters of the next."""
 _ONE_PAGE = NormaliseLimits()
 """What is brought back in one piece keeps to these limits, whatever limits a policy has."""
 
 
-def normalise(
-    items: Sequence[Item], limits: NormaliseLimits, names: SpillNames, *, handles: bool = True
-) -> Rewrite | None:
+def normalise(items: Sequence[Item], limits: NormaliseLimits, ways: WaysBack) -> Rewrite | None:
     """Limit the tool results that no stage has looked at so far.
 
     What was brought back in the present turn stays for that turn, as far as it is one page: whoever reads on
@@ -38,8 +38,7 @@ def normalise(
     Args:
         items: The view, or just the messages that are new, with the answer that their calls stand in.
         limits: How large a result may be; what is kept fits them together with the notice.
-        names: Gives names to the files that hold what is too long to stay at all.
-        handles: Whether the model has a tool that brings a message back by its handle.
+        ways: How the model gets at what is left out.
 
     Returns:
         The smaller forms, or None when every result is within the limits.
@@ -50,14 +49,14 @@ def normalise(
         if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
-            file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
+            file = SpillFile(name=ways.new(*source_of(part)), text=file_text(part, text))
             notice = (
                 f"{_SPILLED}: {len(text):,} characters, {count_lines(file.text):,} lines. "
                 f"Whole in {file.name} (sha256 {sha256_of(file.text)}); "
-                f"read it in parts with {READ_FILE.name} or {GREP.name}{recall(item.key, handles=handles)}]"
+                f"read it in parts with {READ_FILE.name} or {GREP.name}{ways.recall(item.key)}]"
             )
             return ResultForm(text=notice, note=file.name, file=file)
-        cut = _cut(text, limits, item.key if handles else None)
+        cut = _cut(text, limits, partial(ways.reads_on, item.key))
         return ResultForm(text=cut, note=f"cut from {len(text):,} characters") if cut is not None else None
 
     return rewrite_results("normalise", items, decide)
@@ -71,12 +70,12 @@ def _is_within(text: str, limits: NormaliseLimits) -> bool:
     )
 
 
-def _cut(text: str, limits: NormaliseLimits, key: int | None) -> str | None:
+def _cut(text: str, limits: NormaliseLimits, on: _ReadsOn) -> str | None:
     """The text within the limits; None when it already is."""
     if _is_within(text, limits):
         return None
     both = limits.mode == "head_tail"
-    frame = _framed(text, "", "", key, both=both)
+    frame = _framed(text, "", "", on, both=both)
     head, tail = head_and_tail(
         text,
         lines=max(1, limits.lines - (2 if both else 1)),
@@ -84,7 +83,7 @@ def _cut(text: str, limits: NormaliseLimits, key: int | None) -> str | None:
         size=_room(limits.bytes, byte_count(frame)),
         both=both,
     )
-    return _framed(text, head, tail, key, both=both)
+    return _framed(text, head, tail, on, both=both)
 
 
 def _room(limit: int, frame: int) -> int:
@@ -92,14 +91,13 @@ def _room(limit: int, frame: int) -> int:
     return max(limit - frame - _SLACK, limit // 2)
 
 
-def _framed(text: str, head: str, tail: str, key: int | None, *, both: bool) -> str:
+def _framed(text: str, head: str, tail: str, on: _ReadsOn, *, both: bool) -> str:
     """What is kept, with a mark where the rest was and a notice at the end, which tells how to read that."""
     lines, chars, size = count_lines(text), len(text), byte_count(text)
     # A line that is cut in the middle is in both pieces.
     kept_lines = min(lines, count_lines(head) + count_lines(tail))
     kept_chars = len(head) + len(tail)
-    on = "" if key is None else reads_on(key, head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
-    way_back = f"; {on} reads what was left out" if on else ""
+    way_back = on(head.count("\n") + 1, len(head) - head.rfind("\n") - 1)
     notice = (
         f"{_CUT}: kept {kept_lines:,} of {lines:,} lines, {kept_chars:,} of {chars:,} characters, "
         f"{byte_count(head) + byte_count(tail):,} of {size:,} bytes{way_back}]"

@@ -5,13 +5,12 @@ from itertools import accumulate
 
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import Offload
-from tui_app.context.tool_results.cuts import SpillNames, count_lines
+from tui_app.context.tool_results.cuts import count_lines
 from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
     file_text,
     length_of,
-    recall,
     results_of,
     rewrite_results,
     source_of,
@@ -24,6 +23,7 @@ from tui_app.context.tool_results.stage_scope import (
     parts_for_hand,
     recalled,
 )
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite, SpillFile
 from tui_app.context.views.view import Item
 from tui_app.tool_specs import GREP, READ_FILE
@@ -46,9 +46,7 @@ def offload(
     items: Sequence[Item],
     settings: Offload,
     count: Callable[[str], int],
-    names: SpillNames,
-    *,
-    handles: bool = True,
+    ways: WaysBack,
 ) -> Rewrite | None:
     """Move large tool results to files. What was brought back in the present turn stays for that turn.
 
@@ -56,8 +54,7 @@ def offload(
         items: The view; of it all, so that it is known which call a result belongs to.
         settings: Sizes.
         count: Tokens of a text.
-        names: Gives names to the files.
-        handles: Whether the model has a tool that brings a message back by its handle.
+        ways: How the model gets at them.
 
     Returns:
         The smaller forms and the files, or None when no result is too large.
@@ -67,7 +64,7 @@ def offload(
     def is_large(part: ResultPart, text: str) -> bool:
         return id(part) not in stays and _is_over(text, settings.tokens, count)
 
-    return _rewrite(items, is_large, settings, names, handles=handles)
+    return _rewrite(items, is_large, settings, ways)
 
 
 def offload_newest(
@@ -75,9 +72,7 @@ def offload_newest(
     settings: Offload,
     excess: int,
     weigh: Callable[[ResultPart], int],
-    names: SpillNames,
-    *,
-    handles: bool = True,
+    ways: WaysBack,
 ) -> Rewrite | None:
     """Move the largest results of the newest answer's calls to files: together they are too much.
 
@@ -88,8 +83,7 @@ def offload_newest(
         settings: How much of each is shown.
         excess: Tokens that must become free.
         weigh: Tokens of a result.
-        names: Gives names to the files.
-        handles: Whether the model has a tool that brings a message back by its handle.
+        ways: How the model gets at them.
 
     Returns:
         The smaller forms and the files, or None when there is nothing to move.
@@ -102,24 +96,19 @@ def offload_newest(
         if excess > 0 and not _is_done(part):
             chosen.add(id(part))
             excess -= weigh(part)
-    return _rewrite(items, lambda part, _: id(part) in chosen, settings, names, handles=handles)
+    return _rewrite(items, lambda part, _: id(part) in chosen, settings, ways)
 
 
-def _rewrite(
-    items: Sequence[Item], moves: _Moves, settings: Offload, names: SpillNames, *, handles: bool
-) -> Rewrite | None:
+def _rewrite(items: Sequence[Item], moves: _Moves, settings: Offload, ways: WaysBack) -> Rewrite | None:
     """Move the chosen results that are in no file yet."""
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if _is_done(part) or not moves(part, text):
             return None
-        file = SpillFile(name=names.new(*source_of(part)), text=file_text(part, text))
+        file = SpillFile(name=ways.new(*source_of(part)), text=file_text(part, text))
         total = count_lines(file.text)
         shown = min(settings.preview_lines, total)
-        size, back = (
-            f"{length_of(part, text):,} characters, {total:,} lines",
-            recall(item.key, handles=handles),
-        )
+        size, back = f"{length_of(part, text):,} characters, {total:,} lines", ways.recall(item.key)
         told = [
             f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{back}]",
             f"First {shown:,} of {total:,} lines:",
@@ -151,7 +140,7 @@ def _is_over(text: str, tokens: int, count: Callable[[str], int]) -> bool:
 
 
 def offload_by_hand(
-    item: Item, original: Callable[[], Item], settings: Offload, names: SpillNames
+    item: Item, original: Callable[[], Item], settings: Offload, ways: WaysBack
 ) -> Rewrite | str:
     """Move the results of one message to files, as the tools returned them.
 
@@ -159,10 +148,10 @@ def offload_by_hand(
         item: The message as it is shown.
         original: Reads it as it was before any stage.
         settings: How much of each result is shown.
-        names: Gives names to the files.
+        ways: How the model gets at them.
     """
     if isinstance(parts := parts_for_hand(item), str):
         return parts
     if all(map(_is_done, parts)):
         return IN_FILE
-    return _rewrite([original()], lambda *_: True, settings, names, handles=True) or NO_GAIN
+    return _rewrite([original()], lambda *_: True, settings, ways) or NO_GAIN

@@ -9,18 +9,18 @@ from operator import attrgetter
 from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 
 from tui_app.context.message_marks import mark_of
-from tui_app.context.tool_results.cuts import SpillNames, sha256_of
+from tui_app.context.tool_results.cuts import sha256_of
 from tui_app.context.tool_results.file_calls import Body, FileCall, Place, file_call, with_texts
 from tui_app.context.tool_results.results import (
     ResultForm,
     ResultPart,
     in_view_order,
     length_of,
-    recall,
     rewrite_results,
     source_of,
 )
 from tui_app.context.tool_results.stage_scope import successes, turn_start
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Change, Rewrite, SpillFile
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
@@ -74,11 +74,10 @@ class _Write:
 
 def pointers(
     items: Sequence[Item],
-    names: SpillNames,
+    ways: WaysBack,
     *,
     on_disk: Callable[[str], str | None],
     contains: Callable[[str, str], bool],
-    handles: bool = True,
 ) -> Rewrite | None:
     """Point to files instead of repeating what was written to them.
 
@@ -87,10 +86,9 @@ def pointers(
 
     Args:
         items: The view.
-        names: Gives names to the files for bodies that are not on disk any more.
+        ways: How the model gets at bodies that are not on disk any more.
         on_disk: SHA-256 of a file's content as it is now, in hexadecimal; None when there is no such file.
         contains: Whether a file holds a text as it is now; asked only for files that exist.
-        handles: Whether the model has a tool that brings a message back by its handle.
 
     Returns:
         The smaller forms and files, or None when nothing can be pointed to.
@@ -109,21 +107,21 @@ def pointers(
             return False
         return found.lower() == digest if body.kind == "file" else contains(path, body.text)
 
-    calls, files = _point_calls(items, writes, holds, names)
-    reports = _shorten_reports(items, writes, handles=handles)
+    calls, files = _point_calls(items, writes, holds, ways)
+    reports = _shorten_reports(items, writes, ways)
     changes = in_view_order(items, (*calls, *reports))
     return Rewrite(stage="pointers", changes=changes, files=files) if changes else None
 
 
 def _point_calls(
-    items: Sequence[Item], writes: Sequence[_Write], holds: _Holds, names: SpillNames
+    items: Sequence[Item], writes: Sequence[_Write], holds: _Holds, ways: WaysBack
 ) -> tuple[list[Change], tuple[SpillFile, ...]]:
     """New forms of the answers that made the calls, and files for bodies that are nowhere else."""
     parts: dict[int, ToolCallPart] = {}
     paths: dict[int, list[str]] = {}
     files: list[SpillFile] = []
     for write in writes:
-        new_name = partial(names.new, write.part.tool_name, write.part.tool_call_id)
+        new_name = partial(ways.new, write.part.tool_name, write.part.tool_call_id)
         path, texts, new_files = write.call.paths[0], dict[Place, str](), list[SpillFile]()
         for body in write.call.bodies:
             if len(body.text) >= _LEAST_BODY and not _POINTER.fullmatch(body.text):
@@ -145,7 +143,7 @@ def _point_calls(
     return changes, tuple(files)
 
 
-def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], *, handles: bool) -> tuple[Change, ...]:
+def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], ways: WaysBack) -> tuple[Change, ...]:
     """Notes in place of what such calls have reported at length, a diff for example."""
     paths = {id(write.result): write.call.paths[0] for write in writes}
 
@@ -153,7 +151,7 @@ def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], *, handles
         done = "pointers" in mark_of(part).get("stages", [])
         if done or (path := paths.get(id(part))) is None or len(text) <= _LONGEST_REPORT:
             return None
-        size, back = length_of(part, text), recall(item.key, handles=handles)
+        size, back = length_of(part, text), ways.recall(item.key)
         told = f"{source_of(part)[0]} succeeded on {path}; {size:,} characters{back}"
         return ResultForm(text=f"{_REPORT_OPENING}{told}]", note=path)
 

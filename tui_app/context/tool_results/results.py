@@ -29,7 +29,6 @@ from tui_app.context.views.rewrites import Change, Rewrite, SpillFile
 from tui_app.context.views.view import Item
 from tui_app.events import Stage
 from tui_app.records import frozen
-from tui_app.tool_specs import SEARCH_HISTORY
 
 ResultPart = ToolReturnPart | RetryPromptPart | UserPromptPart
 """What a tool returned, or a command printed that the user ran: no other prompt is one."""
@@ -163,16 +162,6 @@ def _next_mark(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> M
     if "metadata" in before:
         mark["metadata"] = before["metadata"]
     return mark
-
-
-def recall(key: int, *, handles: bool) -> str:
-    """A clause that says how the model gets a message back; empty where it cannot."""
-    return f'; {SEARCH_HISTORY.name} "#{key}" has all of it' if handles else ""
-
-
-def reads_on(key: int, line: int, offset: int) -> str:
-    """The call that gives a message from there on."""
-    return f'{SEARCH_HISTORY.name}(query="#{key}", start={line}{f", offset={offset}" if offset else ""})'
 
 
 def _json(content: Any, indent: int | None = None) -> str:

@@ -9,8 +9,8 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart, ToolReturnPart
 from tui_app.context.ledger.ledger import Ledger, is_look
 from tui_app.context.ledger.tools import argument_texts
 from tui_app.context.message_marks import is_archived
-from tui_app.context.tool_results.cuts import FOLDER
 from tui_app.context.tool_results.results import ResultPart, results_of
+from tui_app.context.tool_results.ways_back import FOLDER
 from tui_app.context.views.tool_pairs import Pair, pairs
 from tui_app.context.views.view import Item, is_system, latest_prompt_index
 from tui_app.tool_specs import tool_spec

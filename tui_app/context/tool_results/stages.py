@@ -19,7 +19,7 @@ from tui_app.context.tool_results.archive import (
     heuristic_digest,
     to_archive,
 )
-from tui_app.context.tool_results.cuts import SpillNames, shorten
+from tui_app.context.tool_results.cuts import shorten
 from tui_app.context.tool_results.normalise import normalise
 from tui_app.context.tool_results.offload import offload, offload_newest
 from tui_app.context.tool_results.pointers import pointers
@@ -27,6 +27,7 @@ from tui_app.context.tool_results.results import ResultPart, results_of
 from tui_app.context.tool_results.stage_scope import unread
 from tui_app.context.tool_results.stale_reads import superseded
 from tui_app.context.tool_results.trim import trim
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Digest, Rewrite
 from tui_app.context.views.view import Item
 from tui_app.events import Stage
@@ -79,17 +80,15 @@ class StageRunner:
         items = self._fresh()
         if not items:
             return
-        stages, names = self.policy.stages, self._names()
-        if (settings := stages.offload) is not None and names is not None:
+        stages, ways = self.policy.stages, self._ways()
+        if (settings := stages.offload) is not None and ways.keeps_files:
             # First: the file must hold the whole text, not the cut one.
-            self._commit(offload(items, settings, self.count, names, handles=self.around.handles))
+            self._commit(offload(items, settings, self.count, ways))
             items = self._fresh()
         if (limits := stages.normalise) is not None:
-            if names is None:
-                # Without files, what is far too long is cut instead of moved.
-                limits = replace(limits, spill_chars=sys.maxsize)
-            made = names or SpillNames(self.around.now())
-            self._commit(normalise(items, limits, made, handles=self.around.handles))
+            # Without files, what is far too long is cut instead of moved.
+            limits = limits if ways.keeps_files else replace(limits, spill_chars=sys.maxsize)
+            self._commit(normalise(items, limits, ways))
         self.looked_at = max(self.looked_at, *(item.key for item in self._fresh()))
 
     def share(self) -> None:
@@ -98,8 +97,8 @@ class StageRunner:
         They cannot be summarised before they have been read once. So where the request does not fit, and what
         cannot leave is by itself above the mark at which a compaction starts, no compaction could help.
         """
-        usage, names, settings = self.history.usage(), self._names(), self.policy.stages.offload
-        if settings is None or names is None or usage.total <= usage.window.effective:
+        usage, ways, settings = self.history.usage(), self._ways(), self.policy.stages.offload
+        if settings is None or not ways.keeps_files or usage.total <= usage.window.effective:
             return
         items = self.history.items()
         sizes = sizes_of(items, usage, self.history.tokens)
@@ -110,7 +109,7 @@ class StageRunner:
             return sizes.estimate(self.history.tokens(Item(0, ModelRequest(parts=[part]))))
 
         if excess > 0:
-            self._commit(offload_newest(items, settings, excess, size, names, handles=self.around.handles))
+            self._commit(offload_newest(items, settings, excess, size, ways))
 
     def _fresh(self) -> Sequence[Item]:
         """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
@@ -128,7 +127,7 @@ class StageRunner:
         """Run every stage whose share of the window is reached, the least costly for the model first."""
         stages = self.policy.stages
         if (outdated := stages.superseded) is not None and self._reached(outdated.start):
-            self._commit_batch(superseded(self.history.items(), handles=self.around.handles), outdated.batch)
+            self._commit_batch(superseded(self.history.items(), self._ways()), outdated.batch)
         if (archive := stages.archive) is not None and self._reached(archive.start):
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
@@ -136,10 +135,9 @@ class StageRunner:
         if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
             rewrite = pointers(
                 self.history.items(),
-                self._names() or SpillNames(self.around.now()),
+                self._ways(),
                 on_disk=self.around.checksum,
                 contains=self.around.contains,
-                handles=self.around.handles,
             )
             # Before its share is reached it comes only where it spares a compaction.
             self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
@@ -153,10 +151,8 @@ class StageRunner:
         usage = self.history.usage()
         return usage.total >= min(int(usage.window.limit * share), usage.window.effective)
 
-    def _names(self) -> SpillNames | None:
-        """Names for files; None where no file can be kept."""
-        spilled = self.history.spilled()
-        return None if spilled is None else SpillNames(self.around.now(), spilled)
+    def _ways(self) -> WaysBack:
+        return WaysBack(self.around.now(), self.history.spilled(), handles=self.around.handles)
 
     async def _archive(self, settings: Archive) -> None:
         if settings.strategy == "off":

@@ -23,11 +23,11 @@ from tui_app.context.tool_results.results import (
     ResultPart,
     in_view_order,
     length_of,
-    recall,
     result_text,
     rewrite_results,
 )
 from tui_app.context.tool_results.stage_scope import newest_answers, paired, recalled, successes, turn_start
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Change, Rewrite
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
@@ -64,7 +64,7 @@ class _Read:
         return mine[0] <= other[0] and other[1] <= mine[1]
 
 
-def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None:
+def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
     """Leave out reads that something newer has taken the place of, and thinking of earlier turns.
 
     The newest read of a file always stays, and so do what the model has not answered yet and what it has
@@ -73,7 +73,7 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
 
     Args:
         items: The view.
-        handles: Whether the model has a tool that brings a message back by its handle.
+        ways: How the model gets at what is left out.
 
     Returns:
         The smaller forms, or None when everything is still of use.
@@ -100,7 +100,7 @@ def superseded(items: Sequence[Item], *, handles: bool = True) -> Rewrite | None
         if (why := left.get(id(part))) is None or text.startswith(_SUPERSEDED):
             return None
         told = f"{_SUPERSEDED}{why} below; {length_of(part, text):,} characters"
-        return ResultForm(text=f"{told}{recall(item.key, handles=handles)}]", note=why)
+        return ResultForm(text=f"{told}{ways.recall(item.key)}]", note=why)
 
     rewrite = rewrite_results("superseded", items, decide)
     changes = in_view_order(items, (*_thoughts(items), *(rewrite.changes if rewrite else ())))

@@ -8,9 +8,9 @@ from tui_app.context.history import new_messages, rewrite_event, sizes_of
 from tui_app.context.message_marks import is_acknowledgement, is_digest
 from tui_app.context.policy import Offload
 from tui_app.context.tool_results.archive import archive_by_hand
-from tui_app.context.tool_results.cuts import SpillNames
 from tui_app.context.tool_results.offload import offload_by_hand
 from tui_app.context.tool_results.stage_scope import NO_GAIN, HandStage
+from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.cuts import company_of, cost_of, turn_of, with_partners
 from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.view import Item, is_summary, is_system, latest_prompt_index
@@ -200,7 +200,7 @@ class ManualEdits:
             return "This message is pinned: it stays as it is until it is unpinned."
         if stage == "archive":
             return archive_by_hand(history.items(), item)
-        names = SpillNames(datetime.now(UTC), history.spilled())
+        names = WaysBack(datetime.now(UTC), history.spilled())
         return offload_by_hand(item, lambda: history.originals([item])[0], stages.offload or Offload(), names)
 
     def _move(self, seqs: Sequence[int], stage: HandStage) -> Move:
