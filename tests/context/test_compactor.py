@@ -607,7 +607,7 @@ async def test_a_cancelled_job_stops_asking() -> None:
 @pytest.mark.parametrize("trigger", ["blocking", "turn_end", "manual"])
 def test_a_veto_is_for_the_background_alone(trigger: Trigger) -> None:
     breaker = Breaker()
-    breaker.vetoed(800, 1_000)
+    breaker.veto = (800, 1_000)
     usage = ContextUsage(
         parts=Breakdown(user=800), window=ContextWindow(limit=1_000, source="setting"), messages=8
     )

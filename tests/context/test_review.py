@@ -150,7 +150,7 @@ async def test_declining_changes_nothing_and_says_what_it_cost() -> None:
     done = await ended(made, Person([None]))
     assert (done.outcome, done.reason) == ("discarded", DECLINED)
     assert seen(made) == before
-    assert made.breaker.failed_at == 0, "no attempt of the model has failed"
+    assert made.breaker.failure == (0, 0), "no attempt of the model has failed"
     assert (await ended(made, Person([ACCEPTED]))).outcome == "success"
 
 

@@ -114,7 +114,7 @@ class Conversations:
         return pipeline.cache.outlook(pipeline.history.usage(), pipeline.history.version)
 
     async def _acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        encoding = _encoding(ctx)
+        encoding = encoding_name(ctx.model.model_name)
         known, pipeline = self._resting.pop(ctx.conversation_id or "", (None, None))
         if pipeline is not None and known == encoding:
             if pipeline.compactor is not None:
@@ -147,7 +147,7 @@ class Conversations:
         _, replaced = self._resting.pop(ctx.conversation_id, (None, None))
         if replaced is not None:
             _stop(replaced)
-        self._resting[ctx.conversation_id] = (_encoding(ctx), pipeline)
+        self._resting[ctx.conversation_id] = (encoding_name(ctx.model.model_name), pipeline)
         while len(self._resting) > CONVERSATIONS_KEPT:
             _, (_, forgotten) = self._resting.popitem(last=False)
             _stop(forgotten)
@@ -233,10 +233,6 @@ class _Writers(PlainHost):
         return self._newest
 
 
-def _encoding(ctx: RunContext[Any]) -> str | None:
-    return encoding_name(ctx.model.model_name)
-
-
 def _stop(pipeline: Pipeline) -> None:
     if pipeline.compactor is not None:
         pipeline.compactor.cancel()
@@ -299,22 +295,23 @@ class ContextGovernor(OutermostCapability):
         Raises:
             ValueError: if an argument is not what is allowed; the message names it.
         """
-        _check(
-            policy=(policy, isinstance(policy, Policy), "a Policy, such as PRESETS['reserve']"),
-            listener=(listener, callable(listener), "a function of one event"),
-            is_pinned=(is_pinned, callable(is_pinned), "a function of one message"),
-            is_excluded=(
-                is_excluded, is_excluded is None or callable(is_excluded), "a function of one message or None"
-            ),
-            summary_model=(
+        optional = is_excluded is None or callable(is_excluded)
+        megabytes = isinstance(memory_limit_mb, int) and memory_limit_mb >= 0
+        for name, value, fits, allowed in (
+            ("policy", policy, isinstance(policy, Policy), "a Policy, such as PRESETS['reserve']"),
+            ("listener", listener, callable(listener), "a function of one event"),
+            ("is_pinned", is_pinned, callable(is_pinned), "a function of one message"),
+            ("is_excluded", is_excluded, optional, "a function of one message or None"),
+            (
+                "summary_model",
                 summary_model,
-                summary_model is None or isinstance(summary_model, Model),
+                isinstance(summary_model, Model | None),
                 "a pydantic-ai Model, or None",
             ),
-            memory_limit_mb=(
-                memory_limit_mb, isinstance(memory_limit_mb, int) and memory_limit_mb >= 0, "megabytes from 0"
-            ),
-        )  # fmt: skip
+            ("memory_limit_mb", memory_limit_mb, megabytes, "megabytes from 0"),
+        ):
+            if not fits:
+                raise ValueError(f"{name} is {value!r}; allowed: {allowed}.")
         listener = _guarded(listener, None)
         is_pinned = _guarded(is_pinned, False)
         is_excluded = None if is_excluded is None else _guarded(is_excluded, False)
@@ -370,23 +367,14 @@ class ContextGovernor(OutermostCapability):
 class GovernedRun(OutermostCapability):
     """Governs the requests of a single run."""
 
+    pipeline: Pipeline
+    """That of its conversation, once it has started."""
+
     def __init__(
         self, pipelines: OnePipeline | Conversations, toolset: AbstractToolset[Any] | None = None
     ) -> None:
         self._pipelines, self._toolset = pipelines, toolset
-        self._pipeline: Pipeline | None = None
         self._sent: ModelRequestContext | None = None
-
-    @property
-    def pipeline(self) -> Pipeline:
-        """The pipeline of this run.
-
-        Raises:
-            RuntimeError: outside the run.
-        """
-        if self._pipeline is None:
-            raise RuntimeError("the run has not started or is over")
-        return self._pipeline
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
         """What the model can call of the governor."""
@@ -394,14 +382,13 @@ class GovernedRun(OutermostCapability):
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Hold the conversation's pipeline while the run lasts."""
-        pipeline = self._pipeline = await self._pipelines.acquire(ctx)
+        self.pipeline = await self._pipelines.acquire(ctx)
         try:
             result = await handler()
-            await self._pipelines.ended(pipeline, result)
+            await self._pipelines.ended(self.pipeline, result)
             return result
         finally:
-            self._pipeline = None
-            self._pipelines.release(ctx, pipeline)
+            self._pipelines.release(ctx, self.pipeline)
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -490,17 +477,6 @@ class GovernedRun(OutermostCapability):
 def _resumes(request: ModelRequestContext) -> bool:
     """Whether the provider goes on with an answer of its own: the history ends with that."""
     return bool(request.messages) and isinstance(request.messages[-1], ModelResponse)
-
-
-def _check(**arguments: tuple[object, bool, str]) -> None:
-    """Refuse what is not allowed.
-
-    Raises:
-        ValueError: for the first argument that is wrong.
-    """
-    for name, (value, fits, allowed) in arguments.items():
-        if not fits:
-            raise ValueError(f"{name} is {value!r}; allowed: {allowed}.")
 
 
 def _guarded(function: Callable[[_A], _R], otherwise: _R) -> Callable[[_A], _R]:

@@ -485,7 +485,7 @@ class Compactor:
                 # The user was asked and said no: they are not asked again with the very next request.
                 self._stopped(job)
             return self._settle(job.ended(result))
-        self.breaker.vetoed(job.blank.tokens_before, self.history.usage().window.limit)
+        self.breaker.veto = job.blank.tokens_before, self.history.usage().window.limit
         return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
 
     def _failed(self, job: Job, reason: str) -> CompactionComplete:

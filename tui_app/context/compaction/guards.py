@@ -106,28 +106,21 @@ class Breaker:
 
     without_progress: int = 0
     """Successful compactions in a row that freed next to nothing."""
-    failed_at: int = 0
-    """Size of the view, in tokens, at the last failure; 0 when the last attempt succeeded."""
-    failed_limit: int = 0
-    """Window, in tokens, in which it failed; another window is another case."""
+    failure: tuple[int, int] = (0, 0)
+    """Tokens of the view, and of its window, at the last failure; zeros when the last attempt succeeded."""
+    veto: tuple[int, int] = (0, 0)
+    """The same at the last veto; zeros when there was none since the last success."""
     stopped_for: int | None = None
     """Turns the user's stop still holds for, the present one included; None where nobody stopped the last."""
-    vetoed_at: int = 0
-    """Size of the view, in tokens, at the last veto; 0 when there was none since the last success."""
-    vetoed_limit: int = 0
-    """Window, in tokens, of that veto."""
 
     def allows(self, usage: ContextUsage, policy: Policy, trigger: Trigger) -> bool:
         """Whether a compaction may start by itself."""
         if trigger in FORCED:
             return True
-        if self.tripped(policy):
-            return False
         # A veto holds for the background, not where one must be.
-        vetoed = usage.window.limit == self.vetoed_limit and usage.total < self.vetoed_at * _REGROWTH
-        if trigger == "background" and vetoed:
+        if self.tripped(policy) or (trigger == "background" and _holds(self.veto, usage)):
             return False
-        if usage.window.limit != self.failed_limit or usage.total >= self.failed_at * _REGROWTH:
+        if not _holds(self.failure, usage):
             return True
         if trigger != "blocking" or self.stopped_for is None or self.stopped_for == _THIS_AND_NEXT:
             return False
@@ -139,11 +132,7 @@ class Breaker:
 
     def failed(self, tokens: int, limit: int) -> None:
         """Note an attempt that failed or could not help: its view and window, in tokens."""
-        self.failed_at, self.failed_limit, self.stopped_for = tokens, limit, None
-
-    def vetoed(self, tokens: int, limit: int) -> None:
-        """Note a veto: the view and window, in tokens."""
-        self.vetoed_at, self.vetoed_limit = tokens, limit
+        self.failure, self.stopped_for = (tokens, limit), None
 
     def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
         """Note an attempt that the user stopped: its view and window, in tokens.
@@ -167,9 +156,14 @@ class Breaker:
             gained: Tokens it freed.
             policy: Says how much counts as progress.
         """
-        self.failed_at, self.failed_limit, self.stopped_for = 0, 0, None
-        self.vetoed_at = self.vetoed_limit = 0
+        self.failure, self.veto, self.stopped_for = (0, 0), (0, 0), None
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1
+
+
+def _holds(attempt: tuple[int, int], usage: ContextUsage) -> bool:
+    """Whether the view has not grown since by enough; another window is another case."""
+    tokens, limit = attempt
+    return usage.window.limit == limit and usage.total < tokens * _REGROWTH
 
 
 @frozen
