@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
+from tui_app.files import make_private
 from tui_app.records import frozen
 
 PRIVATE_FOLDER = 0o700
@@ -134,10 +135,7 @@ class Paths:
 
 
 def _make_private(folder: Path) -> None:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        # exist_ok: another process that starts at the same moment may be faster.
-        path.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    make_private(folder)
     if folder.stat().st_mode & 0o077:
         # One that is another user's is as private as that user has made it.
         with suppress(PermissionError):
