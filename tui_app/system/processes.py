@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -119,7 +119,7 @@ async def start_group(
     Raises:
         NotStarted: if it cannot be started.
     """
-    starting = asyncio.create_task(_guarded(listener, words, cwd, env, pipes))
+    starting = asyncio.create_task(_guarded(_started(listener, words, cwd, env, pipes)))
     cancelled = await _cancelled_during(starting)
     try:
         return starting.result(), cancelled
@@ -128,11 +128,9 @@ async def start_group(
         raise NotStarted(words, why or type(error).__name__, cancelled=cancelled) from error
 
 
-async def _guarded(
-    listener: Callable[[], L], words: Sequence[str], cwd: Path, env: Mapping[str, str], pipes: Pipes
-) -> ProcessGroup[L]:
+async def _guarded(starting: Awaitable[ProcessGroup[L]]) -> ProcessGroup[L]:
     """Start a program, and beside it what ends its group where we are killed."""
-    started = await _started(listener, words, cwd, env, pipes)
+    started = await starting
     watch = (sys.executable, "-I", "-S", str(Path(process_guard.__file__)), str(started.transport.get_pid()))
     # It needs nothing of our environment, and others could read there what is in it.
     env = {name: os.environ[name] for name in _LOADER if name in os.environ}

@@ -24,7 +24,6 @@ from tui_app.context.compaction.trial import misread, share_answered, trial_ques
 from tui_app.context.compaction.user_words import names_section, standing_notes, words_section
 from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.ledger.facts import MOST_NAMES, ledger_facts
-from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.name_lines import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
 from tui_app.context.ledger.retention import judge
@@ -56,7 +55,6 @@ class Session:
     """All that a compaction knows of a session, made once per job."""
 
     whole: OriginalView
-    ledger: Ledger
     names: Sequence[RankedName]
     facts: tuple[Fact, ...]
     binder: Binder
@@ -73,7 +71,7 @@ class Session:
         names = names_to_carry(texts, ledger.files().values(), whole.in_sight)[:MOST_NAMES]
         facts = ledger_facts(ledger, names, whole.in_sight)
         binder = Binder(ledger, texts, beside, rough_tokens)
-        return cls(whole, ledger, names, facts, binder, json.dumps(ledger.dump(), ensure_ascii=False))
+        return cls(whole, names, facts, binder, json.dumps(ledger.dump(), ensure_ascii=False))
 
     def now(self, alive: Sequence[str] | None) -> "Session":
         """The same with what is alive now: the log does not know what has ended since."""
@@ -96,7 +94,7 @@ def summary_task(plan: Plan, session: Session) -> SummaryTask:
         plan: What the job set out to do.
         session: The session as it was before any stage touched it.
     """
-    ledger, in_sight = session.ledger, session.whole.in_sight
+    ledger, in_sight = session.whole.ledger, session.whole.in_sight
     quoted = [standing_notes(ledger, plan.summary_budget, rough_tokens, in_sight)]
     if not plan.facts_budget:
         quoted.append(deeds_section(ledger, plan.summary_budget // 2, rough_tokens, in_sight).text)
@@ -177,7 +175,7 @@ async def _propose(
     by_code, names, told = await asyncio.to_thread(
         _sections, plan, session, summary, recoverable=bool(way_back)
     )
-    split, form, prompts = plan.split, plan.form, session.ledger.prompts()
+    split, form, prompts = plan.split, plan.form, session.whole.ledger.prompts()
     shown = framed(form, summary.text, count=len(split.old), written=summary.performed_by != "marker")
     writer: Origin = "model" if summary.performed_by == "model" else "code"
     passages = (
@@ -203,7 +201,7 @@ async def _propose(
         claims_marked=summary.not_in_log if summary.lines is not None else None,
         lines=summary.lines,
         lines_sourced=summary.sourced,
-        calls_not_understood=session.ledger.not_understood,
+        calls_not_understood=session.whole.ledger.not_understood,
         files_restored=plan.files,
         removed=key_ranges((*split.head, *split.old, *split.recent), left),
         behind=split.behind,
@@ -229,7 +227,7 @@ def _sections(
     plan: Plan, session: Session, summary: Summary, *, recoverable: bool
 ) -> tuple[tuple[Passage, ...], int, dict[str, Any]]:
     """What code writes, how many names are in it, and what the event says of the whole replacement."""
-    ledger, in_sight, split = session.ledger, session.whole.in_sight, plan.split
+    ledger, in_sight, split = session.whole.ledger, session.whole.in_sight, plan.split
     words = words_section(ledger.prompts(), plan.prompts_budget, rough_tokens, in_sight)
     # What the user's words do not need of their room is the deeds', and what those do not need the names'.
     spare = max(0, plan.prompts_budget - rough_tokens(f"{words.text}{words.rules_text}"))
@@ -330,7 +328,8 @@ class ProposalWriter(NotesWriter):
     async def tried(self, proposal: Proposal) -> Proposal:
         """Put the questions to the model that will read the view; where that fails it was not asked."""
         session = (await self._read()).now(self.alive())
-        questions = trial_questions(session.ledger, session.names, session.whole.in_sight, session.alive)
+        whole = session.whole
+        questions = trial_questions(whole.ledger, session.names, whole.in_sight, session.alive)
         stays = (item.message for item in self.history.items() if item.key not in proposal.left)
         sent = "\n".join(map(message_text, (*proposal.messages, *stays)))
         if self.reader is None or not isinstance(self.reader, AsksModel):
