@@ -39,7 +39,7 @@ _USER, _MODEL = "user", "model"
 _WORD = re.compile(r"\w+")
 _BREAKS = {sign: " " for sign in range(128) if not _WORD.match(chr(sign))}
 _MOST_FOUND = 1_000
-"""Operands whose places are kept."""
+"""Operands of which it is kept where they stand."""
 _BOUNDS: Mapping[OperandKind, tuple[str, str]] = {
     "address": (r"(?<![\w.-])", r"(?![\w-]|\.\w)"),
     "path": (r"(?<![\w./~-])", r"(?![\w-]|[./]\w)"),
@@ -107,8 +107,8 @@ class Origins:
     """By log number, where each message that counts stands among them."""
     _words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     """By word, the messages that have it, each once; by none, all."""
-    _found: "dict[Operand, _Found]" = field(default_factory=dict)
-    """By what was looked for, where it was found."""
+    _found: dict[Operand, dict[int, Sequence[str]]] = field(default_factory=dict)
+    """By what was looked for, who wrote it in each message that was read for it."""
     mark: tuple[int, int] = (-1, 0)
     """The version of the view whose messages count, and how many there were to see."""
 
@@ -160,49 +160,22 @@ class Origins:
 
     def authors(self, operand: Operand) -> Iterator[tuple[int, str]]:
         """Who wrote it, in order of the messages."""
-        if (found := self._found.get(operand)) is None:
-            if len(self._found) >= _MOST_FOUND:
-                self._found.clear()
+        if len(self._found) >= _MOST_FOUND:
+            self._found.clear()
+        known, having = self._found.setdefault(operand, {}), set[int]()
+        for form in operand.forms:
             # Bounds never stand within a word: a message that lacks one of a form has not the form.
-            words = (dict.fromkeys(_WORD.findall(form)) or ("",) for form in operand.forms)
-            having = [[self._words[word] for word in each] for each in words]
-            found = self._found[operand] = _Found(having)
-        for key in found.fresh():
-            authors = [
+            words = dict.fromkeys(_WORD.findall(form)) or ("",)
+            rarest, *others = sorted((self._words.get(word, ()) for word in words), key=len)
+            having |= set(rarest).intersection(*others)
+        for key in having - known.keys():
+            known[key] = [
                 who
                 for who, text in self._texts[key]
                 if (who != _USER or operand.exact in text) and operand.is_in(text)
             ]
-            if authors:
-                found.authors[key] = authors
-        here = (key for key in found.authors if key in self._places)
-        for key in sorted(here, key=self._places.__getitem__):
-            yield from ((key, who) for who in found.authors[key])
-
-
-@dataclass(slots=True)
-class _Found:
-    """Where one operand was found."""
-
-    having: Sequence[Sequence[Sequence[int]]]
-    """By form, the messages that have each of its words, as they grow."""
-    authors: dict[int, Sequence[str]] = field(default_factory=dict)
-    """By message, who wrote it there."""
-    _read: set[int] = field(default_factory=set)
-    _size: int = -1
-
-    def fresh(self) -> set[int]:
-        """Messages that may have it and were not read for it."""
-        size = sum(len(keys) for form in self.having for keys in form)
-        if size == self._size:
-            return set()
-        self._size = size
-        new: set[int] = set()
-        for first, *others in (sorted(form, key=len) for form in self.having):
-            new |= set(first).intersection(*others)
-        new -= self._read
-        self._read |= new
-        return new
+        for key in sorted(having & self._places.keys(), key=self._places.__getitem__):
+            yield from ((key, who) for who in known[key])
 
 
 def _prompt(part: UserPromptPart) -> Iterator[tuple[str, str]]:
