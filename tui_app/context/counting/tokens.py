@@ -4,7 +4,6 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai.messages import (
@@ -196,15 +195,6 @@ TOOL_OVERHEAD = 8
 _TEXTS_KEPT = 1_024
 
 
-@dataclass(slots=True)
-class _Counted:
-    """One message's count; holds it weakly, so that the cache keeps no conversation alive."""
-
-    message: "weakref.ref[ModelMessage]"
-    parts: int
-    tokens: Breakdown
-
-
 class TokenCounter:
     """Counts messages, instructions and tool definitions, and remembers what it has counted.
 
@@ -224,7 +214,9 @@ class TokenCounter:
         self._model = model
         self._text = text
         self._loaded = text.loaded
-        self._messages: dict[int, _Counted] = {}
+        # Held weakly, so that nothing here keeps a conversation alive.
+        self._messages: dict[int, tuple[weakref.ref[ModelMessage], int, Breakdown]] = {}
+        """Each with its number of parts and its count."""
         self._parts: dict[int, tuple[weakref.ref[object], Costs]] = {}
         self._texts: dict[str, int] = {}
 
@@ -249,10 +241,10 @@ class TokenCounter:
         only once per request, see :meth:`instructions`.
         """
         self._refresh()
-        counted = self._messages.get(id(message))
-        if counted is None or counted.message() is not message or counted.parts != len(message.parts):
-            counted = self._count(message)
-        return counted.tokens
+        known = self._messages.get(id(message))
+        if known is None or known[0]() is not message or known[1] != len(message.parts):
+            return self._count(message)
+        return known[2]
 
     def part(self, part: object, unknown: str) -> int:
         """Tokens of one part of a message, without the framing of the message.
@@ -286,8 +278,8 @@ class TokenCounter:
         if (form, model) == (self._form, self._model):
             return False
         self._form, self._model = form, model
-        for key, counted in list(self._messages.items()):
-            message = counted.message()
+        for key, (reference, _, _) in list(self._messages.items()):
+            message = reference()
             if message is None or not all(isinstance(getattr(p, "content", ""), str) for p in message.parts):
                 self._messages.pop(key, None)
         for key, (part, _) in list(self._parts.items()):
@@ -305,7 +297,7 @@ class TokenCounter:
         """Tokens of instructions and tools; a history scales them by the factor of its model."""
         return Breakdown(system=self.instructions(instructions), tools=self.tools(tools))
 
-    def _count(self, message: ModelMessage) -> _Counted:
+    def _count(self, message: ModelMessage) -> Breakdown:
         key = id(message)
         # Providers take each part of a request as a message of its own, and all parts of a response as one;
         # the framing goes to the category of the part it frames.
@@ -324,8 +316,8 @@ class TokenCounter:
         messages = self._messages
         # When the message goes, so does its entry: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
-        messages[key] = counted = _Counted(reference, len(message.parts), whole)
-        return counted
+        messages[key] = reference, len(message.parts), whole
+        return whole
 
     def _costs(self, part: object, unknown: str) -> Costs:
         """Cost of one part; parts outlive the messages that are merged and cut for single requests."""

@@ -8,7 +8,6 @@ from pydantic_ai.models import Model
 
 from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.context.windows.windows import SMALLEST_WINDOW, Ceiling, answer_reserve, resolve_window
-from tui_app.records import frozen
 from tui_app.usage import Breakdown, ContextWindow, Overhead
 from tui_app.wires.overflow import ContextOverflow
 
@@ -27,25 +26,8 @@ _LOWERED_AGAIN = 2
 """Factor by which a window that was named before is believed at once to be lowered at most."""
 _DISPROVED = 1.05
 """Share of a learnt window from which on an answered request proves it wrong; below, counts differ."""
-
-
 _ANSWERS = 5
 """Answered requests after which a larger one is tried again."""
-
-
-@frozen
-class SuspectedLimit:
-    """A limit that one refusal named without saying how long the request was. Never kept across sessions."""
-
-    limit: int
-    """Tokens."""
-    answers: int = 0
-    """Requests answered since."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether requests keep to it; later it only waits for being named again."""
-        return self.answers < _ANSWERS
 
 
 class ContextTooLarge(Exception):
@@ -65,6 +47,23 @@ class ContextTooLarge(Exception):
 
 
 @dataclass(slots=True)
+class _Seen:
+    """What this run has seen of one model's server; none of it is kept across sessions."""
+
+    ceiling: Ceiling | None = None
+    failures: int = 0
+    """Requests whose retry was refused too, less one for each answer since."""
+    answered: int = 0
+    """Input tokens of the longest request that was answered."""
+    doubted: int = 0
+    """The last limit that was named and not believed at once."""
+    suspected: int = 0
+    """A limit that one refusal named without saying how long the request was."""
+    kept_to: int = 0
+    """Requests answered since; after some of them a larger one is tried, until it is named again."""
+
+
+@dataclass(slots=True)
 class Limits:
     """Windows and tokenizer factors by model; what is learnt is kept across sessions."""
 
@@ -75,15 +74,8 @@ class Limits:
     """Window each server listed for a model, by ``model_key``."""
     own: set[str] = field(default_factory=set)
     """Those of them that the user has set for an endpoint."""
-    _ceilings: dict[str, Ceiling] = field(default_factory=dict)
-    _failures: dict[str, int] = field(default_factory=dict)
-    """Requests whose retry was refused too, less one for each answer since."""
-    _answered: dict[str, int] = field(default_factory=dict)
-    """Input tokens of the longest request that was answered."""
-    _doubted: dict[str, int] = field(default_factory=dict)
-    """The last limit that was named and not believed at once."""
-    _suspected: dict[str, SuspectedLimit] = field(default_factory=dict)
-    """Limits that were named once, without a count that explains the refusal."""
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    """Ceilings and failures by ``model_key``; named limits are void where the server lists another."""
 
     def model_key(self, model: Model) -> str:
         """Name under which knowledge is kept: provider, model and address."""
@@ -99,6 +91,9 @@ class Limits:
         key = self.model_key(model)
         return f"{key}#{self.server.get(key, '')}"
 
+    def _of(self, key: str) -> _Seen:
+        return self._seen.setdefault(key, _Seen())
+
     def form(self, model: Model) -> Mapping[str, Any]:
         """What the model's server has refused about the form of requests."""
         return self.learnt.lesson(self._learnt_key(model)).form
@@ -112,7 +107,7 @@ class Limits:
     def window(self, model: Model) -> ContextWindow:
         """Resolve the window of a model; after an overflow without numbers it is smaller than announced."""
         window = self._announced(model)
-        ceiling = self._ceilings.get(self.model_key(model))
+        ceiling = self._of(self.model_key(model)).ceiling
         if ceiling is None or ceiling.tokens >= window.effective:
             return window
         # The ceiling is a size of requests, so room for the answer does not come off it again.
@@ -123,10 +118,9 @@ class Limits:
 
     def _announced(self, model: Model) -> ContextWindow:
         key = self._learnt_key(model)
-        suspected = self._suspected.get(key)
-        named = (
-            suspected.limit if suspected is not None and suspected.holds else self.learnt.lesson(key).limit
-        )
+        seen = self._of(key)
+        is_kept_to = seen.suspected and seen.kept_to < _ANSWERS
+        named = seen.suspected if is_kept_to else self.learnt.lesson(key).limit
         # A file may hold what was believed when smaller windows still were.
         learnt = named if named is not None and named >= SMALLEST_WINDOW else None
         server, setting = self.server.get(self.model_key(model)), self.setting
@@ -159,26 +153,23 @@ class Limits:
             plain: Whether it was text alone: what files cost is a guess that says nothing of a tokenizer.
         """
         key = self.model_key(model)
-        self._failures[key] = max(0, self._failures.get(key, 0) - 1)
-        ceiling = self._ceilings.pop(key, None)
-        if ceiling is not None:
+        seen = self._of(key)
+        seen.failures = max(0, seen.failures - 1)
+        if seen.ceiling is not None:
             size = reported or round(counted * self.factor(model))
-            left = ceiling.answered(size, self._announced(model).effective)
-            if left is not None:
-                self._ceilings[key] = left
+            seen.ceiling = seen.ceiling.answered(size, self._announced(model).effective)
         self._prove(model, reported)
         return self.learnt.observe(key, counted, reported) if plain else self.learnt.factor(key)
 
     def _prove(self, model: Model, reported: int) -> None:
         """Raise a learnt window that an answered request did not fit in, or forget one that was wrong."""
         key = self._learnt_key(model)
-        self._answered[key] = max(reported, self._answered.get(key, 0))
-        if reported > self._doubted.get(key, 0):
-            self._doubted.pop(key, None)
-        if (suspected := self._suspected.get(key)) is not None:
-            self._suspected[key] = replace(suspected, answers=suspected.answers + 1)
-            if reported > suspected.limit * _DISPROVED:
-                del self._suspected[key]
+        seen = self._of(key)
+        seen.answered, seen.kept_to = max(reported, seen.answered), seen.kept_to + 1
+        if reported > seen.doubted:
+            seen.doubted = 0
+        if reported > seen.suspected * _DISPROVED:
+            seen.suspected = 0
         known = self.learnt.lesson(key).limit
         if known is None or reported <= known:
             return
@@ -202,47 +193,47 @@ class Limits:
             What of it is believed.
         """
         key = self.model_key(model)
+        seen = self._of(key)
         size = round(counted * self.factor(model))
         told = believable(overflow, size, self._announced(model).limit)
         if told.input and counted and plain:
             self.learnt.observe(key, counted, told.input)
         if told.limit:
-            self._named(self._learnt_key(model), told, told.limit, size)
+            self._named(model, told, told.limit, size)
             # Room for the answer is a reason only where the input alone would have fitted.
             if told.answer and told.requested and (told.input or 0) <= told.limit < told.requested:
                 self.learnt.learn(self._learnt_key(model), reserve=told.answer)
-        before, ceiling = self._ceilings.get(key), self._refused(model, told, counted)
-        if ceiling is not None:
-            self._ceilings[key] = ceiling
+        before, seen.ceiling = seen.ceiling, self._refused(model, told, counted) or seen.ceiling
         if before is not None and before.retrying:
             # The retry was refused too, and there is no third.
-            self._failures[key] = min(self._failures.get(key, 0) + 1, len(_STEPS) - 1)
+            seen.failures = min(seen.failures + 1, len(_STEPS) - 1)
             self.end_retry(model)
         return told
 
-    def _named(self, key: str, told: ContextOverflow, limit: int, size: int) -> None:
+    def _named(self, model: Model, told: ContextOverflow, limit: int, size: int) -> None:
         """Believe a limit for good once it explains a refusal, by the provider's own count or a second time.
 
         Args:
-            key: The model.
+            model: The model.
             told: What was said.
             limit: The limit in it.
             size: Tokens of the refused request by our estimate.
         """
-        suspected = self._suspected.pop(key, None)
-        again = suspected is not None and suspected.limit == limit
+        key = self._learnt_key(model)
+        seen = self._of(key)
+        again, seen.suspected = seen.suspected == limit, 0
         if again and size <= limit and not told.requested:
             # The request kept to it and was refused all the same: that was not the reason.
             return
         if not again and (told.requested or 0) <= limit and limit != self.learnt.lesson(key).limit:
-            self._suspected[key] = SuspectedLimit(limit)
+            seen.suspected, seen.kept_to = limit, 0
             return
         # One that answers or an earlier one speak against is believed when it is named again.
-        doubtful = max(self._answered.get(key, 0), (self.learnt.lesson(key).limit or 0) // _LOWERED_AGAIN)
-        if limit < doubtful and self._doubted.get(key) != limit:
-            self._doubted[key] = limit
+        doubtful = max(seen.answered, (self.learnt.lesson(key).limit or 0) // _LOWERED_AGAIN)
+        if limit < doubtful and seen.doubted != limit:
+            seen.doubted = limit
             return
-        self._answered[key] = 0
+        seen.answered = 0
         against = {"refuted": self.setting} if self.setting and limit < self.setting else {}
         self.learnt.learn(key, limit=limit, **against)
 
@@ -252,13 +243,10 @@ class Limits:
         Args:
             model: The model that is asked next.
         """
-        key = self.model_key(model)
-        ceiling = self._ceilings.get(key)
-        if ceiling is None or not ceiling.retrying:
-            return
-        del self._ceilings[key]
-        if ceiling.lasting:
-            self._ceilings[key] = Ceiling(ceiling.lasting, ceiling.lasting, retrying=False)
+        seen = self._of(self.model_key(model))
+        if seen.ceiling is not None and seen.ceiling.retrying:
+            lasting = seen.ceiling.lasting
+            seen.ceiling = Ceiling(lasting, lasting, retrying=False) if lasting else None
 
     def _refused(self, model: Model, told: ContextOverflow, counted: int) -> Ceiling | None:
         """The ceiling after a refusal; None where the window alone makes the next request smaller."""
@@ -270,7 +258,7 @@ class Limits:
             counted_there = told.input if told.answer and told.input else told.requested
             target = int(believed * min(1.0, room / counted_there) * _MARGIN)
         else:
-            target = int(min(believed, window) * _STEPS[self._failures.get(self.model_key(model), 0)])
+            target = int(min(believed, window) * _STEPS[self._of(self.model_key(model)).failures])
         if target >= window:
             return None
         # A limit that the request kept to by our count explains nothing: then the room must grow.
