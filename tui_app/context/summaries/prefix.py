@@ -23,7 +23,6 @@ from tui_app.context.counting.expenses import Ledger, spent_on
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.context.history import History
 from tui_app.context.message_marks import is_note_part
-from tui_app.context.requests.builder import repair
 from tui_app.context.summaries.notes_request import (
     HEADER,
     INTERACTION,
@@ -110,6 +109,8 @@ class PrefixSummariser:
     count: Callable[[str], int]
     rates: Callable[[], CacheRates | None]
     """What tokens cost on the prefix and behind it just now."""
+    repair: Callable[[Sequence[ModelMessage]], list[ModelMessage]]
+    """Repairs messages as those of a request are."""
     mask: Callable[[str], str] = str
     learnt: Callable[[], Mapping[str, bool]] = dict
     """What the model's server has refused about the form of requests."""
@@ -191,7 +192,7 @@ class PrefixSummariser:
         if last is None or (last.model.model_id, last.model.base_url) != (own.model_id, own.base_url):
             return None
         form = WireForm.of(self.model, is_note=is_note_part).taught(self.learnt())
-        messages = form.of_messages(repair(to_messages(self.history.items())))
+        messages = form.of_messages(self.repair(to_messages(self.history.items())))
         before = _parts(last.messages)
         return list(messages) if before and _parts(messages)[: len(before)] == before else None
 

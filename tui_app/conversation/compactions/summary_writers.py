@@ -15,6 +15,7 @@ from tui_app.agent.retry_rules import RetryRules, pause_before
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.prompt_cache import CacheRates, CacheRule, cache_rates
 from tui_app.context.governor import request_guard
+from tui_app.context.requests.builder import repair
 from tui_app.context.summaries.extractive import ExtractiveSummariser
 from tui_app.context.summaries.prefix import PrefixSummariser, SentRequest
 from tui_app.context.summaries.writer import ModelSummariser, Summariser
@@ -91,6 +92,7 @@ class SummaryWriters:
             self.sent,
             self.text.count,
             self.cache_rates,
+            repair,
             self._masked,
             lambda: self.shelf.limits.form(writer.model),
         )
