@@ -1,6 +1,7 @@
 """A refusal costs a form, not a session: what a provider does not take is changed or left out, and named."""
 
 import json
+from dataclasses import replace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -352,6 +353,30 @@ def test_other_statuses_are_of_the_form_where_they_name_a_part_of_it(
     other = adjusted.next_form(REQUEST, ModelHTTPError(status, "keen-1", {"error": {"message": words}}))
     assert (other is None) == (not changed)
     assert other is None or getattr(other, changed) != getattr(form, changed)
+
+
+def test_a_server_that_fails_twice_at_a_new_file_is_asked_once_without_it() -> None:
+    form, failed = WireForm("openai"), ModelHTTPError(500, "keen-1", {"error": {"message": "Oops"}})
+    adjusted = Adjustments(form, {})
+    for known in (False, True):
+        adjusted.begin()
+        assert adjusted.form == form, "it may have passed by itself"
+        assert adjusted.next_form(REQUEST, failed) is None
+        adjusted.begin()
+        without = adjusted.next_form(REQUEST, failed)
+        assert without is not None
+        assert without.files == form.files - {"image", "document", "audio"}
+        assert ("takes no" in adjusted.answered(replace(REQUEST, messages=[]))) != known
+    adjusted.begin()
+    assert adjusted.form == without
+
+
+def test_a_server_that_fails_twice_at_files_it_has_taken_is_asked_as_before() -> None:
+    adjusted, failed = Adjustments(WireForm("openai"), {}), ModelHTTPError(500, "keen-1", None)
+    adjusted.answered(REQUEST)
+    for _ in range(2):
+        adjusted.begin()
+        assert adjusted.next_form(REQUEST, failed) is None
 
 
 async def test_what_nothing_mends_is_the_same_error_after_a_few_tries(strict: Strict) -> None:

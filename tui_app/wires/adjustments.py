@@ -5,9 +5,11 @@ to the next try decides. What a model has taken before is suspected only where i
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tomllib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic_ai.exceptions import (
@@ -34,7 +36,7 @@ from tui_app.records import frozen
 from tui_app.wires.error_text import own_words, provider_message, values_of
 from tui_app.wires.served_model import ServedModel, unserved
 from tui_app.wires.tool_schemas import OwnNames
-from tui_app.wires.wire_form import EVERY, Learned, WireForm
+from tui_app.wires.wire_form import Learned, WireForm
 
 _MOST_TRIES, _MOST_GUESSES = 8, 2
 """Forms that one request is tried in, and fields among them of which nothing says that they are some."""
@@ -90,6 +92,8 @@ class Adjustments:
     """The first refusal of the request: what is told where no form helps."""
     _said: str = field(default="", init=False)
     """The last refusal."""
+    _failed: bool = field(default=False, init=False)
+    """Whether the request before failed for a reason that may pass."""
     _names: Mapping[str, OwnNames] = field(default_factory=dict, init=False)
     """Own names of the newest request's tools, by those that were sent in their place."""
     _reasons: set[_Reason] = field(default_factory=set, init=False)
@@ -150,19 +154,20 @@ class Adjustments:
             self.form = self._before
         self._said = refusal.words
         asked = _asked(request)
-        for form, reason in self._steps(refusal, asked):
-            if form not in self._tried:
-                self._tried.append(form)
-                self._before, self.form = self.form, form
-                self._reasons.add(reason)
-                return form
-        return None
+        untried = (step for step in self._steps(refusal, asked) if step[0] not in self._tried)
+        form, reason = next(untried, (None, None))
+        self._failed = not refusal.certain
+        if form is not None and reason is not None:
+            self._tried.append(form)
+            self._before, self.form = self.form, form
+            self._reasons.add(reason)
+        return form
 
     def answered(self, request: ModelRequestContext) -> str:
         """Note that the form was taken; return what the user has to know of it, empty for nothing."""
-        before = self._proven
+        before, self._failed = self._proven, False
         asked = replace(_asked(request), streams=request.streaming and self.form.streams)
-        self._taken |= {*asked.kinds, *asked.tools, *(row.name for row in _ROWS if row.has(asked))}
+        self._taken |= {*asked.kinds, *asked.tools, *(row.name for row in _ROWS if row.is_in(asked))}
         if "none" in self._reasons and self.form != self._guess:
             # What was refused may have been a passing trouble: the next request is sent as before.
             self._guess = self.form
@@ -178,31 +183,31 @@ class Adjustments:
         """Forms to try in turn, and why what they change is suspected."""
         form = self.form
         kinds = {kind: place for kind in asked.kinds if (place := refusal.first(_FILES[kind])) is not None}
-        for kind in sorted(kinds, key=lambda kind: kinds[kind]):
-            yield replace(form, files=form.files - {kind}), "named"
-        for change in _of_tools(refusal, asked):
-            yield change(form), "named"
-        yield from ((replace(form, dropped=form.dropped | {name}), "named") for name in refusal.fields)
+        named = [
+            replace(form, files=form.files - {kind}) for kind in sorted(kinds, key=lambda kind: kinds[kind])
+        ]
+        named += _of_tools(form, refusal, asked)
+        named += (replace(form, dropped=form.dropped | {name}) for name in refusal.fields)
         for row in _ROWS:
             quoted = row.name == "ids" and any(map(refusal.quotes, asked.ids))
-            if row.has(asked) and (quoted or refusal.first(row.names) is not None):
-                yield from ((change(form), "named") for change in row.changes)
-        yield from ((replace(form, dropped=form.dropped | {name}), "named") for name in refusal.perhaps)
-        if refusal.certain:
-            yield from self._unnamed_steps(asked)
-
-    def _unnamed_steps(self, asked: "_Asked") -> Iterator[tuple[WireForm, _Reason]]:
-        form = self.form
+            if row.is_in(asked) and (quoted or refusal.first(row.names) is not None):
+                named += row.tries(form)
+        named += (replace(form, dropped=form.dropped | {name}) for name in refusal.perhaps)
+        yield from ((each, "named") for each in named)
+        # A server may fail at what it does not know: the second time in a row it is asked without.
+        if not (refusal.certain or self._failed):
+            return
         if self._guess is not None:
             yield self._guess, "none"
         if new := asked.kinds - self._taken:
-            yield replace(form, files=form.files - new), "new"
+            yield replace(form, files=form.files - new), "new" if refusal.certain else "none"
+        if not refusal.certain:
+            return
         if self._taken and (tools := frozenset(asked.tools) - self._taken):
-            yield replace(form, plain=form.plain | tools), "new"
-            yield replace(form, unfit=form.unfit | tools), "new"
+            yield from ((each, "new") for each in _without_tools(form, tools))
         for row in _ROWS:
-            if row.unnamed and row.has(asked) and row.name not in self._taken:
-                yield from ((change(form), "none") for change in row.changes)
+            if row.unnamed and row.is_in(asked) and row.name not in self._taken:
+                yield from ((each, "none") for each in row.tries(form))
 
 
 def adjustments_for(
@@ -307,102 +312,55 @@ def _refusal(error: Exception, model: str) -> _Refusal | None:
     return _Refusal(words, fields, guesses, status in _REFUSED)
 
 
-_Change = Callable[[WireForm], WireForm]
-
-
-@frozen
+@frozen(kw_only=True)
 class _Row:
     """Something of a request that providers refuse."""
 
     name: str
-    names: tuple[str, ...]
+    names: Sequence[str]
     """What the protocols call it."""
-    has: Callable[[_Asked], object]
-    """Whether a request has it."""
-    changes: tuple[_Change, ...]
+    has: str = ""
+    """The part of a request without which it is not suspected."""
+    changes: Sequence[Mapping[str, Learned]]
     """What is tried in turn."""
     unnamed: bool = False
     """Whether it is tried where nothing is named, unless the model has taken it before."""
 
+    def is_in(self, asked: _Asked) -> bool:
+        return bool(getattr(asked, self.has, True))
 
-def _set(**fields: object) -> _Change:
-    return lambda form: replace(form, **cast("dict[str, Any]", fields))
-
-
-_ONE_SYSTEM: dict[str, object] = {"one_system": True, "joined_system": True}
-_NO_SYSTEM = _set(**_ONE_SYSTEM, systems=False)
-_STREAMING = ("stream(ing|ed)?", "stream_generate_content")
-"""Of Google's API it is a path of its own."""
-_FILES: dict[str, tuple[str, ...]] = {
-    "document": ("documents?", "files?", "file_data", "input_file", "pdf", "application/pdf"),
-    "audio": ("audio", "input_audio", "audio_url", "sound"),
-    "video": ("videos?", "video_url", "input_video"),
-    "image": ("images?", "image_url", "input_image", "pictures?", "vision", "multimodal", "mmproj"),
-}
-_ROWS = (
-    _Row(
-        "ids",
-        ("tool_call_id", "call_id", "tool_use_id"),
-        lambda asked: asked.ids,
-        (_set(short_ids=True),),
-    ),
-    _Row("reasoning", ("reasoning_content",), lambda asked: asked.spoken, (_set(reasoning=True),)),
-    _Row(
-        "cache",
-        ("cache_control", "prompt_cache(_key|_retention)?", "prompt_caching", "cache_point"),
-        lambda asked: asked.caches,
-        (_set(caching=False),),
-    ),
-    _Row(
-        "roles",
-        ("roles?", "alternat(e|es|ing)", "assistant"),
-        lambda asked: True,
-        (_set(**_ONE_SYSTEM, alternating=True), _NO_SYSTEM),
-    ),
-    _Row(
-        "system",
-        ("system(_message|_prompt|_role)?s?", "developer", "system_instruction"),
-        lambda asked: True,
-        (_set(**_ONE_SYSTEM), _NO_SYSTEM),
-    ),
-    _Row(
-        "thinking",
-        ("signature", "thought_?signature", "encrypted(_content)?", "(redacted_)?thinking", "reasoning"),
-        lambda asked: asked.thinks,
-        (_set(thinking=False),),
-        unnamed=True,
-    ),
-    _Row("streams", _STREAMING, lambda asked: asked.streams, (_set(streams=False),), unnamed=True),
-    _Row(
-        "schemas",
-        ("schemas?", "json_schema", "input_schema", "parameters", "properties", r"\$ref", r"\$defs"),
-        lambda asked: asked.tools,
-        (_set(plain=frozenset({EVERY})),),
-        unnamed=True,
-    ),
-    _Row(
-        "tools",
-        ("tools?", "tool_(use|calls?|calling)", "functions?", "function_(call|calling|declarations)"),
-        lambda asked: asked.tools,
-        (_set(tools=False),),
-        unnamed=True,
-    ),
-)
+    def tries(self, form: WireForm) -> Iterator[WireForm]:
+        for change in self.changes:
+            fields = {
+                name: frozenset(each) if isinstance(each, list) else each for name, each in change.items()
+            }
+            yield replace(form, **cast("dict[str, Any]", fields))
 
 
-def _of_tools(refusal: _Refusal, asked: _Asked) -> Iterator[_Change]:
-    """Changes of the tools that are named, or whose number is."""
+_TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+_ROWS = tuple(_Row(name=name, **row) for name, row in _TABLE["rows"].items())
+_FILES: Mapping[str, Sequence[str]] = _TABLE["files"]
+"""What the protocols call each kind of file."""
+
+
+def _of_tools(form: WireForm, refusal: _Refusal, asked: _Asked) -> Iterator[WireForm]:
+    """Forms in which the tools that are named are others, or fewer where their number is."""
     named = set(filter(refusal.quotes, asked.tools))
     places = [int(place) for place in _TOOL_AT.findall(refusal.words)]
     # Google puts all of them into its first tool.
     named |= {asked.tools[place] for place in places[-1:] if place < len(asked.tools)}
     if named:
-        yield lambda form: replace(form, plain=form.plain | named)
-        yield lambda form: replace(form, unfit=form.unfit | named)
+        yield from _without_tools(form, named)
     numbers = {int(number) for number in _NUMBER.findall(refusal.words)}
     limit = max((number for number in numbers if 0 < number < len(asked.tools)), default=0)
     if limit and (len(asked.tools) in numbers or refusal.first(("tools?", "functions?")) is not None):
-        yield _set(most_tools=limit)
+        yield replace(form, most_tools=limit)
+
+
+def _without_tools(form: WireForm, tools: Collection[str]) -> Iterator[WireForm]:
+    """With plainer definitions of some tools, and without them."""
+    yield replace(form, plain=form.plain.union(tools))
+    yield replace(form, unfit=form.unfit.union(tools))
 
 
 def _told(before: WireForm, now: WireForm) -> str:
