@@ -3,9 +3,12 @@
 import re
 import socket
 import ssl
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from json import JSONDecodeError
+from pathlib import Path
+from typing import Any
 
 from pydantic_ai.exceptions import (
     ContentFilterError,
@@ -40,13 +43,6 @@ from tui_app.events import Error
 from tui_app.providers import key_variable
 from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.wires.error_text import (
-    BAD_KEY,
-    FILTERED_CODES,
-    LACKING,
-    NO_CREDIT,
-    NO_CREDIT_CODES,
-    NO_MODEL,
-    NO_MODEL_CODES,
     asked_pause,
     chain,
     full_text,
@@ -65,6 +61,10 @@ _CUT_AT_ONCE = re.compile(r"\bstream\w*( response)? ended without", re.I)
 _SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
 _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
 _A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
+_BAD_KEY = re.compile(
+    r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key|无效的令牌|身份验证失败",
+    re.I,
+)
 _OPAQUE_WORDS = 4
 """Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
 
@@ -121,15 +121,21 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     if status is None or not 400 <= status <= 429 or say.cause(error, ToolBroke):
         return None
     words, codes = own_words(error), {str(each) for each in values_of(error, "code", "type")}
-    # Google's limits of a minute speak of billing, too, and name a pause.
-    if (codes & NO_CREDIT_CODES or NO_CREDIT.search(words)) and not asked_pause(error):
-        return sentence("out_of_credit")(error, model)
-    if codes & FILTERED_CODES:
-        return sentence("filtered")(error, model)
-    if status == 404 and LACKING.search(words):
-        return sentence("refused")(error, model)
-    gone = codes & NO_MODEL_CODES or NO_MODEL.search(words)
-    return say.unknown_model(error, model) if gone and status in (400, 403, 404, 410) else None
+    for name, row in _REASONS.items():
+        is_said = any(re.search(pattern, words, re.I) for pattern in row.get("words", ()))
+        if (is_said or not codes.isdisjoint(row.get("codes", ()))) and status in row.get(
+            "statuses", [status]
+        ):
+            # Google's limits of a minute speak of billing, too, and name a pause.
+            if name == "out_of_credit" and asked_pause(error):
+                continue
+            return (say.unknown_model if name == "unknown_model" else sentence(name))(error, model)
+    return None
+
+
+_REASONS: Mapping[str, Mapping[str, list[Any]]] = tomllib.loads(
+    Path(__file__).with_name("error_reasons.toml").read_text("utf-8")
+)
 
 
 def _by_kind(error: BaseException, model: str) -> Error | None:
@@ -197,7 +203,7 @@ def _refused(error: BaseException, model: str) -> Error:
     # Where a text speaks of a length, pydantic-ai takes also a limit of requests for a refusal.
     if status in (407, 409, 425, 429):
         return _STATUSES[status](error, model)
-    if BAD_KEY.search(text):
+    if _BAD_KEY.search(text):
         return say.wrong_key(error, model)
     if RATE_LIMIT.search(text):
         return _limited(error, model)

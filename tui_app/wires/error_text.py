@@ -272,28 +272,3 @@ def _lines(value: object, name: str, depth: int) -> Iterator[str]:
             yield from _lines(item, name, depth - 1)
     elif value is not None:
         yield f"{name}: {value}" if name else str(value)
-
-
-BAD_KEY = re.compile(
-    r"api[ _-]key (?:not valid|is invalid|expired)|(?:invalid|incorrect) api[ _-]key|无效的令牌|身份验证失败",
-    re.I,
-)
-NO_CREDIT = re.compile(
-    r"credit balance is too low|insufficient (?:account )?balance|quota is not enough|out of credits"
-    r"|余额不足|额度不足|账户欠费",
-    re.I,
-)
-NO_CREDIT_CODES = frozenset(
-    {"insufficient_quota", "insufficient_user_quota", "exceeded_current_quota_error", "Arrearage", "1113"}
-)
-"""Of OpenAI, one-api and new-api, Moonshot, Alibaba and Z.ai: with any status from 400 to 429."""
-NO_MODEL = re.compile(
-    r"\bmodel\b[^:,]{0,80}\b(?:decommissioned|been deprecated|retired|no longer available|no longer supported"
-    r"|not exist)",
-    re.I,
-)
-NO_MODEL_CODES = frozenset({"model_decommissioned", "model_not_found"})
-LACKING = re.compile(r"\bendpoints? found that support", re.I)
-"""Words of a 404 that knows the model, and finds none that can do what is wanted."""
-FILTERED_CODES = frozenset({"1301", "data_inspection_failed", "DataInspectionFailed"})
-"""Of Z.ai and Alibaba; OpenAI's and Azure's are known to pydantic-ai."""

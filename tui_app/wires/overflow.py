@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
@@ -28,67 +29,31 @@ class Signal:
     pattern: re.Pattern[str]
 
 
-# Wordings of servers that nobody knows: one sentence that says of the input that it is too long for tokens, a
-# context or a model. What limits something else, such as the answer, one field or one file, is named in it.
-_LATER = r"[^.;!?\n]*?"
-_SUBJECT = (
-    r"\b(?:inputs?|prompt|messages|conversation|context|request|history|sequence|token limit|entrada"
-    r"|mensajes?|contexto|requête|invite|contexte|eingabe|anfrage|kontext|nachricht)\b"
-    r"|запрос|контекст|сообщени|输入|提示|上下文|入力|コンテキスト|プロンプト|입력|컨텍스트|프롬프트"
-)
-_TOO_LONG = (
-    r"(?:too (?:long|large|big|many)|exceed\w*|but the max|(?:is |are )?over the (?:limit|maximum)"
-    r"|(?:longer|larger|greater|more) than|must have less than|supera|excede|dépasse\w*|trop longu?e?"
-    r"|demasiado larg\w|zu (?:lang|groß)|überschr\w+|слишком|превыша\w*|превыс\w*|超|过长|長すぎ|초과|너무)"
-)
-_UNIT = (
-    r"\b(?:tokens?|jetons?|length|context|kontext\w*|contexte?o?|longitud|longueur|länge)\b"
-    r"|токен|контекст|длин|长度|トークン|長|토큰|길이|컨텍스트|\b(?:this|the) model\b"
-)
-_ELSE = (
-    r"\b(?:max_\w*tokens|output|completions?|answer|thinking|budget|images?|pictures?|files?|documents?|tools?"
-    r"|schema|stop|name|title|id|\w+_id|characters?|nesting|quota|embedding"
-    r"|deadline|timeout|maximum tokens|tokens you requested)\b|[\].]\w*id\b"
-)
-_MOST_WORD = (
-    r"(?:limit\w*|max\w*|allow\w*|accept\w*|máxim\w+|límite|less than|up to|at most|just|only|over|context of"
-    r"|höchstens|maximal\w*|максимум\w*|不超过|最大|최대|\()"
-)
-_GENERAL = (
-    rf"(?:^|(?<=[.;!?\n]))(?=[^.;!?\n]*(?:{_SUBJECT}))(?=[^.;!?\n]*(?:{_UNIT}))(?![^.;!?\n]*(?:{_ELSE}))"
-    rf"(?=[^.;!?\n]*{_TOO_LONG})"
-)
-_WHOLE = (
-    rf"(?:^|(?<=[.;!?\n]))(?![^.;!?\n]*(?:{_ELSE}))[^.;!?\n]*\b(?:conversation|history|context|prompt)"
-    r" (?:(?:is|was|has become|got) )?too (?:long|large|big)\b"
-)
-_UNNAMED: tuple[str, ...] = (
-    rf"{_GENERAL}[^.;!?\n\d]*<requested>{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>",
-    rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>[^.;!?\n]*\. Given: <requested>",
-    rf"{_GENERAL}{_LATER}{_MOST_WORD}[^.;!?\n\d]{{0,25}}<limit>",
-    _GENERAL,
-    _WHOLE,
-)
-
 PER_REQUEST = "per-request"
 """Signal of a limit for a single request, however small the others were."""
 
-_NUMBER_OF = re.compile(r"<(limit|requested|total|answer)>")
+_TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("overflow.toml").read_text("utf-8"))
+_PLACE = re.compile(r"<(\w+)>")
 
 
 def _signals(rows: Iterable[Sequence[str]]) -> tuple[Signal, ...]:
-    patterns = [
-        (name, _NUMBER_OF.sub(lambda group: f"(?P<{group[1]}>{NUMBER})", text)) for name, text in rows
-    ]
-    return tuple(Signal(name, re.compile(pattern, re.I | re.S)) for name, pattern in patterns)
+    return tuple(Signal(name, re.compile(_filled(text), re.I | re.S)) for name, text in rows)
 
 
-_TABLE: Mapping[str, Sequence[Sequence[str]]] = tomllib.loads(
-    Path(__file__).with_name("overflow.toml").read_text("utf-8")
-)
+def _filled(text: str) -> str:
+    """A pattern of the table with a group in the place of each number, and the words that it names."""
+    words: Mapping[str, Sequence[str]] = _TABLE["words"]
+    return _PLACE.sub(
+        lambda place: (
+            f"(?:{_filled('|'.join(words[place[1]]))})" if place[1] in words else f"(?P{place[0]}{NUMBER})"
+        ),
+        text,
+    )
+
+
 SIGNALS = _signals([*_TABLE["numbered"], *_TABLE["worded"]])
 """Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
-_OF_NOBODY_KNOWN = _signals(("no-name", text) for text in _UNNAMED)
+_OF_NOBODY_KNOWN = _signals(("no-name", text) for text in _TABLE["of_nobody_known"])
 _OF_ONE_REQUEST = _signals(_TABLE["one_request"])
 
 ANSWER_INCLUDED = re.compile(
