@@ -1,10 +1,8 @@
-"""Programs that are talked to: started whole or not at all, with what they print as a stream."""
+"""Programs that are talked to: what they print as a stream, and how they ended."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
-from tui_app.system.processes import L, Listener, NotStarted, Pipes, ProcessGroup, start_group
+from tui_app.system.processes import Listener
 
 _SAID_BYTES = 2_000
 _STREAM_BYTES = 1 << 16
@@ -40,22 +38,6 @@ class ProgramOutput(Listener):
     def said(self) -> str:
         """The end of what it has said on standard error."""
         return self._said.decode("utf-8", "replace").strip()
-
-
-async def begun(
-    listener: Callable[[], L], words: Sequence[str], *, cwd: Path, env: Mapping[str, str], pipes: Pipes
-) -> ProcessGroup[L]:
-    """Start a program, and end it again where that was cancelled. Raises ``NotStarted``."""
-    try:
-        group, cancelled = await start_group(listener, words, cwd=cwd, env=env, pipes=pipes)
-    except NotStarted as error:
-        if error.cancelled:
-            raise asyncio.CancelledError from error
-        raise
-    if cancelled:
-        await group.end()
-        raise asyncio.CancelledError
-    return group
 
 
 def end_words(status: int | None) -> str:

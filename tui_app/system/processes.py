@@ -28,13 +28,11 @@ class NotStarted(Exception):
     Args:
         words: The command.
         why: The system's reason.
-        cancelled: Whether the caller was cancelled meanwhile.
     """
 
-    def __init__(self, words: Sequence[str], why: str, *, cancelled: bool) -> None:
+    def __init__(self, words: Sequence[str], why: str) -> None:
         super().__init__(f"{words[0]:.200}: {why}")
         self.why = why
-        self.cancelled = cancelled
 
 
 class Listener(asyncio.SubprocessProtocol):
@@ -104,8 +102,8 @@ class Pipes:
 
 async def start_group(
     listener: Callable[[], L], words: Sequence[str], *, cwd: Path, env: Mapping[str, str], pipes: Pipes
-) -> tuple[ProcessGroup[L], bool]:
-    """Start a program, and say whether that was cancelled meanwhile: then it must be ended at once.
+) -> ProcessGroup[L]:
+    """Start a program, and end it again where that was cancelled.
 
     asyncio never lets go of a process that is cancelled while it starts: it has to be there first.
 
@@ -122,10 +120,16 @@ async def start_group(
     starting = asyncio.create_task(_guarded(_started(listener, words, cwd, env, pipes)))
     cancelled = await _cancelled_during(starting)
     try:
-        return starting.result(), cancelled
+        group = starting.result()
     except (OSError, ValueError) as error:
+        if cancelled:
+            raise asyncio.CancelledError from error
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise NotStarted(words, why or type(error).__name__, cancelled=cancelled) from error
+        raise NotStarted(words, why or type(error).__name__) from error
+    if cancelled:
+        await group.end()
+        raise asyncio.CancelledError
+    return group
 
 
 async def _guarded(starting: Awaitable[ProcessGroup[L]]) -> ProcessGroup[L]:

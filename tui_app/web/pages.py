@@ -55,7 +55,7 @@ async def serve_page(
     width, height = bounded_size(request.query.get("width", ""), request.query.get("height", "")) or _USUAL
     try:
         # In the session of the server, but not in its group: ctrl+c is for the server.
-        group, cancelled = await start_group(
+        group = await start_group(
             _Screen, words, cwd=Path.cwd(), env=_environment(width, height),
             pipes=Pipes(stdin=asyncio.subprocess.PIPE, stderr=2, leads_session=False),
         )  # fmt: skip
@@ -65,8 +65,7 @@ async def serve_page(
     showing = asyncio.create_task(_show(group, socket))
     pages.add(socket)
     try:
-        if not cancelled:
-            await _hand_on(group, socket)
+        await _hand_on(group, socket)
     finally:
         pages.discard(socket)
         try:

@@ -21,9 +21,9 @@ from pygls.protocol.json_rpc import JsonRPCProtocol
 from pygls.uris import from_fs_path, to_fs_path
 
 from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerGone, finding_of
-from tui_app.agent.program_output import ProgramOutput, begun, end_words
+from tui_app.agent.program_output import ProgramOutput, end_words
 from tui_app.agent.waits import first_of
-from tui_app.system.processes import NotStarted, Pipes, ProcessGroup
+from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.version import __version__
 
 # What a server sends that is no message would be written out as it is, and so would the files.
@@ -115,7 +115,7 @@ class Connection:
         """
         pipes = Pipes(stdin=asyncio.subprocess.PIPE)
         try:
-            self._group = await begun(ProgramOutput, words, cwd=root, env=env, pipes=pipes)
+            self._group = await start_group(ProgramOutput, words, cwd=root, env=env, pipes=pipes)
         except NotStarted as error:
             raise ServerGone(f"it cannot be started: {error.why}") from error
         pipe: Any = self._group.transport.get_pipe_transport(0)

@@ -18,9 +18,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from tui_app.agent.program_output import ProgramOutput, begun, end_words
+from tui_app.agent.program_output import ProgramOutput, end_words
 from tui_app.agent.waits import first_of
-from tui_app.system.processes import NotStarted, Pipes, ProcessGroup
+from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 
 LINE_BYTES = 16 << 20
 """Bytes of one message; whoever reads it keeps all of it in memory until it ends."""
@@ -71,7 +71,7 @@ class Program:
         """
         pipes = Pipes(stdin=subprocess.PIPE)
         try:
-            group = await begun(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
+            group = await start_group(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
         except NotStarted as error:
             self.ended = f"it cannot be run: {error.why}"
             raise

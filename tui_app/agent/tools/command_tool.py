@@ -104,9 +104,10 @@ class CommandTool:
                 return f"{left}{await read_task(task)}"
             try:
                 ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
-            except CommandStopped as stopped:
+            except asyncio.CancelledError as stopped:
                 gone = await on_thread(partial(take_away, inside)) if inside is not None else []
-                self.cut_short[call] = "\n".join([stopped.printed, *gone])
+                printed = stopped.printed if isinstance(stopped, CommandStopped) else ""
+                self.cut_short[call] = "\n".join([printed, *gone])
                 raise
             result = command_result(ended, limit)
             if inside is not None:

@@ -17,7 +17,7 @@ from time import monotonic
 
 from tui_app.records import frozen
 from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets
-from tui_app.system.processes import Listener, NotStarted, Pipes, start_group
+from tui_app.system.processes import Listener, Pipes, start_group
 
 HEAD_CHARS = 400_000
 """Characters kept of the beginning of an output."""
@@ -156,24 +156,18 @@ class ProcessRunner:
             CommandStopped: if this was cancelled; the group is ended then.
         """
         started = monotonic()
+        group = await start_group(
+            lambda: _Listening(heard, self.secrets),
+            words,
+            cwd=self.cwd,
+            env=self.env,
+            # One pipe for both, so that they stay in the order in which they were written.
+            pipes=Pipes(stderr=subprocess.STDOUT),
+        )
+        cancelled = timed_out = False
         try:
-            group, cancelled = await start_group(
-                lambda: _Listening(heard, self.secrets),
-                words,
-                cwd=self.cwd,
-                env=self.env,
-                # One pipe for both, so that they stay in the order in which they were written.
-                pipes=Pipes(stderr=subprocess.STDOUT),
-            )
-        except NotStarted as error:
-            if error.cancelled:
-                raise asyncio.CancelledError from error
-            raise
-        timed_out = False
-        try:
-            if not cancelled:
-                async with asyncio.timeout(timeout_s):
-                    await group.listener.exited.wait()
+            async with asyncio.timeout(timeout_s):
+                await group.listener.exited.wait()
         except TimeoutError:
             timed_out = True
         except asyncio.CancelledError:

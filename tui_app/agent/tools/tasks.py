@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from tui_app.agent.program_output import begun
 from tui_app.agent.tools.commands import ProcessRunner
 from tui_app.agent.tools.made_places import MadePlaces
 from tui_app.agent.tools.task_output import PART_BYTES, KeptOutput, Page, Part, TaskOutput
@@ -30,7 +29,7 @@ from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_
 from tui_app.records import frozen
 from tui_app.system import command_parent, output_drain
 from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets
-from tui_app.system.processes import Listener, Pipes, ProcessGroup
+from tui_app.system.processes import Listener, Pipes, ProcessGroup, start_group
 from tui_app.text import count
 from tui_app.tool_specs import TASKS
 
@@ -215,7 +214,7 @@ class BackgroundTasks:
         # Before anything is awaited: of many that are started at once none is over the limit.
         self.tasks[task_id] = task
         try:
-            group = await begun(
+            group = await start_group(
                 lambda: _TaskListener(output, self.secrets),
                 words,
                 cwd=self.runner.cwd,
