@@ -7,7 +7,6 @@ from stat import S_ISDIR
 import pytest
 
 from tui_app.agent.tools.edits import put_bytes
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.files import write_atomic
 
 
@@ -31,7 +30,7 @@ def test_a_file_that_another_thread_writes_meanwhile_is_written_all_the_same(
 def test_the_longest_names_are_written(tmp_path: Path, name: str) -> None:
     write_atomic(tmp_path / name, "text")
     assert (tmp_path / name).read_text() == "text"
-    put_bytes(Workspace(tmp_path), tmp_path / name, b"more", expected=b"text", mode=None, shown="n")
+    put_bytes(tmp_path / name, b"more", expected=b"text", mode=None, shown="n")
     assert (tmp_path / name).read_text() == "more"
 
 
@@ -46,8 +45,8 @@ def test_the_new_name_is_brought_to_the_disk_as_well(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", noted)
     write_atomic(tmp_path / "a", "text")
-    put_bytes(Workspace(tmp_path), tmp_path / "b", b"text", expected=None, mode=None, shown="b")
-    put_bytes(Workspace(tmp_path), tmp_path / "b", None, expected=b"text", mode=None, shown="b")
+    put_bytes(tmp_path / "b", b"text", expected=None, mode=None, shown="b")
+    put_bytes(tmp_path / "b", None, expected=b"text", mode=None, shown="b")
     assert synced == [["a"], ["a", "b"], ["a"]]
 
 

@@ -68,4 +68,9 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
 def sync_folder(folder: int) -> None:
     """Bring the names in an open folder to the disk, where the system can; they have changed either way."""
     with suppress(OSError):
-        os.fsync(folder)
+        # One that was opened to be passed through cannot be synced itself.
+        names = os.open(".", os.O_RDONLY, dir_fd=folder)
+        try:
+            os.fsync(names)
+        finally:
+            os.close(names)

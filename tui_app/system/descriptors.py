@@ -13,20 +13,28 @@ from collections.abc import Iterator
 
 PLACE = getattr(os, "O_PATH", os.O_RDONLY)
 """To open a place without reading it."""
-_FOLDER = PLACE | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FOLDER = getattr(os, "O_SEARCH", PLACE) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""A folder on the way may be one that may be passed through but not listed."""
 StrPath = str | os.PathLike[str]
 
 
 @contextlib.contextmanager
-def folder_of(path: StrPath) -> Iterator[tuple[int, str]]:
-    """The folder that an absolute path is in, open, and its name there."""
+def folder_of(path: StrPath, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """The folder that an absolute path is in, open, and its name there; it is made where it is missing."""
     *folders, name = [part for part in os.fspath(path).split("/") if part] or ["."]
     if ".." in (*folders, name):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
     folder = os.open("/", _FOLDER)
     try:
         for part in folders:
-            below = os.open(part, _FOLDER, dir_fd=folder)
+            try:
+                below = os.open(part, _FOLDER, dir_fd=folder)
+            except FileNotFoundError:
+                if not make:
+                    raise
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=folder)
+                below = os.open(part, _FOLDER, dir_fd=folder)
             os.close(folder)
             folder = below
         yield folder, name
@@ -41,6 +49,16 @@ def open_named(path: StrPath, flags: int = PLACE, mode: int = 0o644) -> int:
         os.close(opened)
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return opened
+
+
+@contextlib.contextmanager
+def open_folder(path: StrPath) -> Iterator[int]:
+    """A folder, to read its names."""
+    opened = open_named(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def stat_named(path: StrPath) -> os.stat_result:

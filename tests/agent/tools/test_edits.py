@@ -220,7 +220,7 @@ def test_a_new_file_in_new_folders(ws: Workspace) -> None:
     change = plan_write(ws, "a/b/new.txt", "one\ntwo\n")
     assert (change.note, change.before) == ("new file", None)
     assert not (ws.root / "a").exists(), "planning changes nothing"
-    carry_out(ws, change)
+    carry_out(change)
     assert (ws.root / "a/b/new.txt").read_text() == "one\ntwo\n"
 
 
@@ -228,7 +228,7 @@ def test_an_edit_keeps_the_rights_of_the_file_and_leaves_nothing_beside_it(ws: W
     (ws.root / "notes.md").chmod(0o751)
     change = plan_edit(ws, "notes.md", "sky", "cloud")
     assert "-sky\n+cloud" in change.diff
-    carry_out(ws, change)
+    carry_out(change)
     assert (ws.root / "notes.md").stat().st_mode & 0o777 == 0o751
     assert [path.name for path in ws.root.iterdir()] == ["notes.md"]
 
@@ -237,7 +237,7 @@ def test_a_file_that_has_changed_since_is_left_alone(ws: Workspace) -> None:
     change = plan_edit(ws, "notes.md", "sky", "cloud")
     (ws.root / "notes.md").write_text("sea\nsky\nmore\n")
     with pytest.raises(ToolProblem, match="changed since"):
-        carry_out(ws, change)
+        carry_out(change)
     assert (ws.root / "notes.md").read_text() == "sea\nsky\nmore\n"
 
 
@@ -245,7 +245,7 @@ def test_a_file_that_came_up_since_is_not_overwritten(ws: Workspace) -> None:
     change = plan_write(ws, "new.txt", "mine")
     (ws.root / "new.txt").write_text("theirs")
     with pytest.raises(ToolProblem, match="changed since"):
-        carry_out(ws, change)
+        carry_out(change)
     assert (ws.root / "new.txt").read_text() == "theirs"
 
 
@@ -257,7 +257,7 @@ def test_a_full_disk_leaves_the_old_file(ws: Workspace, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(file_changes.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        carry_out(ws, change)
+        carry_out(change)
     assert (ws.root / "notes.md").read_text() == "sea\nsky\n"
     assert os.listdir(ws.root) == ["notes.md"]  # noqa: PTH208
 

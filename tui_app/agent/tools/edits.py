@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from difflib import SequenceMatcher, get_close_matches
 from glob import escape
@@ -16,9 +16,10 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Literal
 
-from tui_app.agent.tools.workspace import FOLDER_FLAGS, ToolProblem, Workspace, open_at, open_regular
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_at, open_regular
 from tui_app.files import sync_folder
 from tui_app.records import frozen
+from tui_app.system.descriptors import folder_of
 from tui_app.text import visible
 from tui_app.tool_specs import WRITE_FILE
 
@@ -438,29 +439,29 @@ def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = Fal
     return replace(now, after=_encoded(edited.text), diff=diff, note=f"{counts_of(diff)}{times}{loose}")
 
 
-def check_unchanged(ws: Workspace, change: FileChange) -> None:
+def check_unchanged(change: FileChange) -> None:
     """See that a file is still what a plan saw.
 
     Raises:
         ToolProblem: if it is not.
     """
-    with _folder_of(ws, change.path, make=False) as folder:
+    with _folder_of(change.path, make=False) as folder:
         if (None if folder is None else _read_at(folder, change.path.name)) != change.before:
             raise ToolProblem(CHANGED.format(change.shown))
 
 
-def carry_out(ws: Workspace, change: FileChange) -> None:
+def carry_out(change: FileChange) -> None:
     """Write a file as planned: whole or not at all, with the rights it had.
 
     Raises:
         ToolProblem: if it is not what the plan saw any more, or a link stands where a folder was.
         OSError: if the disk refuses.
     """
-    put_bytes(ws, change.path, change.after, expected=change.before, mode=change.mode, shown=change.shown)
+    put_bytes(change.path, change.after, expected=change.before, mode=change.mode, shown=change.shown)
 
 
 def put_bytes(
-    ws: Workspace, path: Path, data: bytes | None, *, expected: bytes | None, mode: int | None, shown: str
+    path: Path, data: bytes | None, *, expected: bytes | None, mode: int | None, shown: str
 ) -> None:
     """Replace a file that holds what is expected; ``None`` stands for no file, before and after.
 
@@ -468,7 +469,7 @@ def put_bytes(
         ToolProblem: if it holds something else, or a link stands where a folder was.
         OSError: if the disk refuses.
     """
-    with _folder_of(ws, path, make=data is not None) as folder:
+    with _folder_of(path, make=data is not None) as folder:
         present = None if folder is None else _read_at(folder, path.name)
         if present != expected:
             raise ToolProblem(CHANGED.format(shown))
@@ -508,41 +509,17 @@ def _replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
 
 
 @contextmanager
-def _folder_of(ws: Workspace, path: Path, *, make: bool) -> Iterator[int | None]:
-    """The open folder of a resolved path, walked from the root without following links.
-
-    None where it does not exist and is not to be made.
-    """
-    root = ws.root_of(path)
-    open_now = os.open(root, FOLDER_FLAGS)
-    try:
-        for part in path.parent.relative_to(root).parts:
-            try:
-                inner = _opened(open_now, part, make=make)
-            except FileNotFoundError:
-                yield None
-                return
-            except NotADirectoryError as error:
-                raise ToolProblem(f"{path.parent.name!r:.200} is no longer a folder.") from error
-            os.close(open_now)
-            open_now = inner
-        yield open_now
-    finally:
-        os.close(open_now)
-
-
-def _opened(folder: int, name: str, *, make: bool) -> int:
-    try:
-        return os.open(name, FOLDER_FLAGS, dir_fd=folder)
-    except FileNotFoundError:
-        if not make:
-            raise
-    except OSError as error:
-        # Where a link stands now, some systems say ELOOP.
-        raise NotADirectoryError(str(error)) from error
-    with suppress(FileExistsError):
-        os.mkdir(name, dir_fd=folder)
-    return os.open(name, FOLDER_FLAGS, dir_fd=folder)
+def _folder_of(path: Path, *, make: bool) -> Iterator[int | None]:
+    """The open folder of a resolved path; None where it does not exist and is not to be made."""
+    with ExitStack() as stack:
+        try:
+            folder, _ = stack.enter_context(folder_of(path, make=make))
+        except FileNotFoundError:
+            yield None
+            return
+        except NotADirectoryError as error:
+            raise ToolProblem(f"{path.parent.name!r:.200} is no longer a folder.") from error
+        yield folder
 
 
 def _read_at(folder: int, name: str) -> bytes | None:

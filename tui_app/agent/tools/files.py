@@ -20,9 +20,10 @@ from tui_app.agent.instructions.path_patterns import (
     verdict,
 )
 from tui_app.agent.tools.commands import Stop
-from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_folder, open_regular, readable_name
+from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular, readable_name
 from tui_app.context.tool_results.cuts import byte_count
 from tui_app.records import frozen
+from tui_app.system.descriptors import open_folder
 from tui_app.system.pictures import LARGEST_FILE, Picture, UnusablePicture, fitted, image_type
 from tui_app.tool_specs import GLOB
 

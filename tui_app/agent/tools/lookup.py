@@ -163,11 +163,7 @@ class ReadTools:
             ctx: The run.
             path: Folder relative to the workspace.
         """
-        if declined := await self.looking.declined(ctx, path):
-            return ToolDenied(declined)
-        return await search_on_thread(
-            lambda _: files.ls(self._files, path, shows=self.looking.shows(ctx, path))
-        )
+        return await self._looked(ctx, path, lambda _, shows: files.ls(self._files, path, shows=shows))
 
     async def glob(self, ctx: RunContext[Any], pattern: str) -> str | ToolDenied:
         """Find files by name. Files that git ignores are left out.
@@ -176,10 +172,8 @@ class ReadTools:
             ctx: The run.
             pattern: Such as `*.py` (any depth), `src/**/*.ts` or `docs/*.{md,rst}`.
         """
-        if declined := await self.looking.declined(ctx, pattern):
-            return ToolDenied(declined)
-        return await search_on_thread(
-            lambda stop: files.glob(self._files, pattern, stop=stop, shows=self.looking.shows(ctx, pattern))
+        return await self._looked(
+            ctx, pattern, lambda stop, shows: files.glob(self._files, pattern, stop=stop, shows=shows)
         )
 
     async def grep(
@@ -199,14 +193,18 @@ class ReadTools:
             ignore_case: Whether upper and lower case are the same.
             limit: Hits to return at most.
         """
-        if declined := await self.looking.declined(ctx, path, READ_FILE.name):
-            return ToolDenied(declined)
 
-        def searched(stop: Stop) -> str:
-            shows = self.looking.shows(ctx, path, READ_FILE.name)
+        def searched(stop: Stop, shows: ShowsFile) -> str:
             return files.grep(self._files, pattern, path, ignore_case, limit, stop=stop, shows=shows)
 
-        return await search_on_thread(searched)
+        return await self._looked(ctx, path, searched, READ_FILE.name)
+
+    async def _looked(
+        self, ctx: RunContext[Any], path: str, work: Callable[[Stop, ShowsFile], str], *like: str
+    ) -> str | ToolDenied:
+        if declined := await self.looking.declined(ctx, path, *like):
+            return ToolDenied(declined)
+        return await search_on_thread(lambda stop: work(stop, self.looking.shows(ctx, path, *like)))
 
     async def search_history(
         self,

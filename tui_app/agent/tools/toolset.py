@@ -107,9 +107,9 @@ class FileTools:
                 action = file_action(change, ctx.tool_name or "", ctx.tool_call_id or "", path)
                 if declined := await self.gate(action):
                     return ToolDenied(declined)
-                await on_thread(lambda: check_unchanged(self.workspace, change))
+                await on_thread(lambda: check_unchanged(change))
                 await self.keeper.keep(change, ctx.tool_call_id or "")
-                await on_thread(lambda: carry_out(self.workspace, change))
+                await on_thread(lambda: carry_out(change))
                 await on_thread(lambda: seen.remember_change(change))
                 self.written[change.path] = hashlib.sha256(change.after).hexdigest()
                 self.changed(change)

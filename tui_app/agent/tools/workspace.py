@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO
 
+from tui_app.system.descriptors import open_named
 from tui_app.tool_specs import GLOB, LS, READ_FILE
 
 _KERNEL_TREES = (Path("/proc"), Path("/sys"), Path("/dev"))
@@ -111,10 +111,6 @@ class Workspace:
             raise ToolProblem(f"{path!r:.200} is a folder; name a file.")
         return real
 
-    def root_of(self, path: Path) -> Path:
-        """The opened folder that a resolved path is in, the outermost where several are."""
-        return next(each for each in sorted(self._roots) if path.is_relative_to(each))
-
     def display(self, path: Path) -> str:
         """Name a resolved path the way :meth:`resolve` accepts it, with forward slashes."""
         if path.is_relative_to(self.root):
@@ -186,34 +182,7 @@ def _spelled(path: Path) -> Path:
     return found
 
 
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_PASSED = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", getattr(os, "O_SEARCH", 0))
-"""A folder on the way may be one that may be passed through but not listed."""
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-
-
-@contextmanager
-def open_folder(path: Path, *, listed: bool = True) -> Iterator[int]:
-    """Open a resolved folder name by name: where a link was put since, nothing is opened.
-
-    Args:
-        path: The folder.
-        listed: Whether its names are read, not only one that is known.
-
-    Raises:
-        OSError: if it is not there, or one of its names is a link.
-    """
-    *way, last = path.parts
-    descriptor = os.open(way[0] if way else last, _PASSED if way or not listed else FOLDER_FLAGS)
-    try:
-        for part in (*way[1:], last) if way else ():
-            flags = FOLDER_FLAGS if listed and part is last else _PASSED
-            inner = os.open(part, flags, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
+_FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -223,8 +192,7 @@ def open_regular(path: Path) -> BinaryIO:
         ToolProblem: if it is not a regular file any more, or may not be read.
     """
     try:
-        with open_folder(path.parent, listed=False) as folder:
-            return open_at(folder, path.name)
+        return _regular(open_named(path, _FILE_FLAGS), path.name)
     except OSError as error:
         name = readable_name(path.name)
         raise ToolProblem(f"{name!r:.200} cannot be read: {error.strerror or error}.") from error
@@ -237,7 +205,10 @@ def open_at(folder: int, name: str) -> BinaryIO:
         OSError: if it is not there, or may not be read.
         ToolProblem: if it is not a regular file.
     """
-    descriptor = os.open(name, _FILE_FLAGS, dir_fd=folder)
+    return _regular(os.open(name, _FILE_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), name)
+
+
+def _regular(descriptor: int, name: str) -> BinaryIO:
     if not S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ToolProblem(f"{readable_name(name)!r:.200} is not a regular file and is not read.")

@@ -214,7 +214,7 @@ class FileKeeper:
             now = self._read(file.path)
             if not self.kept.put(now):
                 return None
-            put_bytes(self.workspace, real, data, expected=now, mode=file.mode or None, shown=file.path)
+            put_bytes(real, data, expected=now, mode=file.mode or None, shown=file.path)
         except (ToolProblem, OSError):
             return None
         return replace(file, before=checksum(now))
