@@ -3,6 +3,7 @@
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 _NAME_CHARS = 50
 """Characters of a file's name in the temporary one, which must not be longer than names may be."""
@@ -42,27 +43,53 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
         OSError: if the disk refuses.
     """
     make_private(path.parent)
-    # By no other name: another thread may be writing the same file.
-    temporary = path.with_name(f".{path.name[:_NAME_CHARS]}.{os.urandom(6).hex()}.tmp")
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    folder = os.open(path.parent, os.O_RDONLY)
     try:
-        try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(file, view) :]
+        replace_at(folder, path.name, data, 0o600)
+    finally:
+        os.close(folder)
+
+
+def replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
+    """Replace the content of a file in an open folder, in the same way.
+
+    Args:
+        folder: The folder.
+        name: Of the file.
+        data: New content.
+        mode: Rights of the file; None gives those that any program of the user would.
+
+    Raises:
+        OSError: if the disk refuses.
+    """
+    # By no other name: another thread may be writing the same file.
+    temporary = f".{name[:_NAME_CHARS]}.{os.urandom(6).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(file, "wb") as stream:
+            if mode is not None:
+                os.fchmod(file, mode)
+            stream.write(data)
+            stream.flush()
             os.fsync(file)
-        finally:
-            os.close(file)
-        temporary.replace(path)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
         raise
-    with suppress(OSError):
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            sync_folder(folder)
-        finally:
-            os.close(folder)
+    sync_folder(folder)
+
+
+def read_object(file: Path) -> dict[str, Any]:
+    """What a file of JSON holds by name; nothing where it is missing or damaged."""
+    import json  # not for the first frame
+
+    try:
+        known = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def sync_folder(folder: int) -> None:

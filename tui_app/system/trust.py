@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
 
-from tui_app.files import write_atomic
+from tui_app.files import read_object, write_atomic
 from tui_app.paths import Paths, from_home
 from tui_app.records import frozen
 from tui_app.system.project_files import repository_root
@@ -35,13 +35,7 @@ def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
 
 def answers(paths: Paths) -> dict[str, object]:
     """What was answered, by the root of each repository."""
-    import json  # not for the first frame
-
-    try:
-        known = json.loads(paths.trust_file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return known if isinstance(known, dict) else {}
+    return read_object(paths.trust_file)
 
 
 def remember_trust(paths: Paths, folder: Path, answer: bool | None) -> Path:

@@ -5,16 +5,14 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.files import write_atomic
+from tui_app.files import read_object, write_atomic
 from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 
 _log = logging.getLogger(__name__)
-_LONGEST = 8_000_000
 _FIELDS = ("name", "description", "parameters_json_schema")
 
 
@@ -26,7 +24,7 @@ class SeenTools:
 
     def of(self, server: McpServer) -> list[ToolDefinition] | None:
         """What the server had; None where that is not known, or it is set differently by now."""
-        entry = self._read().get(server.name)
+        entry = read_object(self.file).get(server.name)
         if not isinstance(entry, dict) or entry.get("key") != _key(server):
             return None
         try:
@@ -37,21 +35,13 @@ class SeenTools:
     def note(self, server: McpServer, tools: Sequence[ToolDefinition]) -> None:
         told = [{name: getattr(tool, name) for name in _FIELDS} for tool in tools]
         entry = {"key": _key(server), "tools": told}
-        known = self._read()
+        known = read_object(self.file)
         if known.get(server.name) == entry:
             return
         try:
             write_atomic(self.file, json.dumps({**known, server.name: entry}))
         except OSError as error:
             _log.warning("tools of MCP servers cannot be remembered: %s", error)
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            with self.file.open("rb") as stream:
-                known = json.loads(stream.read(_LONGEST))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
 
 
 def _key(server: McpServer) -> str:

@@ -6,7 +6,6 @@ Nothing is ever guessed beyond white space: a piece that is not there is refused
 import itertools
 import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
@@ -17,7 +16,7 @@ from stat import S_IMODE
 from typing import Literal
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_at, open_regular
-from tui_app.files import sync_folder
+from tui_app.files import replace_at, sync_folder
 from tui_app.records import frozen
 from tui_app.system.descriptors import folder_of
 from tui_app.text import visible
@@ -33,8 +32,7 @@ _GAP = re.compile(r"[ \t]*\r?\n[ \t]*|[ \t]+")
 """White space that may differ. A text in which each gap is one character is compared as text: a pattern of
 rows with such gaps between them can be tried in more ways than there is time for."""
 _WORD = re.compile(r"\w")
-_Change = tuple[int, int, str]
-"""From where to where, and what comes there."""
+_END = re.compile(r"\r?\n")
 
 
 @frozen
@@ -60,19 +58,24 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
     """
     if not old:
         raise ToolProblem(f"old_text is empty; give the text to replace, or use {WRITE_FILE.name}.")
-    ends = ["\n"] * text.count("\n")
-    if "\r\n" in text and not ("\r\n" in old and old in text):
-        # The model reads lines, not their ends: each keeps its own, a new one gets that of its place.
-        ends = re.findall(r"\r?\n", text)
-        text, old, new = (each.replace("\r\n", "\n") for each in (text, old, new))
+    # The model reads lines, not their ends: each keeps its own, a new one gets that of its place.
+    is_mended = "\r\n" in text and not ("\r\n" in old and old in text)
+    if is_mended:
+        old, new = (each.replace("\r\n", "\n") for each in (old, new))
     if old == new:
         raise ToolProblem("old_text and new_text are the same; nothing would change.")
-    count = text.count(old)
+
+    def put(piece: str, start: int, end: int) -> str:
+        return like_lines(piece, text[start:end], _end_at(text, start)) if is_mended else piece
+
+    pattern = re.escape(old)
+    if is_mended:
+        pattern = pattern.replace("\\\n", r"(?:\r\n|(?<!\r)\n)") + (r"(?!\n)" if old.endswith("\r") else "")
+    count = len(re.findall(pattern, text))
     if count == 1 or (count and every):
-        changes = [(found.start(), found.end(), new) for found in re.finditer(re.escape(old), text)]
-        return Edited(_put(text, ends, changes), count, "exact")
+        return Edited(re.sub(pattern, lambda found: put(new, *found.span()), text), count, "exact")
     if count:
-        places = itertools.islice(re.finditer(f"(?={re.escape(old)})", text), _PLACES)
+        places = itertools.islice(re.finditer(f"(?={pattern})", text), _PLACES)
         lines = ", ".join(str(_line_at(text, found.start())) for found in places)
         raise ToolProblem(
             f"old_text occurs {count} times, at lines {lines}; "
@@ -80,37 +83,30 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
         )
     if every:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
-    return Edited(_put(text, ends, [_loosely(text, old, new)]), 1, "white space")
+    start, end, piece = _loosely(text, old, new)
+    return Edited(f"{text[:start]}{put(piece, start, end)}{text[end:]}", 1, "white space")
 
 
-def _put(text: str, ends: Sequence[str], changes: Sequence[_Change]) -> str:
-    """Carry changes out in a text, and give its lines their ends back."""
-    texts: list[str] = []
-    new_ends: list[str] = []
-    at = line = 0
-    for start, end, piece in changes:
-        before, old = text[at:start], text[start:end]
-        begin = line + before.count("\n")
-        new_ends += ends[line:begin]
-        line = begin + old.count("\n")
-        usual = ends[min(begin, len(ends) - 1)] if ends else "\n"
-        new_ends += _ends_of(piece.split("\n"), old.split("\n"), ends[begin:line], usual)
-        texts += (before, piece)
-        at = end
-    rows = ("".join(texts) + text[at:]).split("\n")
-    return "".join(row + end for row, end in zip(rows, [*new_ends, *ends[line:], ""], strict=True))
+def like_lines(new: str, old: str, usual: str) -> str:
+    """A piece with the line ends of an old one: lines that stay keep theirs, others get those of the old.
+
+    Args:
+        new: The piece, in which lines end as in Unix.
+        old: What it takes the place of.
+        usual: The end that lines have there, where the old one has none.
+    """
+    ends, rows, olds = _END.findall(old) or [usual], new.split("\n"), _END.split(old)
+    kept = max(len(rows) - _alike(reversed(rows), reversed(olds)), _alike(rows, olds))
+    shift = len(olds) - len(rows)
+    behind = (at + shift if at >= kept and at + shift >= 0 else at for at in range(len(rows) - 1))
+    own = (ends[min(at, len(ends) - 1)] for at in behind)
+    return "".join(row + end for row, end in zip(rows, [*own, ""], strict=True))
 
 
-def _ends_of(new: Sequence[str], old: Sequence[str], ends: Sequence[str], usual: str) -> list[str]:
-    """The ends of all new lines but the last: lines that stay keep theirs, others get those of the old."""
-    if not ends:
-        return [usual] * (len(new) - 1)
-    kept = max(len(new) - _alike(reversed(new), reversed(old)), _alike(new, old))
-    shift = len(old) - len(new)
-    return [
-        ends[at + shift if at >= kept and at + shift >= 0 else min(at, len(ends) - 1)]
-        for at in range(len(new) - 1)
-    ]
+def _end_at(text: str, place: int) -> str:
+    """How the line at a place ends, or the last one that has an end."""
+    found = _END.search(text, place) or _END.search(text, max(0, text.rfind("\n") - 1))
+    return found[0] if found else "\n"
 
 
 def _alike(one: Iterable[str], other: Iterable[str]) -> int:
@@ -119,7 +115,8 @@ def _alike(one: Iterable[str], other: Iterable[str]) -> int:
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _loosely(text: str, old: str, new: str) -> _Change:
+def _loosely(text: str, old: str, new: str) -> tuple[int, int, str]:
+    """From where to where a piece stands apart from white space, and what comes there."""
     rows = [_folded(line) for line in old.strip("\r\n").split("\n")]
     folded = _GAP.sub(lambda gap: "\n" if "\n" in gap.group() else " ", text)
     found = _places(folded, rows)
@@ -211,7 +208,7 @@ def _shifted(indent: str, given: str, there: str) -> str | None:
 
 def nearest(text: str, old: str) -> str:
     """The place that is most like a piece, as a sentence with its lines; empty where none is."""
-    lines = text.split("\n")[:_NEAREST_LINES]
+    lines = text.replace("\r\n", "\n").split("\n")[:_NEAREST_LINES]
     wanted = [_folded(line) for line in old.split("\n") if line.strip()]
     if not lines or not wanted:
         return ""
@@ -416,8 +413,7 @@ def like_before(before: str, content: str) -> str:
         content = _BOM + content
     if "\r" in content or "\r\n" not in before:
         return content
-    ends, text = re.findall(r"\r?\n", before), before.replace("\r\n", "\n")
-    return _put(text, ends, [(0, len(text), content)])
+    return like_lines(content, before, "\r\n")
 
 
 def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = False) -> FileChange:
@@ -475,11 +471,11 @@ def put_bytes(
             raise ToolProblem(CHANGED.format(shown))
         if folder is None:
             return
-        if data is None:
-            with suppress(FileNotFoundError):
-                os.unlink(path.name, dir_fd=folder)
-        else:
-            _replace_at(folder, path.name, data, mode)
+        if data is not None:
+            replace_at(folder, path.name, data, mode)
+            return
+        with suppress(FileNotFoundError):
+            os.unlink(path.name, dir_fd=folder)
         sync_folder(folder)
 
 
@@ -487,25 +483,6 @@ def remove_halves(path: Path) -> None:
     """Remove what a killed process has left beside a file that it was replacing."""
     for each in path.parent.glob(f".{escape(path.name[:50])}.{'[0-9a-f]' * 12}.tmp"):
         each.unlink(missing_ok=True)
-
-
-def _replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
-    temporary = f".{name[:50]}.{secrets.token_hex(6)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # A new file gets the rights that any program of the user would give it.
-    file = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(file, "wb") as stream:
-            if mode is not None:
-                os.fchmod(stream.fileno(), mode)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pydantic_ai import RunContext
 
 from tui_app.agent.tools.edits import CHANGED, MAX_BYTES, FileChange
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.files import write_atomic
+from tui_app.files import read_object, write_atomic
 from tui_app.records import frozen
 
 _BUSY = Lock()
@@ -62,10 +62,7 @@ class SeenFiles:
 
     def _read(self) -> dict[str, dict[str, str]]:
         # Without the file nothing is known, as at the beginning.
-        with suppress(OSError, ValueError):
-            found: dict[str, dict[str, str]] = json.loads(self.kept.read_bytes()) if self.kept else {}
-            return found
-        return {}
+        return {} if self.kept is None else read_object(self.kept)
 
     def _put(self, path: Path, data: bytes) -> None:
         # A disk that refuses must not keep the file from being read.
