@@ -75,7 +75,6 @@ def _unquoted(text: str) -> str:
     return "".join([*pieces, text[end:]])
 
 
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,12})?) ?(ms|s)?")
 _TIME = r"(\d{1,9}(?:\.\d{1,12})?) ?(milliseconds?|ms|hours?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])"
 _ASKED = re.compile(
     rf"\b(?:re)?try(?: again)?(?: your request)? (?:in|after) (?P<times>(?:{_TIME}(?:,? (?:and )?)?)+)",
@@ -190,7 +189,7 @@ def asked_pause(error: BaseException) -> float:
     # Not every server keeps to whole seconds, which are all that the standard knows.
     headers = (getattr(one, "headers", None) for one in chain(error))
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
-    told = max((seconds for each in asked if (seconds := _seconds(each)) is not None), default=0.0)
+    told = max(map(_seconds, asked), default=0.0)
     # What stands between hands the answer on and keeps the headers to itself.
     if told or (words := _ASKED.search(own_words(error))) is None:
         return told
@@ -213,7 +212,7 @@ def known_pause(error: BaseException) -> float:
     used_up = [name for name in resets if _number_of(headers.get(name.replace("reset", "remaining"))) == 0]
     # Of several limits, the one that is not used up says nothing about the request.
     counted = used_up or (list(resets) if len(resets) == 1 else [])
-    now = _moment(headers.get("date", "")) or datetime.now(UTC)
+    now = _moment(headers.get("date", ""))
     return max((_until(resets[name], now) for name in counted), default=0.0)
 
 
@@ -221,8 +220,9 @@ def _number_of(text: str | None) -> float | None:
     return float(text) if text is not None and _NUMBER.fullmatch(text.strip()) else None
 
 
-def _until(text: str, now: datetime) -> float:
+def _until(text: str, now: datetime | None = None) -> float:
     """Seconds until what a header names: a number of seconds, a duration, or a point in time in any form."""
+    now = now or datetime.now(UTC)
     if (number := _number_of(text)) is not None:
         if number < _THIS_CENTURY:
             return number
@@ -245,12 +245,13 @@ def _in_seconds(number: str, unit: str) -> float:
     return float(number) * next(size for name, size in _UNITS.items() if unit.lower().startswith(name))
 
 
-def _seconds(asked: object) -> float | None:
+def _seconds(asked: object) -> float:
+    """How long a value asks to wait; 0 where it is none."""
     if isinstance(asked, Mapping):
         asked = asked.get("seconds")
-    if isinstance(asked, str) and (written := _DURATION.fullmatch(asked.strip())):
-        return float(written[1]) / (1_000 if written[2] == "ms" else 1)
-    return max(0.0, float(asked)) if isinstance(asked, int | float) else None
+    if isinstance(asked, str):
+        return _until(asked)
+    return max(0.0, float(asked)) if isinstance(asked, int | float) else 0.0
 
 
 def _message(body: object, depth: int) -> str:

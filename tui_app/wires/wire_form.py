@@ -185,17 +185,13 @@ class WireForm:
         return {name: sorted(each) if isinstance(each, frozenset) else each for name, each in own.items()}
 
     def taught(self, learnt: Mapping[str, Learned]) -> Self:
-        """The form with the adjustments that are known; the same object where that changes nothing."""
+        """The form with the adjustments that are known."""
         known = {
             name: frozenset(each) if isinstance(each, list) else each
             for name, each in learnt.items()
             if name in _LASTING and isinstance(each, list) == isinstance(getattr(self, name), frozenset)
         }
-        return (
-            self
-            if all(getattr(self, name) == each for name, each in known.items())
-            else replace(self, **cast("dict[str, Any]", known))
-        )
+        return replace(self, **cast("dict[str, Any]", known))
 
     def of_request(
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
@@ -203,8 +199,8 @@ class WireForm:
         """Bring a whole request into this form: its messages, instructions and tools."""
         formed = self.of_messages(messages)
         parts = [_encodable(each) for each in parameters.instruction_parts or ()]
-        if not _same(parts, parameters.instruction_parts or ()):
-            parameters = replace(parameters, instruction_parts=parts)
+        if parts:
+            parameters = _with(parameters, instruction_parts=parts)
         first = formed[0] if formed else None
         begin = first.parts if isinstance(first, ModelRequest) else ()
         prompts = [part for part in begin if isinstance(part, SystemPromptPart)]
@@ -218,7 +214,7 @@ class WireForm:
             if not self.systems:
                 said, rest = [], _joined([UserPromptPart(text), *rest])
             if isinstance(first, ModelRequest):
-                formed[0] = first if _same(rest, begin) else replace(first, parts=rest)
+                formed[0] = _with(first, parts=rest)
             parameters = replace(parameters, instruction_parts=said)
         return formed, self._parameters(parameters)
 
@@ -275,11 +271,9 @@ class WireForm:
         )
 
     def _tool(self, tool: ToolDefinition) -> ToolDefinition:
-        name, own = self._named(tool.name), tool.parameters_json_schema
-        schema = sent_schema(own, plain=not self.plain.isdisjoint((name, EVERY)))
-        if name == tool.name and schema is own:
-            return tool
-        return replace(tool, name=name, parameters_json_schema=schema)
+        name = self._named(tool.name)
+        schema = sent_schema(tool.parameters_json_schema, plain=not self.plain.isdisjoint((name, EVERY)))
+        return _with(tool, name=name, parameters_json_schema=schema)
 
     def of_messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """Bring a valid request into this form; what needs no change stays the same object."""
@@ -350,7 +344,7 @@ class WireForm:
             parts.append(TextPart(NO_ANSWER))
         if unsigned and by is not None:
             return replace(message, parts=parts, provider_name=None, provider_url=None, provider_details=None)
-        return message if _same(parts, message.parts) else replace(message, parts=parts)
+        return _with(message, parts=parts)
 
     def _parts(
         self, parts: Sequence[ModelRequestPart], ids: "_Ids", *, begins: bool
@@ -366,9 +360,7 @@ class WireForm:
 
     def _call(self, part: ToolCallPart, ids: "_Ids") -> ToolCallPart:
         sent, name, args = ids.of_call(part.tool_call_id), self._named(part.tool_name), _object(part.args)
-        if (sent, name) == (part.tool_call_id, part.tool_name) and args is part.args:
-            return part
-        return replace(part, tool_call_id=sent, tool_name=name, args=args)
+        return _with(part, tool_call_id=sent, tool_name=name, args=args)
 
     def _named(self, name: str) -> str:
         """A tool's name in letters that the provider takes."""
@@ -401,8 +393,7 @@ class WireForm:
                 taken = [
                     self._taken(piece) for piece in pieces if not isinstance(piece, str) or piece.strip()
                 ]
-                shown = cast("list[UserContent]", taken or [NO_OUTPUT])
-                return part if _same(shown, pieces) else replace(part, content=shown)
+                return _with(part, content=taken or [NO_OUTPUT])
             case _:
                 return part
 
@@ -410,8 +401,7 @@ class WireForm:
         """A part with a note in the place of each file that the model does not take."""
         if not isinstance(part, ToolReturnPart | UserPromptPart) or isinstance(part.content, str):
             return part
-        content = self._taken(part.content)
-        return part if content is part.content else replace(part, content=content)
+        return _with(part, content=self._taken(part.content))
 
     def _result(self, part: ToolReturnPart, ids: "_Ids") -> ToolReturnPart:
         content = self._taken(part.content)
@@ -423,9 +413,7 @@ class WireForm:
         if content is None or content == [] or (isinstance(content, str) and not content.strip()):
             content = NO_OUTPUT
         known, name = ids.of_result(part.tool_call_id), self._named(part.tool_name)
-        if content is part.content and (known, name) == (part.tool_call_id, part.tool_name):
-            return part
-        return replace(part, content=content, tool_call_id=known, tool_name=name)
+        return _with(part, content=content, tool_call_id=known, tool_name=name)
 
     def _taken(self, content: Any) -> Any:
         """The same content, with a note in the place of each file that the model does not take."""
@@ -550,9 +538,8 @@ def _within(value: Any, change: Callable[[Any], Any]) -> Any:
 
 def _encodable(part: _Part) -> _Part:
     """A part whose text UTF-8 can hold: lone halves of characters, as names of files bring them, cannot."""
-    fields = {name: getattr(part, name, None) for name in ("content", "args")}
-    changed = {name: text for name, value in fields.items() if (text := _encoded(value)) is not value}
-    return cast("_Part", replace(cast("Any", part), **changed)) if changed else part
+    names = (name for name in ("content", "args") if hasattr(part, name))
+    return _with(part, **{name: _encoded(getattr(part, name)) for name in names})
 
 
 def _encoded(value: Any) -> Any:
@@ -564,8 +551,7 @@ def _encoded(value: Any) -> Any:
                 return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             return value
         case TextContent():
-            text = _encoded(value.content)
-            return value if text is value.content else replace(value, content=text)
+            return _with(value, content=_encoded(value.content))
         case dict():
             fields = {_encoded(name): _encoded(each) for name, each in value.items()}
             same = _same(list(fields), list(value)) and _same(list(fields.values()), list(value.values()))
@@ -576,8 +562,7 @@ def _encoded(value: Any) -> Any:
 
 def _without_calls(message: ModelMessage) -> ModelMessage:
     """The message with calls and results told as text."""
-    parts = [_as_text(part) for part in message.parts]
-    return message if _same(parts, message.parts) else replace(cast("Any", message), parts=parts)
+    return _with(message, parts=list(map(_as_text, message.parts)))
 
 
 def _as_text(part: ModelRequestPart | ModelResponsePart) -> ModelRequestPart | ModelResponsePart:
@@ -593,8 +578,7 @@ def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelR
     """The request with its results in front, and one prompt where several stood in a row."""
     results = [part for part in parts if isinstance(part, ToolReturnPart)]
     others = [part for part in parts if not isinstance(part, ToolReturnPart)]
-    wanted = [*results, *_joined(others)]
-    return message if _same(wanted, message.parts) else replace(message, parts=wanted)
+    return _with(message, parts=[*results, *_joined(others)])
 
 
 def _joined(parts: Sequence[ModelRequestPart]) -> list[ModelRequestPart]:
@@ -645,6 +629,15 @@ def _only_system(messages: Sequence[ModelMessage]) -> bool:
 def _calls(messages: Sequence[ModelMessage]) -> bool:
     """Whether the newest message calls tools."""
     return bool(messages) and any(isinstance(part, ToolCallPart) for part in messages[-1].parts)
+
+
+def _with(value: _Part, **fields: Any) -> _Part:
+    """The value with other fields; the same object where each is the one it has, or a list of the same."""
+    for name, each in fields.items():
+        own = getattr(value, name)
+        if not (each is own or (isinstance(each, list) and isinstance(own, Sequence) and _same(each, own))):
+            return cast("_Part", replace(cast("Any", value), **fields))
+    return value
 
 
 def _same(one: Sequence[object], other: Sequence[object]) -> bool:

@@ -18,6 +18,7 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Operand, normal
 from tui_app.context.ledger.tools import Command, argument_texts, operations
 from tui_app.context.shell_line import simple_commands
+from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.system.hosts import plain_host
 from tui_app.tool_specs import TOOLS
@@ -182,7 +183,7 @@ def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:
     for word in dict.fromkeys(words):
         for found in _PATH.finditer(word) if "://" not in word else ():
             path = found[0].rstrip("/")
-            real = os.path.normpath(Path(root) / _from_home(path, home))
+            real = os.path.normpath(root / from_home(path))
             if (
                 len(path) < 2
                 or _HARMLESS.fullmatch(path)
@@ -191,8 +192,3 @@ def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:
                 continue
             forms = [path, real, real.replace(home, "~", 1) if real.startswith(f"{home}/") else real]
             yield Operand("path", tuple(dict.fromkeys(map(normal, forms))))
-
-
-def _from_home(path: str, home: str) -> str:
-    """With the user's own folder written out; that of another user is outside anyway."""
-    return f"{home}{path[1:]}" if path == "~" or path.startswith("~/") else path

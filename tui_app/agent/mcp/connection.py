@@ -36,7 +36,6 @@ from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
 from tui_app.agent.network.network import Route
 from tui_app.agent.waits import first_of
-from tui_app.records import frozen
 from tui_app.settings.tables import McpServer
 from tui_app.system.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
@@ -57,36 +56,30 @@ _BAD_STATUS = 400
 T = TypeVar("T")
 
 
-@frozen(kw_only=True)
-class Callbacks:
-    """What a server may tell and ask the client while it is connected."""
-
-    changed: Callable[[], None] = lambda: None
-    """One of its lists has changed."""
-    flooded: Callable[[], None] = lambda: None
-    """It sends notifications without end."""
-    elicit: ElicitationFnT | None = None
-    """Answers a question of the server to the user; None where nobody can be asked."""
-
-
 class Connection:
     """A server while it is connected; made and used on one event loop.
 
     Args:
         server: Its settings.
         place: Where its program starts, with our own environment.
-        callbacks: What it may tell and ask.
         auth: Signs requests to an address; None for none.
+        changed: Called when one of its lists has changed.
+        flooded: Called when it sends notifications without end.
+        elicit: Answers a question of the server to the user; None where nobody can be asked.
     """
 
     def __init__(
         self,
         server: McpServer,
         place: ProgramPlace,
-        callbacks: Callbacks = Callbacks(),
-        auth: Auth | None = None,
+        auth: Auth | None,
+        *,
+        changed: Callable[[], None],
+        flooded: Callable[[], None],
+        elicit: ElicitationFnT | None,
     ) -> None:
-        self._server, self._place, self._callbacks, self._auth = server, place, callbacks, auth
+        self._server, self._place, self._auth = server, place, auth
+        self._changed, self._flooded, self._elicit = changed, flooded, elicit
         self._program = Program()
         self._listings = {method: Listing() for method in LISTS}
         self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -123,7 +116,7 @@ class Connection:
                 ClientSession(
                     dispatcher=self._dispatcher,
                     message_handler=self._heard,
-                    elicitation_callback=self._callbacks.elicit,
+                    elicitation_callback=self._elicit,
                     client_info=Implementation(name="plimsoll", version=__version__),
                 )
             )
@@ -311,9 +304,9 @@ class Connection:
             self._since, self._notes = monotonic(), 0
         self._notes += 1
         if self._notes > FLOOD_NOTES:
-            self._callbacks.flooded()
+            self._flooded()
         elif getattr(message, "method", "").endswith("/list_changed"):
-            self._callbacks.changed()
+            self._changed()
 
     def _valid(self, method: str, answer: dict[str, Any]) -> dict[str, Any]:
         """An answer before the library checks it as a whole, and refuses all for one piece."""

@@ -309,17 +309,18 @@ class Server:
         connection: Connection | None = None
         try:
             client, oauth = await asyncio.to_thread(load_client)
-            callbacks = client.Callbacks(
-                changed=self._again.set,
-                flooded=lambda: self._lose("It sends notifications without end"),
-                elicit=None if self._ask is None else self._elicit,
-            )
             async with AsyncExitStack() as stack:
                 if self._tokens is not None:
                     signing = oauth.auth_of(self.settings.url, self._tokens, self._announce)
                     self._auth = await stack.enter_async_context(signing)
-                connection = client.Connection(self.settings, self._place, callbacks, self._auth)
-                self._connection = connection
+                connection = self._connection = client.Connection(
+                    self.settings,
+                    self._place,
+                    self._auth,
+                    changed=self._again.set,
+                    flooded=lambda: self._lose("It sends notifications without end"),
+                    elicit=None if self._ask is None else self._elicit,
+                )
                 await self._serve(connection)
         except (ClientMissing, MissingVariable, NotTrusted) as error:
             self.fail(str(error))

@@ -23,7 +23,7 @@ from tui_app.agent.tools.commands import (
 from tui_app.agent.tools.made_places import MadePlaces, take_away
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import ToolProblem
-from tui_app.records import frozen
+from tui_app.records import frozen, picked
 from tui_app.sandbox import INSTALL, Confinement, refused
 from tui_app.system.command_parent import parented
 from tui_app.system.environment import Secrets
@@ -153,10 +153,8 @@ async def _admitted(
 
 def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
     """What a command makes that programs obey."""
-    made = MadePlaces(gate=tool.gate, inside=inside, command=action, by=by)
-    if tool.tasks is not None:
-        made.answered, made.written = tool.tasks.answered, tool.tasks.written
-    return made
+    known = {} if tool.tasks is None else picked(tool.tasks, "answered written")
+    return MadePlaces(gate=tool.gate, inside=inside, command=action, by=by, **known)
 
 
 async def run_check(tool: CommandTool, command: str) -> Ended | str:

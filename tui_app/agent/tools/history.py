@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.context.tool_results.cuts import byte_count, first_bytes
@@ -17,20 +17,16 @@ _WORTH_BEGINNING = 1_000
 """Bytes that must be left on a page for a line that no page holds whole to begin there."""
 
 
-@frozen
-class Page:
+class Page(NamedTuple):
     """A stretch of a message."""
 
     rows: list[str]
     first: int
     """Line of the message that the first row stands in, counted from 1."""
-    last: int
     total: int
     """Lines of the message."""
     next: tuple[int, int] | None
     """Line, and character in it, at which the next page begins; None at the end of the message."""
-    whole: bool
-    """Whether it is all of the message."""
 
 
 def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: bool = False) -> Page | None:
@@ -57,26 +53,23 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
     if first > len(source):
         return None
     rows: list[str] = []
-    room, last, following = PAGE_BYTES, first, None
-    for number in range(first, len(source) + 1):
-        prefix = f"{number}\t" if numbered else ""
-        line = source[number - 1][skip:] if number == first else source[number - 1]
+    room, following = PAGE_BYTES, None
+    for number, whole in enumerate(source[first - 1 :], first):
+        begin = skip if number == first else 0
+        prefix, line = f"{number}\t" if numbered else "", whole[begin:]
         size = len(prefix) + byte_count(line) + 1
         full = size > room and (size <= PAGE_BYTES or room < _WORTH_BEGINNING)
         if rows and (full or len(rows) >= min(lines, PAGE_LINES)):
             following = (number, 0)
             break
-        fits = line
-        if size > room:
-            fits = line[: room - len(prefix)]
-            fits = first_bytes(fits, room - len(prefix))
+        left = room - len(prefix)
+        fits = line if size <= room else first_bytes(line[:left], left)
         rows.append(f"{prefix}{fits}")
-        room, last = room - size, number
+        room -= size
         if len(fits) < len(line):
-            following = (number, (skip if number == first else 0) + len(fits))
+            following = (number, begin + len(fits))
             break
-    whole = (first, skip) == (1, 0) and following is None
-    return Page(rows, first, last, len(source), following, whole)
+    return Page(rows, first, len(source), following)
 
 
 MOST_HITS = 50
@@ -203,9 +196,9 @@ def paged(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
     head = f"{hit.handle} {hit.role}:"
     if page is None:
         return f"[{hit.handle} ends before line {start}, character {offset}; start=1 gives its beginning]"
-    if page.whole:
+    if page.first == 1 and offset <= 0 and page.next is None:
         return f"{head}\n{hit.text}"
-    title = f"{head} lines {page.first}-{page.last} of {page.total}"
+    title = f"{head} lines {page.first}-{page.first + len(page.rows) - 1} of {page.total}"
     return "\n".join([title, *page.rows, *_footer(hit, page, f"{SEARCH_HISTORY.name}(query")])
 
 

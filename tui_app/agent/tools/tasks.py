@@ -26,7 +26,7 @@ from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.agent.waits import first_of
 from tui_app.autorun import Stamp
 from tui_app.events import Payload, TaskEnded, TaskResumed, TaskStarted, how_it_ended
-from tui_app.records import frozen
+from tui_app.records import frozen, like
 from tui_app.system import command_parent, output_drain
 from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets
 from tui_app.system.processes import Listener, Pipes, ProcessGroup, start_group
@@ -384,11 +384,10 @@ class BackgroundTasks:
         left = await asyncio.to_thread(made.left) if made is not None else []
         text = "\n".join([*(line for _, line in end.lines), *left])[-_END_CHARS:]
         self.report(
-            TaskEnded(
-                id=task.id,
-                command=task.command,
+            like(
+                TaskEnded,
+                task,
                 outcome=task.ending,
-                exit_code=task.exit_code,
                 duration_s=round(task.age_s, 3),
                 lines=task.output.total,
                 text=text,
@@ -427,14 +426,11 @@ class TaskRow:
 def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
     """The background commands of a session, those that run first, the newest in front."""
     rows = [
-        TaskRow(
-            id=task.id,
-            command=task.command,
-            how=task.how,
-            is_running=task.is_running,
+        like(
+            TaskRow,
+            task,
             failed=task.exit_code not in (None, 0),
             keep=task.keep and task.is_running,
-            age_s=task.age_s,
             lines=task.output.total,
         )
         for task in (tasks.tasks.values() if tasks is not None else ())
