@@ -1,8 +1,8 @@
 """A refusal costs a form, not a session: what a provider does not take is changed or left out, and named."""
 
 import json
-from dataclasses import replace
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 

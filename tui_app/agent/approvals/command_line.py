@@ -18,7 +18,6 @@ from tui_app.agent.approvals.programs import (
     known_programs,
     program_named,
     program_of,
-    roles,
     shapes,
 )
 from tui_app.context.shell_line import SimpleCommand, read_line
@@ -195,11 +194,9 @@ def _by_program(patterns: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
 
 
 def _is_exact(pattern: str, commands: Sequence[SimpleCommand]) -> bool:
-    return _spelled(plain_commands(pattern.removeprefix(EXACT))) == _spelled(commands)
-
-
-def _spelled(commands: Sequence[SimpleCommand]) -> list[object]:
-    return [(each.joint, each.parts) for each in commands]
+    both = (plain_commands(pattern.removeprefix(EXACT)), commands)
+    own, given = ([(each.joint, each.parts) for each in every] for every in both)
+    return own == given
 
 
 def _allowed_by(
@@ -212,26 +209,18 @@ def _allowed_by(
     """The pattern that allows a command; else what is missing."""
     missing = ""
     for pattern in (exact,) if exact else begun.get(command.words[0], ()):
-        if exact:
-            words, named = command.words, len(command.words)
-        elif not (named := _named_by(pattern, command)):
-            continue
-        else:
-            words = _without_globals(command.words, _wanted(pattern))
+        words, named = command.words, len(command.words)
+        if not exact:
+            wanted = _wanted(pattern)
+            words, named = _without_globals(words, wanted), len(wanted)
+            skipped = len(command.words) - len(words)
+            if words[:named] != wanted or any(each.is_quoted for each in command.parts[: named + skipped]):
+                continue
         why = _unnamed(words, named, command.fed and not exact, folder, inside)
         if not why:
             return pattern, ""
         missing = why
     return "", missing
-
-
-def _named_by(pattern: str, command: SimpleCommand) -> int:
-    """How many words of a command are those of a rule; none at all where it begins otherwise."""
-    wanted = _wanted(pattern)
-    words = _without_globals(command.words, wanted)
-    skipped = len(command.words) - len(words)
-    is_quoted = any(each.is_quoted for each in command.parts[: len(wanted) + skipped])
-    return len(wanted) if words[: len(wanted)] == wanted and not is_quoted else 0
 
 
 @lru_cache(maxsize=1_024)
@@ -257,14 +246,20 @@ def _unnamed(words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, i
         return f"{words[0]} runs what it reads"
     if use.begins and named <= use.begins:
         return f"{words[use.begins]} {_UNNAMED}"
-    given = roles(use.program, words[use.at :])
+    given = use.given(words)
     actions = sum(each.role == "actions" and use.at + each.at < named for each in given)
     actions += any(kind == "actions" for kind in use.program.operands) and named > use.at and not actions
     for each in given:
         is_named = use.at + each.at < named
         if why := _objection(each, use, folder, inside, is_named=is_named, has_action=bool(actions)):
             return f"{each.text} {why}"
-    return _target(use, given, folder, inside)
+    targets = written_by(given, folder.root, inside, is_contents="rsync" in use.program.name)
+    for number, target in enumerate(targets):
+        if number >= _MOST_ENTRIES:
+            return f"{use.program.name} writes more files than can be looked at"
+        if why := folder.outside(target, ["."]) or folder.obeyed(target, ["."]):
+            return f"{target} {why}"
+    return ""
 
 
 _MOVES = frozenset({"cd", "chdir", "pushd", "popd"})
@@ -298,18 +293,6 @@ def _objection(
 _PATH = re.compile(r"[./]")
 _NO_OPERAND = re.compile(r"^@|^[\w.-]+[:?+!]*=(?!=)|[\s;|&<>()$`\\\"']")
 """What is more than a file or a name: a list of arguments, an assignment, text that may be a command."""
-
-
-def _target(use: Use, given: Sequence[Given], folder: Folder, inside: Sequence[str]) -> str:
-    """Why no rule lets a command write where it would; empty where it may."""
-    targets = written_by(given, folder.root, inside, is_contents="rsync" in use.program.name)
-    for number, target in enumerate(targets):
-        if number >= _MOST_ENTRIES:
-            return f"{use.program.name} writes more files than can be looked at"
-        why = folder.outside(target, ["."]) or folder.obeyed(target, ["."])
-        if why:
-            return f"{target} {why}"
-    return ""
 
 
 _MOST_ENTRIES = 500

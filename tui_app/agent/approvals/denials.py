@@ -7,11 +7,10 @@ value or not: where that is not known, both readings count, and what only one of
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from tui_app.agent.approvals.programs import (
-    Option,
     Program,
     inner_at,
     long_options,
@@ -315,13 +314,6 @@ def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found
     return max(best, "perhaps") if states and len(words) > _MOST_OPTIONS else best
 
 
-@cache
-def _between(program: str) -> Mapping[str, Option]:
-    """The options that may stand before a program's subcommand."""
-    row = program_named(program)
-    return {} if row is None else row.between
-
-
 def _read(
     program: str, word: str, names: Sequence[str], at: int, value: Found
 ) -> Iterator[tuple[_State, Found]]:
@@ -336,9 +328,10 @@ def _read(
         yield (at + 1, "no"), "perhaps"
     if _is_option(word) or _ASSIGNMENT.fullmatch(word):
         takes: Found = "perhaps"
+        row = program_named(program)
         if "=" in word or word == "--" or not word.startswith("-"):
             takes = "no"
-        elif not at and (known := _between(program).get(word)) is not None:
+        elif not at and row is not None and (known := row.between.get(word)) is not None:
             takes = "no" if known.takes == "nothing" else "surely"
         yield (at, takes), "surely"
     elif word[:1] in (ANYTHING, ANY_WORD):

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from tui_app.agent.approvals import programs
 from tui_app.agent.approvals.command_line import Folder, written_by
 from tui_app.agent.approvals.denials import Found, find_in, read
-from tui_app.agent.approvals.programs import program_of, roles
+from tui_app.agent.approvals.programs import program_of
 from tui_app.agent.approvals.reach import arguments_of, kinds_of
 from tui_app.agent.approvals.rules import Action, path_concerns
 from tui_app.context.ledger.effects import file_effects
@@ -96,7 +96,7 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     if not words:
         return
     use = program_of(words)
-    given = roles(use.program, words[use.at :])
+    given = use.given(words)
     options = (each.text for each in given if each.role == "named" and each.text.startswith("-"))
     # Behind an option that nobody knows an operand may be anything.
     if "writes" in use.program.operands or all(use.program.option(each)[0] for each in options):

@@ -254,6 +254,10 @@ class Use:
     begins: int = 0
     """Where its own name stands."""
 
+    def given(self, words: Sequence[str]) -> list[Given]:
+        """What each word of the command behind its name is to it."""
+        return roles(self.program, words[self.at :])
+
 
 def program_of(words: Sequence[str]) -> Use:
     """What is known of the program that a command runs in the end."""
@@ -278,7 +282,7 @@ def only_looks(words: Sequence[str]) -> bool:
         or (each.role == "actions" and each.text not in program.actions)
         or (each.role in forms and not forms[each.role].fullmatch(each.text))
         or (program.never is not None and program.never.fullmatch(each.text))
-        for each in roles(program, words[use.at :])
+        for each in use.given(words)
     )
 
 

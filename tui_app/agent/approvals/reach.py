@@ -13,7 +13,7 @@ from typing import Any
 
 from tui_app.agent.approvals.command_line import Folder
 from tui_app.agent.approvals.denials import find_in, read
-from tui_app.agent.approvals.programs import UNKNOWN, program_of, roles
+from tui_app.agent.approvals.programs import UNKNOWN, program_of
 from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Operand, normal
 from tui_app.context.ledger.tools import Command, argument_texts, operations
@@ -136,8 +136,7 @@ def _is_telling(words: Sequence[str], kinds: Sequence[str]) -> bool:
     if own != ("packages",):
         return len(words) > (1 + (own == ("network",))) and (bool(own) or not kinds)
     # What only fetches what the project lists names nothing.
-    use = program_of(words)
-    return any(each.role in ("package", "argument") for each in roles(use.program, words[use.at :]))
+    return any(each.role in ("package", "argument") for each in program_of(words).given(words))
 
 
 def _named(words: Sequence[str]) -> Iterator[str]:
