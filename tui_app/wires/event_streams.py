@@ -515,6 +515,15 @@ def _of_chat(answer: _Json) -> Iterator[_Json]:
 
 _EMPTY: dict[str, _Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
 """What an item of the Responses API begins as."""
+_SAID_IN = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
+"""The field with the text of each part of an item."""
+_TOLD_IN = {
+    "text": ("text",),
+    "thinking": ("thinking", "signature"),
+    "tool_use": ("input",),
+    "server_tool_use": ("input",),
+}
+"""The fields of a block of Anthropic's that come behind its beginning."""
 
 
 def _of_responses(answer: _Json) -> Iterator[_Json]:
@@ -525,16 +534,9 @@ def _of_responses(answer: _Json) -> Iterator[_Json]:
         empty = _EMPTY.get(item["type"], {})
         yield {"type": "response.output_item.added", "output_index": place, "item": {**item, **empty}}
         for index, part in enumerate(item.get("content") or []):
-            match part["type"]:
-                case "output_text":
-                    text = {"delta": part["text"], "logprobs": []}
-                    yield {"type": "response.output_text.delta", **at, "content_index": index, **text}
-                case "refusal":
-                    refusal = {"delta": part["refusal"]}
-                    yield {"type": "response.refusal.delta", **at, "content_index": index, **refusal}
-                case "reasoning_text":
-                    text = {"delta": part["text"]}
-                    yield {"type": "response.reasoning_text.delta", **at, "content_index": index, **text}
+            if said := _SAID_IN.get(kind := part["type"]):
+                text = {"content_index": index, "delta": part[said], "logprobs": []}
+                yield {"type": f"response.{kind}.delta", **at, **text}
         for index, part in enumerate(item.get("summary") or []):
             text = {"summary_index": index, "delta": part["text"]}
             yield {"type": "response.reasoning_summary_text.delta", **at, **text}
@@ -550,23 +552,15 @@ def _of_anthropic(answer: _Json) -> Iterator[_Json]:
     message = {**answer, "content": [], "stop_reason": None, "usage": usage}
     yield {"type": "message_start", "message": message}
     for place, block in enumerate(answer["content"]):
-        at = {"index": place}
-        empty: dict[str, Any] = {}
-        deltas: list[_Json] = []
-        match block["type"]:
-            case "text":
-                empty = {"text": ""}
-                deltas = [{"type": "text_delta", "text": block["text"]}]
-            case "thinking":
-                empty = {"thinking": "", "signature": ""}
-                deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
-                if signature := block.get("signature"):
-                    deltas.append({"type": "signature_delta", "signature": signature})
-            case "tool_use" | "server_tool_use":
-                empty = {"input": {}}
-                deltas = [{"type": "input_json_delta", "partial_json": json.dumps(block.get("input") or {})}]
+        at, told = {"index": place}, _TOLD_IN.get(block["type"], ())
+        empty = {name: {} if name == "input" else "" for name in told}
         yield {"type": "content_block_start", **at, "content_block": {**block, **empty}}
-        yield from ({"type": "content_block_delta", **at, "delta": delta} for delta in deltas)
+        for name in told:
+            delta = {"type": f"{name}_delta", name: block.get(name) or ""}
+            if name == "input":
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block.get(name) or {})}
+            if name != "signature" or block.get(name):
+                yield {"type": "content_block_delta", **at, "delta": delta}
         yield {"type": "content_block_stop", **at}
     end = {"stop_reason": answer.get("stop_reason") or "end_turn"}
     delta = {**end, "stop_sequence": answer.get("stop_sequence")}

@@ -9,9 +9,7 @@ from typing import TypeVar
 import anyio.to_thread
 from pydantic_ai import ModelRetry
 
-from tui_app.agent.tools.commands import (
-    Stop,
-)
+from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.system.processes import NotStarted
 
@@ -19,8 +17,11 @@ T = TypeVar("T")
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def told(deed: str = "done") -> Iterator[None]:
     """Turn what a tool cannot do into what the model reads about it.
+
+    Args:
+        deed: What the disk or the system may refuse, as part of a sentence.
 
     Raises:
         ModelRetry: for what was wrong with the call, and for what the disk or the system refuses.
@@ -32,7 +33,7 @@ def told() -> Iterator[None]:
     except NotStarted as problem:
         raise ModelRetry(f"The command cannot be started: {problem}.") from problem
     except OSError as error:
-        raise ModelRetry(f"That could not be done: {error.strerror or error}.") from error
+        raise ModelRetry(f"That could not be {deed}: {error.strerror or error}.") from error
 
 
 async def on_thread(work: Callable[[], T]) -> T:
@@ -50,10 +51,7 @@ async def search_on_thread(work: Callable[[Stop], T]) -> T:
     cancelled = threading.Event()
     stop = Stop(cancelled)
     try:
-        return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
-    except ToolProblem as problem:
-        raise ModelRetry(str(problem)) from problem
-    except OSError as error:  # the file system changed under the tool
-        raise ModelRetry(f"That could not be read: {error.strerror or error}.") from error
+        with told("read"):
+            return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
     finally:
         cancelled.set()
