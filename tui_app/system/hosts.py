@@ -46,6 +46,16 @@ def plain_host(host: str) -> str:
     return (mapped or address).compressed
 
 
+def is_here(host: str) -> bool:
+    """Whether a host is this machine, in whatever way it is written."""
+    name = plain_host(host)
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
+
+
 def ascii_host(host: str) -> str:
     """The same host as it is asked for in the network.
 

@@ -1,6 +1,5 @@
 """Which calls leave this machine or cannot be taken back, and with what: addresses, paths, commands."""
 
-import ipaddress
 import json
 import os
 import re
@@ -20,7 +19,7 @@ from tui_app.context.ledger.tools import Command, argument_texts, operations
 from tui_app.context.shell_line import simple_commands
 from tui_app.paths import from_home
 from tui_app.records import frozen
-from tui_app.system.hosts import plain_host
+from tui_app.system.hosts import is_here, plain_host
 from tui_app.tool_specs import TOOLS
 
 _TABLE = Path(__file__).with_name("reach.toml")
@@ -156,7 +155,7 @@ def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = F
         place = re.split(r"[?#]", written, maxsplit=1)[0]
         name = place.partition("/")[0].rpartition("@")[2]
         host = plain_host(name if name.startswith("[") else name.partition(":")[0])
-        if not host or _is_here(host):
+        if not host or is_here(host):
             continue
         labels = host.split(".") if re.search(r"[^\d.:]", host.replace(":", "")) else []
         wider = (".".join(labels[at:]) for at in range(1, len(labels) - 1))
@@ -166,13 +165,6 @@ def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = F
         if "/" in page and not hosts_only:
             found[Operand("address", (page,))] = None
     yield from found
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback or host == "0.0.0.0"
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:

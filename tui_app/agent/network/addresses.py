@@ -1,10 +1,7 @@
 """Addresses of model servers, as users paste them: with and without version, or with a whole path."""
 
-import ipaddress
 import re
-import socket
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
 from types import MappingProxyType
 from urllib.parse import urlsplit
 
@@ -13,6 +10,7 @@ import httpx2
 from tui_app.providers import ANTHROPIC, GOOGLE, OPENAI_CHAT
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
+from tui_app.system.hosts import is_here
 
 _VERSION = re.compile(r"/v\d[\w.-]*$")
 _REQUEST = re.compile(
@@ -98,18 +96,9 @@ class VersionFinder(httpx2.Auth):
 def is_loopback(url: str) -> bool:
     """Whether an address names this machine."""
     try:
-        host = (urlsplit(url).hostname or "").rstrip(".")
+        return is_here(urlsplit(url).hostname or "")
     except ValueError:
         return False
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    # The system reads other forms as an address all the same, such as ``127.1``.
-    for read in (ipaddress.ip_address, lambda short: ipaddress.IPv4Address(socket.inet_aton(short))):
-        with suppress(OSError, ValueError):
-            address = read(host)
-            plain = getattr(address, "ipv4_mapped", None) or address
-            return bool(plain.is_loopback or plain.is_unspecified)
-    return False
 
 
 def same_server(one: str, other: str) -> bool:
