@@ -76,8 +76,9 @@ def test_blank_lines_full_of_spaces_cost_no_more_than_other_lines() -> None:
 
 
 def test_a_long_piece_that_nearly_stands_everywhere_is_looked_for_once() -> None:
-    with pytest.raises(ToolProblem, match="not in the file"):
-        replace_piece("a\n" * 100_000, "a\n" * 10_000 + "b", "x")
+    for line in ("a\n", "a\r\n"):
+        with pytest.raises(ToolProblem, match="not in the file"):
+            replace_piece(line * 100_000, "a\n" * 10_000 + "b", "x")
     with pytest.raises(ToolProblem, match="not in the file"):
         replace_piece(" " * 1_000_000 + "b", " \n \na", "x")
 

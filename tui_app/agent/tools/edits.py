@@ -32,7 +32,7 @@ _GAP = re.compile(r"[ \t]*\r?\n[ \t]*|[ \t]+")
 """White space that may differ. A text in which each gap is one character is compared as text: a pattern of
 rows with such gaps between them can be tried in more ways than there is time for."""
 _WORD = re.compile(r"\w")
-_END = re.compile(r"\r?\n")
+_END, _CRLF, _NOTHING = re.compile(r"\r?\n"), re.compile(r"\r\n"), re.compile(r"(?!)")
 
 
 @frozen
@@ -65,26 +65,29 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
     if old == new:
         raise ToolProblem("old_text and new_text are the same; nothing would change.")
 
-    def put(piece: str, start: int, end: int) -> str:
-        return like_lines(piece, text[start:end], _end_at(text, start)) if is_mended else piece
-
-    pattern = re.escape(old)
-    if is_mended:
-        pattern = pattern.replace("\\\n", r"(?:\r\n|(?<!\r)\n)") + (r"(?!\n)" if old.endswith("\r") else "")
-    count = len(re.findall(pattern, text))
-    if count == 1 or (count and every):
-        return Edited(re.sub(pattern, lambda found: put(new, *found.span()), text), count, "exact")
-    if count:
-        places = itertools.islice(re.finditer(f"(?={pattern})", text), _PLACES)
-        lines = ", ".join(str(_line_at(text, found.start())) for found in places)
+    plain = text.replace("\r\n", "\n") if is_mended else text
+    count = plain.count(old)
+    if count > 1 and not every:
+        places = itertools.islice(re.finditer(f"(?={re.escape(old)})", plain), _PLACES)
+        lines = ", ".join(str(_line_at(plain, found.start())) for found in places)
         raise ToolProblem(
             f"old_text occurs {count} times, at lines {lines}; "
             "give more lines around the one you mean, or set every."
         )
-    if every:
+    if every and not count:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
-    start, end, piece = _loosely(text, old, new)
-    return Edited(f"{text[:start]}{put(piece, start, end)}{text[end:]}", 1, "white space")
+    if count:
+        spans = [found.span() for found in re.finditer(re.escape(old), plain)]
+        edges = _unfolded(text, itertools.chain.from_iterable(spans), _CRLF if is_mended else _NOTHING)
+        changes = [(start, end, new) for start, end in zip(edges, edges, strict=True)]
+    else:
+        changes = [_loosely(text, old, new)]
+    texts, at = list[str](), 0
+    for start, end, piece in changes:
+        put = like_lines(piece, text[start:end], _end_at(text, start)) if is_mended else piece
+        texts += (text[at:start], put)
+        at = end
+    return Edited("".join([*texts, text[at:]]), len(changes), "exact" if count else "white space")
 
 
 def like_lines(new: str, old: str, usual: str) -> str:
@@ -128,8 +131,7 @@ def _loosely(text: str, old: str, new: str) -> tuple[int, int, str]:
         )
     if not found:
         raise ToolProblem(f"old_text is not in the file.{nearest(text, old)}")
-    start = _unfolded(text, found[0])
-    end = _unfolded(text, found[0] + len("\n".join(rows)))
+    start, end = _unfolded(text, (found[0], found[0] + len("\n".join(rows))), _GAP)
     if not rows[0]:
         start = text.rfind("\n", 0, start) + 1
     begin, piece = _fitted(text, start, end, old, new)
@@ -157,14 +159,15 @@ def _parted(outer: str, edge: str) -> bool:
     return not (_WORD.match(outer) and _WORD.match(edge))
 
 
-def _unfolded(text: str, at: int) -> int:
-    """Where a place of a folded text is in the text itself."""
-    dropped = 0
-    for gap in _GAP.finditer(text):
-        if gap.start() - dropped >= at:
-            break
-        dropped += len(gap.group()) - 1
-    return at + dropped
+def _unfolded(text: str, places: Iterable[int], gaps: re.Pattern[str]) -> Iterator[int]:
+    """Where places of a text in which each gap is one character are in the text itself; places in order."""
+    found, dropped = gaps.finditer(text), 0
+    gap = next(found, None)
+    for at in places:
+        while gap is not None and gap.start() - dropped < at:
+            dropped += len(gap.group()) - 1
+            gap = next(found, None)
+        yield at + dropped
 
 
 def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, str]:
