@@ -173,14 +173,14 @@ async def list_models(
         *own,
         *(
             _choice(
-                f"{server.name}:{model.id}",
-                f"{model.id} · {server.name}, this machine",
-                model.window,
+                f"{server.name}:{model}",
+                f"{model} · {server.name}, this machine",
+                window,
                 "server",
                 **_FREE,
             )
             for server in servers
-            for model in server.models
+            for model, window in server.models.items()
         ),
         _OFFLINE_CHOICE,
         *sorted(vendors, key=lambda choice: not choice.available),
@@ -245,14 +245,14 @@ async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[
     source = "setting" if endpoint.window else "server"
     return [
         _choice(
-            f"{endpoint.name}:{model.id}",
-            f"{model.id} · {endpoint.name}",
-            endpoint.window or model.window,
+            f"{endpoint.name}:{model}",
+            f"{model} · {endpoint.name}",
+            endpoint.window or window,
             source,
             local=is_loopback(endpoint.base_url),
             **prices,
         )
-        for model in models
+        for model, window in models.items()
     ]
 
 

@@ -41,13 +41,9 @@ class AccessRefused(NoListing):
     """It wants a key, or another one."""
 
 
-@frozen
-class LocalModel:
-    """A model that a server lists."""
-
-    id: str
-    window: int | None
-    """Tokens of one request as the server has it loaded, else at most as the model allows; None if unsaid."""
+Listed = Mapping[str, int | None]
+"""The window of each model that a server lists, in tokens: as the server has it loaded, else at most as the
+model allows; None if unsaid."""
 
 
 @frozen
@@ -57,7 +53,7 @@ class LocalServer:
     name: str
     """``ollama``, ``lmstudio``, ``llamacpp`` or ``vllm``, by its port; all speak OpenAI's chat protocol."""
     base_url: str
-    models: tuple[LocalModel, ...]
+    models: Listed
 
 
 def local_base_url(port: int) -> str:
@@ -73,27 +69,14 @@ async def discover(timeout_s: float = 0.7, *, ports: Mapping[str, int] = LOCAL_P
         ports: Port by server name.
     """
 
-    async def asked(name: str, url: str) -> LocalServer:
-        return LocalServer(name, url, tuple(await listing(url, timeout_s=timeout_s) or ()))
+    async def asked(name: str, url: str) -> LocalServer | None:
+        try:
+            return LocalServer(name, url, await ask_listing(server_address(url), timeout_s=timeout_s))
+        except (NoAnswer, NoListing):
+            return None
 
     found = await asyncio.gather(*(asked(name, local_base_url(port)) for name, port in ports.items()))
-    return [server for server in found if server.models]
-
-
-async def listing(base_url: str, *, timeout_s: float = 2.0) -> list[LocalModel] | None:
-    """Ask a server for its models and their windows.
-
-    Args:
-        base_url: Address with or without the protocol's ``/v1``.
-        timeout_s: Seconds for everything together.
-
-    Returns:
-        None when it did not answer, or not with a model listing.
-    """
-    try:
-        return await ask_listing(server_address(base_url), timeout_s=timeout_s)
-    except (NoAnswer, NoListing, ValueError):
-        return None
+    return [server for server in found if server is not None]
 
 
 async def ask_listing(
@@ -102,8 +85,14 @@ async def ask_listing(
     protocol: str = OPENAI_CHAT,
     headers: Mapping[str, str] | None = None,
     timeout_s: float = 2.0,
-) -> list[LocalModel]:
-    """As ``listing``, for who wants to know why there is none; ``headers`` carry the key if there is one.
+) -> Listed:
+    """Ask a server for its models and their windows.
+
+    Args:
+        address: Where it is.
+        protocol: Which one it speaks.
+        headers: With the key if there is one.
+        timeout_s: Seconds for everything together.
 
     Raises:
         NoAnswer: if nobody answered.
@@ -129,7 +118,7 @@ async def ask_listing(
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         raise NoListing("cannot list its models") from error
     ceilings = {_id(item): _number(item, _CEILING_KEYS) for item in items}
-    return [LocalModel(name, real[name] or ceilings[name]) for name in map(_id, items) if name]
+    return {name: window or ceilings[name] for name, window in real.items() if name}
 
 
 def key_headers(key: str, protocol: str = OPENAI_CHAT) -> dict[str, str]:

@@ -29,7 +29,7 @@ from pydantic_ai.profiles.openai import openai_model_profile
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 
 from tui_app import providers
-from tui_app.agent.model_lists import LocalModel, NoListing, ask_listing, key_headers, local_base_url
+from tui_app.agent.model_lists import Listed, NoListing, ask_listing, key_headers, local_base_url
 from tui_app.agent.network.addresses import (
     SDK_VERSIONS,
     ServerAddress,
@@ -379,11 +379,12 @@ async def ask_window(
             models = await ask_listing(server_address(url), protocol=provider.name, headers=headers)
     except (NoListing, ModelNotReady):
         return None
-    named = [each.window for each in models if each.id == model.model_name]
-    return named[0] if named else models[0].window if len(models) == 1 else None
+    # A server of one model may call it by another name.
+    only = next(iter(models.values())) if len(models) == 1 else None
+    return models.get(model.model_name, only)
 
 
-async def ask_endpoint(endpoint: Endpoint, env: Mapping[str, str]) -> list[LocalModel]:
+async def ask_endpoint(endpoint: Endpoint, env: Mapping[str, str]) -> Listed:
     """Ask a server of the user's own for its models.
 
     Raises:

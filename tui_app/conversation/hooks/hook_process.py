@@ -46,28 +46,30 @@ class Runner:
             timeout_s: Seconds after which it is ended.
         """
         started = monotonic()
-        timed_out = False
+        timed_out = cancelled = False
         try:
             words = ("/bin/sh", "-c", hook.command) if isinstance(hook.command, str) else hook.command
             pipes = Pipes(stdin=subprocess.PIPE)
             cwd, env = self.place.start_folder(hook.cwd), self.place.environment()
-            group, cancelled = await start_group(_Output, words, cwd=cwd, env=env, pipes=pipes)
+            group = await start_group(_Output, words, cwd=cwd, env=env, pipes=pipes)
         except NotTrusted as error:
             return HookExit(missing=str(error))
         except NotStarted as error:
-            return HookExit(missing=error.why, cancelled=error.cancelled)
+            return HookExit(missing=error.why)
+        except asyncio.CancelledError:
+            # Whoever cancelled hears of it from the outcome: the event must still be written.
+            return HookExit(cancelled=True)
         try:
             pipe = group.transport.get_pipe_transport(0)
             if isinstance(pipe, asyncio.WriteTransport):
                 # As far as the process reads it.
                 pipe.write(stdin)
                 pipe.close()
-            async with asyncio.timeout(0 if cancelled else timeout_s):
+            async with asyncio.timeout(timeout_s):
                 await group.listener.exited.wait()
         except TimeoutError:
-            timed_out = not cancelled
+            timed_out = True
         except asyncio.CancelledError:
-            # Whoever cancelled hears of it from the outcome: the event must still be written.
             cancelled = True
         finally:
             cancelled = await group.end() or cancelled
