@@ -13,7 +13,7 @@ from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.providers import SEARCHING
 from tui_app.records import frozen
 from tui_app.system.project_files import Refused
-from tui_app.tool_specs import AGENTS, DELEGATE, EXPLORE, FORK
+from tui_app.tool_specs import AGENTS, DELEGATE, EXPLORE, FORK, ToolSpec
 
 NONE_HERE = "A sub-agent sends no others: do it yourself."
 Action = Literal["list", "send", "wait", "stop"]
@@ -75,10 +75,10 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
         files: The agents of the user's and the project's own.
     """
 
-    async def sent(order: Order) -> str:
+    def sending() -> Senders:
         if senders is None:
             raise ToolFailed(NONE_HERE)
-        return await senders.send(order)
+        return senders
 
     async def explore(ctx: RunContext[Any], task: str, background: bool = False) -> str:
         """Send one.
@@ -88,7 +88,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             task: What to find out, complete in itself: what is meant, and what the answer should name.
             background: Go on at once.
         """
-        return await sent(Order(call=ctx.tool_call_id or "", task=task, background=background))
+        return await sending().send(Order(call=ctx.tool_call_id or "", task=task, background=background))
 
     async def fork(ctx: RunContext[Any], task: str, background: bool = False) -> str:
         """Send one.
@@ -98,7 +98,8 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             task: What to do, and what to report.
             background: Go on at once.
         """
-        return await sent(Order(call=ctx.tool_call_id or "", task=task, fork=True, background=background))
+        order = Order(call=ctx.tool_call_id or "", task=task, fork=True, background=background)
+        return await sending().send(order)
 
     async def delegate(ctx: RunContext[Any], agent: str, task: str, background: bool = False) -> str:
         """Send one.
@@ -115,7 +116,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             raise ToolFailed(f"{refused}.") from refused
         behind = background or named.background
         order = Order(call=ctx.tool_call_id or "", task=task, agent=named, fork=named.fork, background=behind)
-        return await sent(order)
+        return await sending().send(order)
 
     async def agents(_ctx: RunContext[Any], action: Action = "list", name: str = "", text: str = "") -> str:
         """See to sub-agents: wait for a brief, send one more words, also after its end.
@@ -126,23 +127,22 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             name: Such as `fork-1`; none waits for the first.
             text: What to send.
         """
-        if senders is None:
-            raise ToolFailed(NONE_HERE)
-        return await senders.tend(action, name, text)
+        return await sending().tend(action, name, text)
 
-    tools: list[Tool[Any]] = [
-        Tool(explore, name=EXPLORE.name, description=PROMPTS["sends_explorer"], docstring_format="google"),
+    rows: list[tuple[Callable[..., Any], ToolSpec, str]] = [
+        (explore, EXPLORE, "sends_explorer"),
+        (fork, FORK, "sends_fork"),
+        (agents, AGENTS, ""),
+        *([(delegate, DELEGATE, "sends_agent")] if files().found else []),
+    ]
+    tools = [
         Tool(
-            fork,
-            name=FORK.name,
-            description=PROMPTS["sends_fork"],
+            work,
+            name=spec.name,
+            description=PROMPTS.get(about),
             prepare=_for_models,
             docstring_format="google",
-        ),
-        Tool(agents, name=AGENTS.name, prepare=_for_models, docstring_format="google"),
-    ]
-    if files().found:
-        tools.append(
-            Tool(delegate, name=DELEGATE.name, description=PROMPTS["sends_agent"], docstring_format="google")
         )
+        for work, spec, about in rows
+    ]
     return FunctionToolset(tools, max_retries=2)

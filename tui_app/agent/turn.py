@@ -170,13 +170,15 @@ class Recorder(AbstractCapability[Any]):
                 self._bound("")
             case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(text))):
                 self._bound(text)
-            case PartStartEvent(part=TextPart(content=text)) if text:
+            case (
+                PartStartEvent(part=TextPart(content=str(text)))
+                | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+            ):
                 self._show(AssistantDelta(text=self._text.add(text)))
-            case PartStartEvent(part=ThinkingPart(content=text)) if text:
-                self._show(AssistantDelta(thinking=self._thinking.add(text)))
-            case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                self._show(AssistantDelta(text=self._text.add(text)))
-            case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text))):
+            case (
+                PartStartEvent(part=ThinkingPart(content=text))
+                | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(text)))
+            ):
                 self._show(AssistantDelta(thinking=self._thinking.add(text)))
             case FunctionToolCallEvent(part=call) | OutputToolCallEvent(part=call):
                 self._called[call.tool_call_id] = monotonic()

@@ -3,14 +3,14 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tui_app.api_keys import ApiKeys, KeyringTrouble
-from tui_app.files import write_atomic
+from tui_app.files import read_object, write_atomic
 
-_LONGEST = 1_000_000
 _KEYRING_NAME = "mcp sign-ins"
 _SECRET = ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token")
 """What OAuth calls the values that let whoever has them in."""
@@ -65,17 +65,11 @@ class TokenStore:
         return value
 
     def _read(self) -> dict[str, Any]:
-        try:
+        text = None
+        with suppress(KeyringTrouble):
             text = self.keys.keyring.read(_KEYRING_NAME)
-        except KeyringTrouble:
-            text = None
-        if text is None:
-            try:
-                with self.file.open("rb") as stream:
-                    text = stream.read(_LONGEST).decode("utf-8", "replace")
-            except OSError:
-                return {}
-        known = self.conceal_in(text.encode("utf-8", "replace"))
+        known = read_object(self.file) if text is None else self.conceal_in(text.encode("utf-8", "replace"))
+        self.conceal(*_secrets_in(known))
         return known if isinstance(known, dict) else {}
 
 
