@@ -2,8 +2,9 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 
 from tui_app.agent.offline.turn import (
@@ -163,13 +164,10 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
         asked: What they are to fit.
         flooded: Patterns with more hits than were returned: what is everywhere says little.
     """
-    held = [[_holds(each.text, term) for term in asked.terms] for each in candidates]
-    count = len(candidates)
-    lines = [
-        count if term_pattern(term) in flooded else sum(row[at] for row in held)
-        for at, term in enumerate(asked.terms)
-    ]
-    rarity = [math.log(1.0 + (count - each + 0.5) / (each + 0.5)) for each in lines]
+    held = {line: [term for term in asked.terms if _holds(line.text, term)] for line in candidates}
+    count, lines = len(candidates), Counter(chain.from_iterable(held.values()))
+    lines |= Counter({term: count for term in asked.terms if term_pattern(term) in flooded})
+    rarity = {term: math.log(1.0 + (count - each + 0.5) / (each + 0.5)) for term, each in lines.items()}
     words = "|".join(map(re.escape, asked.terms))
     factors = [
         (_DEFINITION, _DEFINES),
@@ -177,13 +175,12 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
         (_PHRASE, re.compile(_phrases(asked) or r"(?!)", re.IGNORECASE)),
     ]
 
-    def score(at: int) -> float:
-        value = sum(weight for weight, holds in zip(rarity, held[at], strict=True) if holds)
-        value *= math.prod(factor for factor, form in factors if form.search(candidates[at].text))
-        return value * (1.0 + _COVERED * (sum(held[at]) - 1))
+    def score(line: Passage) -> float:
+        value = sum(map(rarity.__getitem__, held[line]))
+        value *= math.prod(factor for factor, form in factors if form.search(line.text))
+        return value * (1.0 + _COVERED * (len(held[line]) - 1))
 
-    scores = {at: score(at) for at, row in enumerate(held) if any(row)}
-    return [candidates[at] for at in sorted(scores, key=lambda at: (-scores[at], at))]
+    return sorted((line for line in candidates if held[line]), key=score, reverse=True)
 
 
 HINT = "Try a word from the files here, `list files` or `read PATH`."
@@ -206,7 +203,7 @@ def answer(turn: Turn) -> str:
         # What came of it, in the tool's own words.
         parts = [_rows(each.text) if each.ok else _trouble([each]) for each in turn.found[-1:]]
     body = "\n\n".join(filter(None, parts)) or (_nothing(turn) if turn.found else _NO_TOOLS)
-    return body if turn.introduced else f"{INTRODUCTION}\n\n{body}"
+    return _clean(body if turn.introduced else f"{INTRODUCTION}\n\n{body}")
 
 
 def _search_result(turn: Turn) -> list[str]:
@@ -276,7 +273,7 @@ def _block(lines: Sequence[Passage]) -> str:
     """Neighbouring lines with their place."""
     first, last = lines[0], lines[-1]
     place = f"{first.path}:{first.line}" + (f"-{last.line}" if last.line > first.line else "")
-    return f"`{_clean(place)}`\n{_fenced([line.text[:_QUOTE_CHARS] for line in lines])}"
+    return f"`{place}`\n{_fenced([line.text[:_QUOTE_CHARS] for line in lines])}"
 
 
 def _history(turn: Turn) -> list[str]:
@@ -306,7 +303,7 @@ def _trouble(found: Iterable[Found]) -> str:
 def _sentences(texts: Iterable[str]) -> str:
     """The beginning of each text, without the advice to a model that follows it."""
     said = (re.split(r"; |\.(?=\s)|\n", text)[0].rstrip(".") for text in texts if text)
-    return _clean(" ".join(f"{each}." for each in dict.fromkeys(said)))
+    return " ".join(f"{each}." for each in dict.fromkeys(said))
 
 
 def _rows(text: str) -> str:
@@ -316,12 +313,12 @@ def _rows(text: str) -> str:
 
 
 def _quoted(terms: Sequence[str]) -> str:
-    return ", ".join(f"`{_clean(term).replace('`', '')}`" for term in terms)
+    return ", ".join(f"`{term.replace('`', '')}`" for term in terms)
 
 
 def _fenced(rows: Sequence[str]) -> str:
     """Quote rows as they are; the fence is longer than any run of backticks in them."""
-    text = "\n".join(map(_clean, rows))
+    text = "\n".join(rows)
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"
 

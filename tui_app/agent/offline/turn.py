@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_ai.messages import (
     CompactionPart,
@@ -27,8 +26,7 @@ INTRODUCTION = "I'm a search, not a language model: I quote matching passages."
 MAX_TERMS = 5
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Passage:
+class Passage(NamedTuple):
     """One line of a file, of an attachment or of piped input."""
 
     path: str
