@@ -83,13 +83,21 @@ def replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
 
 def read_object(file: Path) -> dict[str, Any]:
     """What a file of JSON holds by name; nothing where it is missing or damaged."""
+    try:
+        return object_in(file.read_bytes()) or {}
+    except OSError:
+        return {}
+
+
+def object_in(text: str | bytes) -> dict[str, Any] | None:
+    """The JSON object that a text is; None where it is something else, or nested too deeply."""
     import json  # not for the first frame
 
     try:
-        known = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return known if isinstance(known, dict) else {}
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def sync_folder(folder: int) -> None:

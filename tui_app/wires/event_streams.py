@@ -17,6 +17,7 @@ from typing import Any
 import httpx2
 from pydantic_ai.providers import Provider
 
+from tui_app.files import object_in
 from tui_app.wires.library import own_client
 
 _Json = Mapping[str, Any]
@@ -94,7 +95,7 @@ async def _plain(response: httpx2.Response) -> None:
         response.stream = _PlainStream(packed, headers, PlainEvents(wire))
         return
     body = await httpx2.Response(httpx2.codes.OK, headers=headers, stream=packed).aread()
-    told = _parsed(body.removeprefix(_MARK))
+    told = object_in(body.removeprefix(_MARK))
     if told is not None and _is_error(told, wire):
         error = _plain_error(told, wire)
         # Without any hint the request was refused.
@@ -107,7 +108,7 @@ def _asks_for_stream(request: httpx2.Request) -> bool:
     if Wire.of_path(request.url.path) is Wire.GOOGLE:
         return request.url.path.endswith(":streamGenerateContent")
     # Long requests are read only where it is likely: an argument of a tool may have that name, too.
-    body = _parsed(request.content) if _STREAMED.search(request.content) else None
+    body = object_in(request.content) if _STREAMED.search(request.content) else None
     return body is not None and body.get("stream") is True
 
 
@@ -217,7 +218,7 @@ class PlainEvents:
         return self._of_data(value, kind)
 
     def _of_data(self, value: bytes, kind: bytes) -> bytes:
-        told = _parsed(value) if self._may_need_mending(value, kind) else None
+        told = object_in(value) if self._may_need_mending(value, kind) else None
         if told is not None and _is_nonstandard_error(told, kind, self._wire):
             # The line feed at its end is that of the block.
             return _error_event(told, self._wire).removesuffix(b"\n")
@@ -319,7 +320,7 @@ class _ChatPieces:
         place = self._places.get(index, -1)
         known = self._calls[place] if place >= 0 else {}
         another = own and known.get("id") not in (own, None, "") and bool(name)
-        if not known or (another and _parsed(known["args"].encode(errors="replace")) is not None):
+        if not known or (another and object_in(known["args"].encode(errors="replace")) is not None):
             place = self._places[index] = len(self._calls)
             known = {"id": own, "name": "", "args": ""}
             self._calls.append(known)
@@ -337,14 +338,6 @@ def _counts(usage: _Json) -> _Json:
         details = plain[name] if isinstance(plain[name], dict) else {}
         plain[name] = {kind: told for kind, told in details.items() if isinstance(told, int | float)}
     return {**dict.fromkeys(_COUNTED, 0), **plain}
-
-
-def _parsed(value: bytes) -> _Json | None:
-    try:
-        told = json.loads(value)
-    except (ValueError, RecursionError):
-        return None
-    return told if isinstance(told, dict) else None
 
 
 def _dumped(value: object) -> bytes:

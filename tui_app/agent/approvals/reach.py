@@ -1,6 +1,5 @@
 """Which calls leave this machine or cannot be taken back, and with what: addresses, paths, commands."""
 
-import json
 import os
 import re
 import tomllib
@@ -17,6 +16,7 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Operand, normal
 from tui_app.context.ledger.tools import Command, argument_texts, operations
 from tui_app.context.shell_line import simple_commands
+from tui_app.files import object_in
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.system.hosts import is_here, plain_host
@@ -76,11 +76,8 @@ def _call_reach(action: Action, folder: Folder) -> Reach:
 
 def arguments_of(action: Action) -> Mapping[str, Any]:
     """The arguments of a call that is asked about with them as JSON."""
-    try:
-        args = json.loads(action.subject)
-    except (ValueError, RecursionError):
-        return {"": action.subject}
-    return args if isinstance(args, dict) else {"": args}
+    args = object_in(action.subject)
+    return {"": action.subject} if args is None else args
 
 
 @lru_cache(maxsize=256)

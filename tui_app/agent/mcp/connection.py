@@ -5,7 +5,6 @@ That library is loaded with this file, when a server is first started.
 
 import asyncio
 import base64
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -36,6 +35,7 @@ from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
 from tui_app.agent.network.network import Route
 from tui_app.agent.waits import first_of
+from tui_app.files import object_in
 from tui_app.settings.tables import McpServer
 from tui_app.system.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
@@ -419,8 +419,8 @@ async def _shorten_refusal(response: httpx2.Response) -> None:
 
 async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """A refusal as the error that answers the request, whatever form it had."""
-    sent, told, status = _read(request.content), _read(await response.aread()), response.status_code
-    error = told.get("error") if isinstance(told, dict) and "jsonrpc" in told else None
+    sent, told = object_in(request.content) or {}, object_in(await response.aread()) or {}
+    error, status = told.get("error") if "jsonrpc" in told else None, response.status_code
     match error:
         case {"code": int(code), "message": str(message)}:
             pass
@@ -431,16 +431,9 @@ async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2
             code, message = INTERNAL_ERROR, f"{said}: {words}" if words else said
     answer = {
         "jsonrpc": "2.0",
-        "id": sent.get("id") if isinstance(sent, dict) else None,
+        "id": sent.get("id"),
         "error": {"code": code, "message": message, "data": {"status": status}},
     }
     own = {name: value for name, value in response.headers.items() if name not in _OF_THE_BODY}
     own["content-type"] = "application/json"
     return httpx2.Response(status, headers=own, json=answer, request=request)
-
-
-def _read(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

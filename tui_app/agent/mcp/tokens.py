@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.api_keys import ApiKeys, KeyringTrouble
-from tui_app.files import read_object, write_atomic
+from tui_app.files import object_in, read_object, write_atomic
 
 _KEYRING_NAME = "mcp sign-ins"
 _SECRET = ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token")
@@ -55,22 +55,17 @@ class TokenStore:
         self.secrets.update(secrets)
         self.keys.conceal(secrets)
 
-    def conceal_in(self, text: bytes) -> Any:
-        """What a text of JSON says, None where it is none; its tokens are concealed."""
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        self.conceal(*_secrets_in(value))
-        return value
+    def conceal_in(self, text: bytes) -> None:
+        """Conceal the tokens in an object of JSON."""
+        self.conceal(*_secrets_in(object_in(text)))
 
     def _read(self) -> dict[str, Any]:
         text = None
         with suppress(KeyringTrouble):
             text = self.keys.keyring.read(_KEYRING_NAME)
-        known = read_object(self.file) if text is None else self.conceal_in(text.encode("utf-8", "replace"))
+        known = read_object(self.file) if text is None else object_in(text) or {}
         self.conceal(*_secrets_in(known))
-        return known if isinstance(known, dict) else {}
+        return known
 
 
 def _secrets_in(value: object) -> Iterator[str]:
