@@ -1,6 +1,5 @@
 """Tell whether a response is whole, and why not; and what its usage report is good for."""
 
-import json
 import tomllib
 from collections.abc import Mapping
 from copy import copy
@@ -18,6 +17,8 @@ from pydantic_ai.messages import (
     ToolCallPart,
 )
 from pydantic_ai.usage import RequestUsage
+
+from tui_app.files import object_in
 
 CUT_OFF: Final = "the model's answer was cut off"
 TOO_LONG: Final = "the model's answer was cut off at its length limit"
@@ -105,11 +106,8 @@ def half_call(answer: ModelResponse) -> ToolCallPart | None:
     last = answer.parts[-1] if answer.parts else None
     if not isinstance(last, ToolCallPart) or why_not_whole(answer) not in (TOO_LONG, FULL, FILTERED):
         return None
-    try:
-        args = json.loads(last.args or "null") if isinstance(last.args, str | None) else last.args
-    except ValueError:
-        return last
-    return None if args and isinstance(args, dict) else last
+    args = object_in(last.args) if isinstance(last.args, str) else last.args
+    return None if args else last
 
 
 def with_unique_calls(response: ModelResponse) -> ModelResponse:

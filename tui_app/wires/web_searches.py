@@ -3,12 +3,13 @@
 Call and result are parts of the answer, in a form that only that provider reads again.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelResponsePart, NativeToolCallPart, NativeToolReturnPart, TextPart
 from pydantic_ai.native_tools import WebSearchTool
+
+from tui_app.files import object_in
 
 _MOST_SOURCES = 20
 _CHARS = 300
@@ -45,12 +46,7 @@ def searches_of(parts: Sequence[ModelResponsePart]) -> list[WebSearch]:
 
 
 def search_of(call: NativeToolCallPart, result: "NativeToolReturnPart[Any] | None") -> WebSearch:
-    args = call.args
-    if isinstance(args, str):
-        try:
-            args = json.loads(args)
-        except ValueError:
-            args = {}
+    args = object_in(call.args) if isinstance(call.args, str) else call.args
     places = [*_places(args, _DEPTH), *(_places(result.content, _DEPTH) if result is not None else ())]
     return WebSearch(tuple(_queries(args)), tuple(dict.fromkeys(places))[:_MOST_SOURCES])
 
@@ -76,7 +72,7 @@ def as_text(parts: Sequence[ModelResponsePart], *, kept: bool) -> list[ModelResp
 
 def _queries(args: Any) -> Iterator[str]:
     for name in ("query", "queries", "q"):
-        value = args.get(name) if isinstance(args, dict) else None
+        value = (args or {}).get(name)
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, str) and each.strip():
                 yield " ".join(each.split())[:_CHARS]
