@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -179,51 +180,39 @@ def _provider(server: _Server) -> Provider[Any]:
 
     client, key = make(), server.key or NO_KEY
     url = server.address.root if sent else server.address.url
-    made: Provider[Any]
-    match server.protocol:
-        case providers.ANTHROPIC:
-            from pydantic_ai.providers.anthropic import AnthropicProvider
+    if server.protocol == providers.GOOGLE:
+        from google.genai import Client
+        from google.genai.types import HttpOptions
+        from pydantic_ai.providers.google import GoogleProvider
 
-            made = AnthropicProvider(base_url=url, api_key=key, http_client=client)
-        case providers.GOOGLE:
-            from google.genai import Client
-            from google.genai.types import HttpOptions
-            from pydantic_ai.providers.google import GoogleProvider
-
-            # The SDK makes more clients, which are never used: they must not read the environment.
-            nothing = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            options = HttpOptions(
-                base_url=url,
-                api_version=sent.strip("/") if sent else None,
-                httpx_async_client=client,
-                client_args={"trust_env": False, "verify": nothing},
-                async_client_args={"ssl": nothing},
-                timeout=1_200_000,
-            )
-            made = GoogleProvider(client=Client(vertexai=False, api_key=key, http_options=options))
-        case _ if providers.provider_of(server.name).url:
-            from pydantic_ai.providers.openai import OpenAIProvider
-
-            made = OpenAIProvider(base_url=url, api_key=key, http_client=client)
-        case _:
-            made = _compatible_provider(server.name, url, key, client)
-    return made_ready(made, client, make)
+        # The SDK makes more clients, which are never used: they must not read the environment.
+        nothing = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        options = HttpOptions(
+            base_url=url,
+            api_version=sent.strip("/") if sent else None,
+            httpx_async_client=client,
+            client_args={"trust_env": False, "verify": nothing},
+            async_client_args={"ssl": nothing},
+            timeout=1_200_000,
+        )
+        google = Client(vertexai=False, api_key=key, http_options=options)
+        return made_ready(GoogleProvider(client=google), client, make)
+    return made_ready(_maker(server)(base_url=url, api_key=key, http_client=client), client, make)
 
 
-def _compatible_provider(name: str, url: str, key: str, client: httpx2.AsyncClient) -> Provider[Any]:
+def _maker(server: _Server) -> Callable[..., Provider[Any]]:
+    """What makes the provider of Anthropic's or OpenAI's protocol; who else speaks that keeps its name."""
+    if server.protocol == providers.ANTHROPIC:
+        return infer_provider_class(providers.ANTHROPIC)
+    of_openai = infer_provider_class(providers.OPENAI)
+    if providers.provider_of(server.name).url:
+        return of_openai
     try:
         from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
     except ImportError:
         # Before pydantic-ai 2.63 the provider of OpenAI has one name only.
-        from pydantic_ai.providers.openai import OpenAIProvider
-
-        class NamedProvider(OpenAIProvider):
-            @property
-            def name(self) -> str:
-                return name
-
-        return NamedProvider(base_url=url, api_key=key, http_client=client)
-    return OpenAICompatibleProvider(name, base_url=url, api_key=key, http_client=client)
+        return type("NamedProvider", (of_openai,), {"name": server.name})
+    return partial(OpenAICompatibleProvider, server.name)
 
 
 def made_ready(
