@@ -1,7 +1,7 @@
 """A new session that begins as another one did; the other stays as it is."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -48,7 +48,7 @@ def prompt_at(store: SessionStore, session: str, at: int) -> str:
     return said.text
 
 
-def fork_session(
+def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
     store: SessionStore,
     sessions_dir: Path,
     wanted: str,
@@ -58,6 +58,7 @@ def fork_session(
     agent: str = "",
     title: str = "",
     cwd: str = "",
+    check: Callable[[], None] | None = None,
 ) -> Fork:
     """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
 
@@ -73,6 +74,7 @@ def fork_session(
         agent: Title of the sub-agent that is to work in the new session; empty for a session of the user's.
         title: What it is called; empty names it after the session.
         cwd: Its folder; empty is that of the session.
+        check: Raises where it is not to begin after all; see ``SessionStore.create``.
 
     Raises:
         SessionNotFound: if the id fits no session.
@@ -103,7 +105,7 @@ def fork_session(
         parent=info.id if agent else "",
         cwd=cwd or start[0].cwd,
     )
-    session = store.create(origin, time=now)
+    session = store.create(origin, time=now, check=check)
     folder = SessionFolder.named(sessions_dir, session)
     try:
         # Checkpoints, outputs and histories; not a process's lock, nor what commands left.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +17,7 @@ from tui_app.session.kept_files import KeptFiles
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.rewind_fork import Fork, fork_session, prompt_at
 from tui_app.session.stores.database import open_store
+from tui_app.session.stores.store import SessionDeleted, SessionInfo, SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.system.git import NO_FILE, Git, GitFailed
 from tui_app.system.project_files import repository_root
@@ -61,11 +63,11 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         numbered = (f"branch {number}" for number in range(1, 10_000))
         name = words_of(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
         if name.casefold() in known:
-            raise BranchRefused(f"This session has a branch {name} already. Choose another name.")
+            raise _is_taken(name)
         if at is not None:
             prompt_at(store, info.id, at)  # before anything is made
-        for half in store.sessions():
-            if half.events < 2 and half.title == name and parent_of(store, half.id) == info.id:
+        for half in _namesakes(store, info.id, name):
+            if half.events < 2:
                 store.delete(half.id)
         steps = taken_together(file_steps(store, info.id, at)) if at is not None else []
         folder, note, trees = opening.cwd.resolve(), "", None
@@ -86,10 +88,33 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
             folder, note, trees = opening.cwd, f"Files are not kept apart: {failed}", None
-        fork = fork_session(store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder))
+        check = partial(_check_name, store, info.id, name)
+        try:
+            fork = fork_session(
+                store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder), check=check
+            )
+        except SessionDeleted:
+            # Another machine that shares the sessions took it for a half, and makes it anew.
+            raise _is_taken(name) from None
         if trees is not None:
             trees.occupy(top)
     return Branched(fork=fork, name=name, folder=folder, note=note)
+
+
+def _namesakes(store: SessionStore, session: str, name: str) -> list[SessionInfo]:
+    """Branches of a session with a name, halves included."""
+    found = (each for each in store.sessions() if each.title.casefold() == name.casefold())
+    return [each for each in found if parent_of(store, each.id) == session]
+
+
+def _check_name(store: SessionStore, session: str, name: str) -> None:
+    """Raise where another machine that shares the sessions has begun such a branch meanwhile."""
+    if _namesakes(store, session, name):
+        raise _is_taken(name)
+
+
+def _is_taken(name: str) -> BranchRefused:
+    return BranchRefused(f"This session has a branch {name} already. Choose another name.")
 
 
 def _one_by_one(file: Path) -> WriterLock:
