@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 
-from tui_app.context.counting.tally import MessageWeight
+from tui_app.context.counting.tally import MessageWeight, Report, Tally
 from tui_app.events import (
     CompactionAcknowledged,
     CompactionComplete,
@@ -27,7 +27,7 @@ from tui_app.events import (
 )
 from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Seen, seen
-from tui_app.session.views.agent_view import ALONE, Reports, weighed
+from tui_app.session.views.agent_view import ALONE, weighed
 
 # One message of the agent view, and small questions about heads.
 
@@ -94,7 +94,7 @@ class PlainView:
         pins: Messages that stay word for word, by number.
         cuts: Number of each rewind and clear that can be undone, and the view before it.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
-        reports: What a provider has reported last.
+        newest: What a provider has reported last.
     """
 
     version: int = 0
@@ -109,7 +109,7 @@ class PlainView:
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
     """By the number of its compaction, what acknowledges its summary."""
-    reports: Reports = field(default_factory=Reports)
+    newest: Report = field(default_factory=Report)
     exclusions: dict[int, int] = field(default_factory=dict)
 
     def apply(self, head: Head) -> bool:
@@ -121,7 +121,10 @@ class PlainView:
         if head.type in CARRYING:
             self.cuts.clear()
             self._items.append(ViewItem(head))
-            self.reports.add(head, self.visible)
+            if head.reported > 0:
+                tally = Tally()
+                tally.reset(self.weighed())
+                self.newest = tally.newest
             return False
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
@@ -131,7 +134,6 @@ class PlainView:
         elif not self._cut(head):
             return False
         self.version = head.seq
-        self.reports.rewritten()
         return True
 
     def _compaction(self, head: Head) -> bool:

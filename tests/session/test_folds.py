@@ -698,7 +698,7 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
         "lists": (view.version, view.compactions, view.undone, view.rewrites),
         "excluded": (view.exclusions, view.excluded),
         "sets": (view.restored, view.pins, view.edits),
-        "reports": view.reports.newest,
+        "newest": view.newest,
     }
 
 

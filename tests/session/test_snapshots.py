@@ -216,7 +216,7 @@ def test_what_other_rules_have_folded_is_folded_anew() -> None:
             session.play("user", number)
         check(store, session.session)
         kept = store._db.execute("SELECT data FROM snapshots WHERE part = 0").fetchall()
-        assert [json.loads(data)["format"] < 10 for (data,) in kept] == [True]
+        assert [json.loads(data)["format"] < 100 for (data,) in kept] == [True]
 
 
 def test_a_short_tail_is_all_that_is_folded_of_a_long_log(store: SessionStore, opened: OPEN) -> None:

@@ -1,27 +1,18 @@
 """What the log has measured of a session, and the size of its next request by that."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tui_app.context.counting.tally import Tally
 from tui_app.context.windows.windows import resolve_window
 from tui_app.events import GoalSet, UsageInfo
 from tui_app.modes import Mode
 from tui_app.records import frozen
-from tui_app.session.views.agent_view import AgentView, in_ranges
+from tui_app.session.views.agent_view import AgentView
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Overhead, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
 """The window of a model that has not been asked anything yet; it is never planned with."""
-
-
-def tally_of(view: AgentView) -> Tally:
-    tally = Tally()
-    ranges = (*view.measured, (view.version, sys.maxsize))
-    tally.reset(view.weighed(), trusted=in_ranges(ranges), newest=view.reports.newest)
-    return tally
 
 
 @frozen
@@ -80,7 +71,7 @@ class Known:
         overhead = self.overhead(view)
         if setting:
             overhead = replace(overhead, window=resolve_window(setting=setting))
-        return tally_of(view).usage(overhead, model=model)
+        return view.tally().usage(overhead, model=model)
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:

@@ -133,6 +133,10 @@ class Authors:
         return total._replace(calls=0), total.calls
 
 
+def _written(authors: Authors, weighed: MessageWeight) -> Authors:
+    return authors.and_then(weighed.model, weighed.tokens.tool_calls, weighed.tokens.thinking)
+
+
 _NO_ANSWER = MessageWeight(0, Breakdown())
 
 
@@ -170,8 +174,12 @@ class Tally:
 
     def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
-        self.parts = self.parts + weighed.tokens
-        self._note(weighed)
+        self.parts, self.messages = self.parts + weighed.tokens, self.messages + 1
+        self._authors = _written(self._authors, weighed)
+        if weighed.reported > 0:
+            self._answer, self._after = weighed, Breakdown()
+        else:
+            self._after = self._after + weighed.tokens
 
     def reset(
         self,
@@ -188,20 +196,14 @@ class Tally:
             newest: The newest report there was, whatever view it measured.
         """
         every = list(view)
-        self._dropped = newest or Report()
-        self.parts, self.messages = sum_breakdowns(weighed.tokens for weighed in every), 0
-        self._answer, self._after, self._authors = _NO_ANSWER, Breakdown(), Authors()
-        for weighed in every:
-            self._note(weighed if trusted(weighed.key) else replace(weighed, reported=0))
-
-    def _note(self, weighed: MessageWeight) -> None:
-        self.messages += 1
-        tokens = weighed.tokens
-        self._authors = self._authors.and_then(weighed.model, tokens.tool_calls, tokens.thinking)
-        if weighed.reported > 0:
-            self._answer, self._after = weighed, Breakdown()
-        else:
-            self._after = self._after + weighed.tokens
+        reports = (at for at in reversed(range(len(every))) if every[at].reported > 0)
+        last = next((at for at in reports if trusted(every[at].key)), None)
+        self._dropped, self.messages = newest or Report(), len(every)
+        self._answer = _NO_ANSWER if last is None else every[last]
+        behind = 0 if last is None else last + 1
+        self.parts = sum_breakdowns(weighed.tokens for weighed in every)
+        self._after = sum_breakdowns(weighed.tokens for weighed in every[behind:])
+        self._authors = reduce(_written, every, Authors())
 
     def usage(self, overhead: Overhead, *, model: str, counter_exact: bool = False) -> ContextUsage:
         """The one number behind gauge, triggers and reports.

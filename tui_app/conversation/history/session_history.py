@@ -16,7 +16,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.counting.tally import Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
 from tui_app.context.ledger.ledger import Ledger
@@ -54,10 +53,9 @@ from tui_app.events import (
 from tui_app.session.event_heads import LATER, Head, head_of
 from tui_app.session.event_rows import CARRYING, MESSAGES, STAGES, is_private
 from tui_app.session.exclusions import excluded_in
-from tui_app.session.measurement import tally_of
 from tui_app.session.model_state import known_of, newest_records
 from tui_app.session.stores.store import SessionStore
-from tui_app.session.views.agent_view import AgentView, weighed
+from tui_app.session.views.agent_view import AgentView
 from tui_app.session.workspace import TOOL_OUTPUTS
 from tui_app.system.environment import NO_SECRETS, Secrets
 from tui_app.usage import Breakdown, ContextUsage, Overhead
@@ -113,7 +111,6 @@ class SessionHistory:
     withheld: frozenset[Path] = frozenset()
     secrets: Secrets = NO_SECRETS
     overhead: Overhead = field(default_factory=lambda: Overhead(resolve_window()))
-    _tally: Tally = field(default_factory=Tally)
     _items: list[Item] | None = None
     _distrusted: bool = False
     _ledger: Ledger | None = None
@@ -226,7 +223,7 @@ class SessionHistory:
         return self.weigh(item).total
 
     def usage(self) -> ContextUsage:
-        return self._tally.usage(self.overhead, model=self.model, counter_exact=self.counter.exact)
+        return self.view.tally().usage(self.overhead, model=self.model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Nothing to do: everything a run adds is in the log before its next request."""
@@ -419,7 +416,7 @@ class SessionHistory:
         trial = self.view.copy()
         for head in heads:
             trial.apply(head)
-        return tally_of(trial).usage(self.overhead, model=self.model)
+        return trial.tally().usage(self.overhead, model=self.model)
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if is_private(head):
@@ -429,16 +426,13 @@ class SessionHistory:
         self.archive.follow(head)
         if self.view.apply(head):
             self._rewritten()
-        elif message is not None:
-            self._tally.add(weighed(head))
-            if self._items is not None:
-                self._items.append(self._item(head))
+        elif message is not None and self._items is not None:
+            self._items.append(self._item(head))
 
     def _rewritten(self) -> None:
         self._items = None
         # What is hidden is read from the log again should it come back.
         self._messages.keep(self.view.visible())
-        self._tally = tally_of(self.view)
         self.withheld = self._files_of_excluded()
 
     def _files_of_excluded(self) -> frozenset[Path]:

@@ -6,18 +6,18 @@ order that never changes, however often it leaves and returns. An event costs wh
 said before.
 """
 
+import sys
 from bisect import bisect_right, insort
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from functools import reduce
 from heapq import merge
 from itertools import accumulate, chain, repeat
 from operator import is_
 
 import msgspec
 
-from tui_app.context.counting.tally import Asked, Authors, MessageWeight, Report
+from tui_app.context.counting.tally import MessageWeight, Report, Tally
 from tui_app.events import (
     BranchMerged,
     CompactionAcknowledged,
@@ -48,64 +48,19 @@ from tui_app.session.views.view_items import (
     items_of,
     plain_items,
 )
-from tui_app.usage import CATEGORIES, Breakdown, Kinds, around
+from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 9
+_FORMAT = 10
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
-_APART = ("edits", "cuts", "_heads", "_visible", "_hidden")
+_APART = ("edits", "cuts", "_heads", "_visible", "_hidden", "_tally")
 """What the text of a view has otherwise than the view, or not at all."""
-
-
-@dataclass(slots=True)
-class Reports:
-    """The newest report of a provider, whatever has happened to the view since; kept along with the fold."""
-
-    newest: Report = field(default_factory=Report)
-    _counted: Kinds | None = field(default_factory=Kinds)
-    """Tokens of the view; None where they have to be counted anew."""
-    _authors: Authors = field(default_factory=Authors)
-    """Those of what was counted."""
-
-    def add(self, head: Head, visible: Callable[[], Iterable[Head]]) -> None:
-        """Follow one more message at the end of the view."""
-        if self._counted is not None:
-            self._counted = self._counted.plus(_kinds(head))
-            self._authors = _with(self._authors, head)
-        if head.reported > 0:
-            if self._counted is None:
-                shown = list(visible())
-                self._counted = reduce(Kinds.plus, map(_kinds, shown), Kinds())
-                self._authors = reduce(_with, shown, Authors())
-            sent = self._counted.plus(_kinds(head), -1)
-            unsent, foreign = self._authors.others(head.model)
-            asked = Asked(head.reported - head.output, sent.plus(unsent, -1), foreign)
-            asked = asked if head.output else Asked()
-            self.newest = Report(head.reported, self._counted, head.model, asked)
-
-    def rewritten(self) -> None:
-        """Forget the count: the view has another size now."""
-        self._counted = None
-
-
-def _with(authors: Authors, head: Head) -> Authors:
-    return authors.and_then(head.model, head.tokens.get("tool_calls", 0), head.tokens.get("thinking", 0))
 
 
 def pictured(head: Head) -> int:
     """Tokens of pictures and the like in a message."""
     return head.tokens.get("attachments", 0) if head.pictured else 0
-
-
-def _kinds(head: Head) -> Kinds:
-    tokens = head.tokens
-    results, calls, thoughts = (tokens.get(name, 0) for name in ("tool_results", "tool_calls", "thinking"))
-    return Kinds(sum(tokens.values()), results, calls, pictured(head), thoughts, _around(head))
-
-
-def _around(head: Head) -> int:
-    return around(head.tokens.get("thinking", 0), head.ids)
 
 
 def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
@@ -124,7 +79,8 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     counted = {name: head.tokens[name] for name in CATEGORIES if name in head.tokens}
-    tokens = Breakdown(**counted, pictured=pictured(head), around=_around(head))
+    beside = around(head.tokens.get("thinking", 0), head.ids)
+    tokens = Breakdown(**counted, pictured=pictured(head), around=beside)
     return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
 
 
@@ -143,7 +99,7 @@ class AgentView:
         pins: Messages that stay word for word, by number.
         edits: By the number of a compaction, the other words its summary was given, the newest last.
         cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
-        reports: What a provider has reported last.
+        newest: The newest report of a provider, whatever has happened to the view since.
         measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
     """
 
@@ -157,7 +113,7 @@ class AgentView:
     pins: set[int] = field(default_factory=set)
     edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
-    reports: Reports = field(default_factory=Reports)
+    newest: Report = field(default_factory=Report)
     measured: tuple[tuple[int, int], ...] = ()
     _before: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     """By the number of a compaction, what was measured of the view before it was applied, or undone."""
@@ -167,6 +123,8 @@ class AgentView:
     """By the number of the event that took them out of the view, the messages it hides, in their order."""
     _acknowledged: dict[int, int] = field(default_factory=dict)
     """By the number of its compaction, the number of what acknowledges its summary."""
+    _tally: Tally | None = field(default=None, compare=False)
+    """What is visible, counted; None where it has to be counted anew."""
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
@@ -185,7 +143,10 @@ class AgentView:
                 self.cuts.clear()
             self._heads[head.seq] = head
             self._visible.append(ViewItem(head.seq, (head.seq,)))
-            self.reports.add(head, self.visible)
+            if self._tally is not None:
+                self._tally.add(weighed(head))
+            if head.reported > 0:
+                self.newest = self.tally().newest
             return False
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
@@ -201,7 +162,7 @@ class AgentView:
         else:
             return False
         self.version = head.seq
-        self.reports.rewritten()
+        self._tally = None
         return True
 
     def _compaction(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
@@ -413,6 +374,14 @@ class AgentView:
 
     def weighed(self) -> list[MessageWeight]:
         return [weighed(head) for head in self.visible()]
+
+    def tally(self) -> Tally:
+        """What the next request holds, counted; it follows the view until that is rewritten."""
+        if self._tally is None:
+            self._tally = Tally()
+            trusted = in_ranges((*self.measured, (self.version, sys.maxsize)))
+            self._tally.reset(self.weighed(), trusted=trusted, newest=self.newest)
+        return self._tally
 
     def read_heads_with(self, read: Read) -> None:
         self._heads.read_with(read)
