@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from tui_app.events import Record
@@ -94,15 +95,11 @@ def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any
     The first request gives the other fields, the last one that has any gives the instructions.
     """
     grouped: list[dict[str, Any]] = []
-    for message in messages:
-        if grouped and _only_returns(message) and _only_returns(grouped[-1]):
-            first = grouped[-1]
-            joined = {**first, "parts": [*first["parts"], *message["parts"]]}
-            if message.get("instructions"):
-                joined["instructions"] = message["instructions"]
-            grouped[-1] = joined
-        else:
-            grouped.append(message)
+    for are_returns, run in groupby(messages, _only_returns):
+        some = list(run)
+        told = [{"instructions": each["instructions"]} for each in some if each.get("instructions")]
+        parts = [part for each in some for part in each["parts"]]
+        grouped += [{**some[0], **(told or [{}])[-1], "parts": parts}] if are_returns else some
     return grouped
 
 
@@ -122,9 +119,5 @@ def export_jsonl(rows: Iterable[tuple[Record, str | None]], *, mask: bool = True
 
 
 def _only_returns(message: dict[str, Any]) -> bool:
-    parts = message.get("parts")
-    return (
-        message.get("kind") == "request"
-        and bool(parts)
-        and all(part.get("part_kind") == "tool-return" for part in parts or ())
-    )
+    kinds = {part.get("part_kind") for part in message.get("parts") or ()}
+    return message.get("kind") == "request" and kinds == {"tool-return"}
