@@ -25,6 +25,7 @@ from tui_app.events import (
     CompactionComplete,
     CompactionRedone,
     CompactionUndone,
+    MessageExcluded,
     Payload,
     SessionClear,
     SessionRewind,
@@ -311,6 +312,8 @@ def test_tokens_are_those_of_the_view(sizes_store: SqliteStore) -> None:
     happens(CompactionRedone(compaction=5))
     happens(SessionClear())
     assert tokens == [40, 61, 61, 5, 63, 100, 103, 5 + 2 + 3 + 37, 37]
+    happens(MessageExcluded(seqs=(8,), tokens_after=21), UserMessage(text="b", tokens={"user": 1}))
+    assert tokens[-1] == 22, "what was measured is not counted again"
 
 
 def test_system_prompt_of_the_history_is_not_counted_twice(sizes_store: SqliteStore, path: Path) -> None:

@@ -12,20 +12,14 @@ from functools import partial
 from typing import Any, Protocol
 
 from tui_app.events import (
-    CompactionAcknowledged,
     CompactionComplete,
-    CompactionEdited,
-    CompactionRedone,
-    CompactionUndone,
     Payload,
     Record,
-    RewriteUndone,
+    Resized,
     SessionClear,
-    SessionRestored,
     SessionRewind,
     SubAgentPromoted,
     UsageInfo,
-    ViewRewrite,
 )
 from tui_app.records import frozen
 from tui_app.session.event_heads import Head
@@ -50,10 +44,6 @@ IS_HIDDEN = (
     f" WHERE later.session = sessions.id AND later.type = '{SubAgentPromoted.TYPE}'))"
 )
 """Whether a row of ``sessions`` is that of a sub-agent, and was not promoted."""
-_REWRITING = (
-    ViewRewrite, RewriteUndone, CompactionUndone, CompactionRedone, CompactionAcknowledged, CompactionEdited,
-    SessionClear, SessionRewind, SessionRestored,
-)  # fmt: skip
 
 
 class Rows(Protocol):
@@ -103,20 +93,22 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
         events: What happened, in order.
 
     Returns:
-        None when the view was rewritten, so that it must be counted anew.
+        None when the view was rewritten and its new size is not said, so that it must be counted anew.
     """
-    rewritten = False
+    is_known = True
     for data in events:
         match data:
             case UsageInfo(usage=usage):
-                tokens, rewritten = int(usage["total"]), False
+                tokens, is_known = int(usage["total"]), True
             case _ if data.TYPE in CARRYING:
                 tokens += sum(getattr(data, "tokens", {}).values())
-            case CompactionComplete():
-                rewritten = rewritten or data.outcome == "success"
-            case _ if isinstance(data, _REWRITING):
-                rewritten = True
-    return None if rewritten else tokens
+            case CompactionComplete() if data.outcome != "success":
+                pass
+            case Resized():
+                tokens, is_known = data.tokens_after, data.tokens_after > 0
+            case SessionClear() | SessionRewind():
+                is_known = False
+    return tokens if is_known else None
 
 
 def view_tokens(view: AgentView, last: UsageInfo | None) -> int:

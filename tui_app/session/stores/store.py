@@ -125,8 +125,6 @@ class SessionStore(ABC):
         self._read_only = read_only
         self._snapshots = snapshots
         """Whether the database has a table of them; a reader of an older one has to do without."""
-        self._folded: Folded | None = None
-        """The folds of the session that was rewritten last, as of its last rewrite."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -347,12 +345,7 @@ class SessionStore(ABC):
 
     def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
         """Write several events: all of them or none. Raises ``SessionDeleted``."""
-        try:
-            records = self._append(session, events)
-        except BaseException:
-            # What was folded may not have been written.
-            self._folded = None
-            raise
+        records = self._append(session, events)
         if records:
             self._keep(session, records[0].seq, records[-1].seq)
         return records
@@ -387,9 +380,6 @@ class SessionStore(ABC):
         if (row := db.execute(query, (session,)).fetchone()) is None:
             raise SessionDeleted(session)
         last, tokens = row
-        if self._folded is not None and self._folded.view.last > last:
-            # What was folded already has not been written after all.
-            self._folded = None
         records = [
             Record(seq=seq, time=time, session=session, data=payload)
             for seq, (payload, _, time) in enumerate(events, last + 1)
@@ -431,10 +421,9 @@ class SessionStore(ABC):
         if tokens is not None:
             return tokens
         usage = data_of(last_of(db, session, UsageInfo.TYPE), UsageInfo)
-        if self._folded is None or self._folded.session != session:
-            self._folded = self._loaded(db, session)
-        catch_up(db, self._folded)
-        return view_tokens(self._folded.view, usage)
+        folded = self._loaded(db, session)
+        catch_up(db, folded)
+        return view_tokens(folded.view, usage)
 
     def kept_ledger(self, session: str) -> str:
         """What was kept of the session's ledger, as JSON; empty where nothing was."""
@@ -469,10 +458,9 @@ class SessionStore(ABC):
     def _keep(self, session: str, first: int, last: int) -> None:
         """Keep what the log has come to every so many events, of which the newest have just been written."""
         if first // EVERY < (last + 1) // EVERY:
-            folded, self._folded = self._folded, None
-            self._save(session, folded if folded is not None and folded.session == session else None)
+            self._save(session)
 
-    def _save(self, session: str, folded: Folded | None) -> None:
+    def _save(self, session: str, folded: Folded | None = None) -> None:
         """Keep the folds of a log; where that fails, more of it is folded the next time."""
 
         def fold(db: Db) -> Folded:
