@@ -14,9 +14,8 @@ from tui_app.session.event_rows import EventRow, payload_of, plain, row_sum
 from tui_app.session.lock import holder
 from tui_app.session.pages import Value, log_frames
 from tui_app.session.stores.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_SUMS, is_newer
-from tui_app.session.stores.sql_store import is_stale
+from tui_app.session.stores.sql_store import is_sealed
 from tui_app.session.stores.sqlite_connection import is_begun, lossy, open_file
-from tui_app.session.stores.sqlite_store import SQLITE
 from tui_app.session.stores.store import is_session_id
 from tui_app.session.stores.word_index import add_index_words
 from tui_app.session.workspace import SessionFolder
@@ -52,7 +51,7 @@ class Health:
     orphans: tuple[Path, ...] = ()
     """Folders of sessions that are not there."""
     stale: tuple[str, ...] = ()
-    """Sessions beside whose log something is kept that it does not say."""
+    """Sessions beside whose log something is kept that it does not say, or that is damaged."""
 
 
 def examine(database: Path, sessions_dir: Path) -> Health:
@@ -207,10 +206,12 @@ def _fits(db: sqlite3.Connection, table: str, row: Sequence[Value]) -> bool:
 
 
 def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:
-    """Find the sessions whose kept size or folds do not fit their log; reads and folds all of it."""
+    """Find the sessions whose kept size does not fit their log, or of which a damaged snapshot is kept."""
+    kept = db.execute("SELECT session, part, data FROM snapshots").fetchall()
+    damaged = {session for session, part, text in kept if not is_sealed(session, part, str(text))}
     for session, size in db.execute("SELECT id, bytes FROM sessions ORDER BY updated DESC").fetchall():
         (found,) = db.execute(f"SELECT SUM({BYTES}) FROM events WHERE session = ?", (session,)).fetchone()
-        if size != (found or 0) or is_stale(db, SQLITE, session):
+        if size != (found or 0) or session in damaged:
             yield session
 
 

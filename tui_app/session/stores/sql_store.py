@@ -5,11 +5,10 @@ that is missing, or made by other rules, is made anew.
 """
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Protocol
+from zlib import crc32
 
 from tui_app.events import (
     CompactionComplete,
@@ -174,6 +173,23 @@ class Folded:
     """The groups of hidden messages that are stored, by the event that hides them."""
 
 
+def sealed(session: str, part: int, text: str) -> str:
+    """A part of a snapshot with a checksum in front: what is damaged there is made anew."""
+    return f"{crc32(f'{session} {part} {text}'.encode()):08x}{text}"
+
+
+def is_sealed(session: str, part: int, kept: str) -> bool:
+    """Whether a part is what was written; those of earlier versions have no checksum, and are not read."""
+    return kept.startswith(("{", "[")) or sealed(session, part, kept[8:]) == kept
+
+
+def unsealed(session: str, part: int, kept: str) -> str:
+    """The part again. Raises ``ValueError`` where it is not what was written."""
+    if sealed(session, part, kept[8:]) != kept:
+        raise ValueError("damaged")
+    return kept[8:]
+
+
 def load_folds(db: Db, session: str, read: Read) -> Folded:
     """Read the folds of a session as they were kept; those that were not begin with its first event.
 
@@ -182,17 +198,14 @@ def load_folds(db: Db, session: str, read: Read) -> Folded:
         session: Whole id of the session.
         read: Reads heads of the session by their numbers.
     """
+    query = "SELECT part, data FROM snapshots WHERE session = ? AND part != ?"
+    rows = db.execute(query, (session, LEDGER)).fetchall()
     try:
-        return _kept_folds(db, session, read)
+        parts = {part: unsealed(session, part, kept) for part, kept in rows}
+        text, stats = parts.pop(_VIEW, ""), StatsFold.from_text(parts.pop(STATS, ""))
+        view = AgentView.from_text(text, parts, read) if text else None
     except DAMAGED:
         return Folded(session)
-
-
-def _kept_folds(db: Db, session: str, read: Read) -> Folded:
-    query = "SELECT part, data FROM snapshots WHERE session = ?"
-    parts: dict[int, str] = dict(db.execute(query, (session,)).fetchall())
-    text, stats, _ = parts.pop(_VIEW, ""), StatsFold.from_text(parts.pop(STATS, "")), parts.pop(LEDGER, "")
-    view = AgentView.from_text(text, parts, read) if text else None
     if view is None:
         return Folded(session, stats=stats)
     return Folded(session, view, stats, view.last, view.groups())
@@ -217,7 +230,7 @@ def save_folds(db: Db, folded: Folded) -> None:
     )
     db.executemany(
         "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)",
-        [(session, part, view.last, text) for part, text in texts.items()],
+        [(session, part, view.last, sealed(session, part, text)) for part, text in texts.items()],
     )
     folded.stored, folded.groups = view.last, groups
 
@@ -226,22 +239,3 @@ def catch_up(db: Db, folded: Folded) -> None:
     """Fold what the log of a session holds beyond its view."""
     for head in all_heads(db, folded.session, folded.view.last):
         folded.view.apply(head)
-
-
-def is_stale(db: Db, dialect: Dialect, session: str) -> bool:
-    """Whether the snapshot of a session is not what its log says; folds the whole log."""
-    try:
-        kept = _kept_folds(db, session, partial(heads_of, db, session))
-    except DAMAGED:
-        return True
-    folded = Folded(session)
-    try:
-        for head in all_heads(db, session) if kept.stored else ():
-            if head.seq <= kept.stored:
-                folded.view.apply(head)
-        for seq, kind, found in figures(db, dialect, session, 0) if kept.stats.last else ():
-            if seq <= kept.stats.last:
-                folded.stats.apply(seq, kind, found)
-    except (*DAMAGED, sqlite3.OperationalError):
-        return False  # Of a damaged event nothing can be made anew.
-    return (kept.view, kept.stats) != (folded.view, folded.stats)

@@ -40,7 +40,9 @@ from tui_app.session.stores.sql_store import (
     last_of,
     load_folds,
     save_folds,
+    sealed,
     tokens_after,
+    unsealed,
     view_tokens,
 )
 from tui_app.session.views.agent_view import AgentView
@@ -432,7 +434,9 @@ class SessionStore(ABC):
     def _kept(self, session: str, part: int) -> str:
         query = "SELECT data FROM snapshots WHERE session = ? AND part = ?"
         row = self._ask(lambda db: db.execute(query, (session, part)).fetchone()) if self._snapshots else None
-        return str(row[0]) if row else ""
+        with suppress(ValueError):
+            return unsealed(session, part, str(row[0])) if row else ""
+        return ""
 
     def keep_ledger(self, session: str, ledger: str) -> None:
         """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
@@ -441,7 +445,7 @@ class SessionStore(ABC):
 
         def keep(db: Db) -> None:
             db.execute(delete, (session, LEDGER))
-            db.execute(insert, (session, LEDGER, 0, ledger))
+            db.execute(insert, (session, LEDGER, 0, sealed(session, LEDGER, ledger)))
 
         try:
             if self._snapshots:
