@@ -1,9 +1,9 @@
 """What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 import msgspec
 
@@ -44,69 +44,56 @@ _REQUESTS = STAGES[Truncation.TYPE]
 
 
 @dataclass(slots=True)
+class Saving:
+    """Tokens that one event saved."""
+
+    stage: str
+    tokens: int
+    row: str
+    """That of its compaction, where it is one."""
+    state: Literal["stands", "undone", "cleared"] = "stands"
+    """A cleared view is spared nothing any more, though nothing was undone."""
+
+
+@dataclass(slots=True)
 class Savings:
-    """Follows what saved tokens, and what took that back.
+    """Follows what saved tokens, by log number, and what took that back."""
 
-    Attributes:
-        stages: What each stage saves now, by its name.
-        compactions: What compactions did, by how they started and ended.
-    """
+    made: dict[int, Saving] = field(default_factory=dict)
+    _cuts: dict[int, list[int]] = field(default_factory=dict)
+    """By the number of a rewind or a clear, what it took back."""
 
-    stages: dict[str, StageRow] = field(default_factory=dict)
-    compactions: dict[str, CompactionRow] = field(default_factory=dict)
-    _saved: dict[int, tuple[str, int, str]] = field(default_factory=dict)
-    """By log number: the stage, the tokens it saved, and the row of compactions it is in."""
-    _taken: set[int] = field(default_factory=set)
-    """Those that save nothing any more."""
-    _rewound: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a rewind, what it took back."""
-    _cleared: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a clear, what saved something until then."""
+    def restate(self, seqs: Iterable[int], state: Literal["stands", "undone", "cleared"]) -> None:
+        for seq in seqs:
+            if seq in self.made:
+                self.made[seq].state = state
 
-    def save(self, seq: int, kind: str, data: Mapping[str, Any], row: str = "") -> None:
-        """Add what one event saved; ``row`` is that of its compaction, where it is one."""
-        stage = STAGES[kind]
-        self._saved[seq] = stage, number(data, "tokens_removed"), row
-        add(self.stages, stage, StageRow(stage=stage), data, count=1)
-
-    def restate(self, seq: int, sign: int) -> None:
-        """Take what an event saved out of the figures (-1), or put it back (+1)."""
-        if seq not in self._saved or (seq in self._taken) == (sign < 0):
-            return
-        _, tokens, row = self._saved[seq]
-        self._count(seq, sign, undone=-sign)
-        if row:
-            again = {"tokens_removed": sign * tokens}
-            add(self.compactions, row, self.compactions[row], again, undone=-sign)
-
-    def rewound(self, seq: int, to: int) -> None:
-        """Take out what was saved behind the prompt that was gone back to."""
-        self._rewound[seq] = self._savings(to)
-        for each in self._rewound[seq]:
-            self.restate(each, -1)
-
-    def cleared(self, seq: int) -> None:
-        """Stop counting what a cleared view was spared, though it was not undone."""
-        self._cleared[seq] = self._savings(0)
-        for each in self._cleared[seq]:
-            self._count(each, -1)
+    def cut(self, seq: int, first: int, state: Literal["undone", "cleared"]) -> None:
+        """Take back what changed the view from a log number on, and still does."""
+        self._cuts[seq] = [
+            each
+            for each, saving in self.made.items()
+            if each >= first and saving.state == "stands" and saving.stage != _REQUESTS
+        ]
+        self.restate(self._cuts[seq], state)
 
     def restored(self, cut: int) -> None:
-        """Put back what a rewind or a clear took out of the figures: it was undone."""
-        for each in self._rewound.pop(cut, ()):
-            self.restate(each, 1)
-        for each in self._cleared.pop(cut, ()):
-            self._count(each, 1)
+        """Put back what a rewind or a clear took back: it was undone."""
+        self.restate(self._cuts.pop(cut, ()), "stands")
 
-    def _count(self, seq: int, sign: int, undone: int = 0) -> None:
-        stage, tokens, _ = self._saved[seq]
-        (self._taken.discard if sign > 0 else self._taken.add)(seq)
-        add(self.stages, stage, StageRow(stage=stage), {"tokens_removed": sign * tokens}, undone=undone)
+    def stages(self) -> Iterator[StageRow]:
+        """What each stage saves now."""
+        for stage in STAGES.values():
+            if own := [saving for saving in self.made.values() if saving.stage == stage]:
+                saved = sum(saving.tokens for saving in own if saving.state == "stands")
+                undone = sum(saving.state == "undone" for saving in own)
+                yield StageRow(stage=stage, count=len(own), undone=undone, tokens_removed=saved)
 
-    def _savings(self, first: int) -> list[int]:
-        """Numbers of what changed the view from a log number on, and still does."""
-        standing = (seq for seq in self._saved.keys() - self._taken if seq >= first)
-        return sorted(seq for seq in standing if self._saved[seq][0] != _REQUESTS)
+    def of_row(self, key: str, row: CompactionRow) -> CompactionRow:
+        """A row of compactions with what they save now."""
+        own = [saving for saving in self.made.values() if saving.row == key]
+        saved = sum(saving.tokens for saving in own if saving.state != "undone")
+        return replace(row, tokens_removed=saved, undone=sum(saving.state == "undone" for saving in own))
 
 
 COUNTED: tuple[str, ...] = (
@@ -117,8 +104,7 @@ COUNTED: tuple[str, ...] = (
 )  # fmt: skip
 """Types of the events that the fold looks at."""
 _SIDES = {MemoryConsolidated.TYPE: "memory", Handoff.TYPE: "handoff", BranchMerged.TYPE: "handoff"}
-_REWRITES = frozenset(kind.TYPE for kind in REWRITES)
-_FORMAT = 4
+_FORMAT = 5
 """Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
 _IMPORTED = "imported"
 """Outcome of a compaction that another program made: nothing of it was done here."""
@@ -205,6 +191,7 @@ class StatsFold:
     _models: dict[str, ModelRow] = field(default_factory=dict)
     _unpriced_models: Counter[str] = field(default_factory=Counter)
     _sides: dict[str, SideRow] = field(default_factory=dict)
+    _compactions: dict[str, CompactionRow] = field(default_factory=dict)
     _savings: Savings = field(default_factory=Savings)
     _kept: Shares = field(default_factory=Shares)
     _retained: Shares = field(default_factory=Shares)
@@ -229,16 +216,14 @@ class StatsFold:
                 self._pay(self._models, name, ModelRow(model=name), data, answers=1)
             case CompactionComplete.TYPE:
                 self._compaction(seq, data)
-            case Truncation.TYPE:
-                self._savings.save(seq, kind, data)
-            case CompactionUndone.TYPE | CompactionRedone.TYPE:
-                sign = -1 if kind == CompactionUndone.TYPE else 1
-                self._savings.restate(number(data, "compaction"), sign)
-            case RewriteUndone.TYPE:
-                self._savings.restate(number(data, "rewrite"), -1)
-            case _ if kind in _REWRITES:
-                self._savings.save(seq, kind, data)
-                self._side("digests", data)
+            case CompactionUndone.TYPE | RewriteUndone.TYPE:
+                self._savings.restate((number(data, "compaction"), number(data, "rewrite")), "undone")
+            case CompactionRedone.TYPE:
+                self._savings.restate((number(data, "compaction"),), "stands")
+            case _ if kind in STAGES:
+                self._save(seq, kind, data)
+                if kind != Truncation.TYPE:
+                    self._side("digests", data)
             case _ if kind in _SIDES:
                 self._side(_SIDES[kind], data)
             case _:
@@ -264,9 +249,9 @@ class StatsFold:
                 # An answer that broke off and was asked for again leaves the view in the same way.
                 self._counts["failed prompts"] += number(data, "to") == self._prompt
             case SessionRewind.TYPE if to := number(data, "to"):
-                self._savings.rewound(seq, to)
+                self._savings.cut(seq, to, "undone")
             case SessionClear.TYPE:
-                self._savings.cleared(seq)
+                self._savings.cut(seq, 0, "cleared")
             case SessionRestored.TYPE:
                 self._savings.restored(number(data, "cut"))
             case UsageInfo.TYPE if (kept := data.get("prefix_kept")) is not None:
@@ -278,7 +263,7 @@ class StatsFold:
 
     def stats(self) -> SessionStats:
         counts, kept, retained = self._counts, self._kept, self._retained
-        compactions, stages = self._savings.compactions, self._savings.stages
+        compactions = sorted(self._compactions.items())
         return SessionStats(
             turns=counts[UserMessage.TYPE] - counts["failed prompts"],
             requests=counts["requests"],
@@ -288,9 +273,9 @@ class StatsFold:
             tool_failures=counts["failed tools"],
             models=tuple(self._models.values()),
             unpriced_models=dict(+self._unpriced_models),
-            compactions=tuple(compactions[key] for key in sorted(compactions)),
+            compactions=tuple(self._savings.of_row(key, row) for key, row in compactions),
             sides=tuple(self._sides[name] for name in sorted(self._sides)),
-            stages=tuple(stages[name] for name in STAGES.values() if name in stages),
+            stages=tuple(self._savings.stages()),
             prefix_kept=kept.mean,
             prefix_kept_min=kept.least,
             prefix_breaks=kept.partial,
@@ -316,12 +301,15 @@ class StatsFold:
         other = applied and str(data.get("job") or "").startswith(_IMPORTED)
         outcome = _IMPORTED if other else str(data.get("outcome"))
         row = CompactionRow(trigger=str(data.get("trigger")), outcome=outcome)
-        key, spent = f"{row.trigger} {outcome}", data if applied else {**data, "tokens_removed": 0}
-        self._pay(self._savings.compactions, key, row, spent, count=1)
+        key = f"{row.trigger} {outcome}"
+        self._pay(self._compactions, key, row, data, count=1)
         if applied:
-            self._savings.save(seq, CompactionComplete.TYPE, data, key)
+            self._save(seq, CompactionComplete.TYPE, data, key)
             if data.get("retention") is not None:
                 self._retained.add(float(data["retention"]))
+
+    def _save(self, seq: int, kind: str, data: Mapping[str, Any], row: str = "") -> None:
+        self._savings.made[seq] = Saving(STAGES[kind], number(data, "tokens_removed"), row)
 
     def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
         """Count what a model was paid for; what code did by itself is none of it."""
