@@ -10,27 +10,6 @@ from tui_app.session.exports.html import page
 from tui_app.session.exports.markdown import safe
 from tui_app.text import count, thousands
 
-_STYLE = """
-main, footer { max-width: 60rem; }
-section { border-top: 1px solid var(--line); margin-top: 1.5rem; padding-top: 1rem; }
-h2 { font-size: 1.15rem; } h3 { font-size: 1rem; margin: 1.25rem 0 .4rem; }
-p { margin: .4rem 0; overflow-wrap: anywhere; } .dim { color: var(--dim); font-size: .9rem; }
-.wide-table { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-th, td { text-align: right; padding: .2rem .7rem; border-bottom: 1px solid var(--line); }
-th { color: var(--dim); font-weight: 500; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
-ul { margin: .3rem 0; padding-left: 1.2rem; }
-li { margin: .25rem 0; white-space: pre-wrap; overflow-wrap: anywhere; }
-li span { color: var(--dim); font-size: .85rem; }
-svg { display: block; width: 100%; height: auto; margin: .75rem 0; } svg.narrow { display: none; }
-@media (max-width: 640px) { svg.wide { display: none; } svg.narrow { display: block; }
-  th, td { padding: .2rem .45rem; } main, footer { padding: 1rem; } }
-svg text { fill: var(--dim); font: 12px system-ui, sans-serif; }
-.axis { stroke: var(--line); fill: none; } .size { stroke: var(--user); fill: none; stroke-width: 1.8; }
-.cut { stroke: var(--mark); stroke-dasharray: 4 3; fill: none; }
-svg .number { fill: var(--mark); font-weight: 600; }
-"""
 LABELS: Mapping[str, str] = KIND_LABELS | {"detail": "Names and details"}
 """The kinds of facts as they are called in audits, in their order."""
 STATES = ("kept", "recoverable", "lost")
@@ -65,7 +44,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
         f"Audit of {safe(title, mask=True)}",
         "\n".join(parts),
         "Made by Plimsoll on this machine; no model was asked. Secrets are masked.",
-        _STYLE,
+        "audit.css",
     )
 
 
