@@ -28,6 +28,7 @@ from tui_app.events import (
     SystemMessage,
     TaskTold,
     ToolArchived,
+    ToolCall,
     ToolResult,
     UserMessage,
     payload_from_json,
@@ -107,6 +108,15 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
         return payload_from_json(str(kind), json.loads(str(data)))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DamagedEvent(session, seq) from error
+
+
+def said(payload: Payload) -> str:
+    """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
+    if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
+        return payload.text
+    if isinstance(payload, CompactionComplete):
+        return payload.summary
+    return payload.said if isinstance(payload, ToolCall) else ""
 
 
 MessageKind = Literal[

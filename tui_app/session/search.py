@@ -4,7 +4,7 @@ import re
 import sqlite3
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,9 +12,9 @@ from time import monotonic
 from typing import Any
 
 from tui_app.records import frozen
+from tui_app.session.event_rows import DamagedEvent, payload_of, said
 from tui_app.session.queries import Term, match_expression, read_query
 from tui_app.session.stores.database import Database
-from tui_app.session.stores.migrations import SPOKEN
 from tui_app.session.stores.sql_store import IS_HIDDEN
 from tui_app.session.stores.sqlite_connection import connect
 from tui_app.session.stores.word_index import WORD, is_joined
@@ -29,7 +29,7 @@ _PART = 50_000
 _TOLD_EVERY_S = 0.05
 """Seconds between two reports at least: quicker searches need no progress."""
 Row = Sequence[Any]
-"""Session, number, type and time of an event, title and folder of its session, and its text."""
+"""Session, number, type and time of an event, title and folder of its session, and its payload."""
 _PLACE = ("session", "seq", "type", "time", "title", "cwd")
 
 
@@ -140,8 +140,7 @@ _NEWEST = (
     " WHERE said MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
 )
 _BEST = (
-    "SELECT weight, place, events.session, seq, type, time, title, cwd,"
-    f" {SPOKEN}"
+    "SELECT weight, place, events.session, seq, type, time, title, cwd, data"
     " FROM (SELECT rowid AS place, bm25(said, 0.0, 1.0) AS weight FROM said WHERE said MATCH ?"
     " AND rowid >= ? AND rowid < ? ORDER BY weight, rowid DESC LIMIT ?)"
     " JOIN events ON events.rowid = place JOIN sessions ON sessions.id = events.session"
@@ -274,7 +273,10 @@ def searching(
 
 
 def _found(row: Row, terms: Sequence[Term]) -> Found:
-    *place, text = row
+    *place, data = row
+    text = ""
+    with suppress(DamagedEvent):
+        text = said(payload_of(row[0], row[1], row[2], data))
     snippet, hits = snippet_of(text, terms)
     return Found(**dict(zip(_PLACE, place, strict=True)), snippet=snippet, hits=hits)
 

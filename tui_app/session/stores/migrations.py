@@ -1,96 +1,36 @@
-"""The database's schema, version by version. A migration is never changed once released; add the next one."""
+"""The database's schema, version by version (``sqlite.sql``), and how a file is brought to the newest one.
 
+A migration is never changed once released; add the next one.
+"""
+
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from tui_app.context.storage_errors import ForeignDatabase
 
 _TABLES = frozenset({"sessions", "events"})
 """What is in every version."""
-SPOKEN = (
-    "CASE type WHEN 'tool.call' THEN json_extract(data,'$.name')||ifnull((SELECT group_concat(' '||atom,'')"
-    "FROM json_tree(CASE WHEN json_valid(json_extract(data,'$.args'))"
-    "THEN json_extract(data,'$.args')END)),'')"
-    "ELSE coalesce(json_extract(data,'$.text'),json_extract(data,'$.summary'),'')END"
-)
-"""What an event says, as SQL: a text, a summary, or a tool's name with each value of its arguments."""
-_INDEX_AGAIN = (
-    "INSERT INTO said (rowid, session, text)"
-    # A damaged event has no words, and stops nothing.
-    " SELECT spoken.* FROM spoken JOIN events ON events.rowid = place WHERE json_valid(data)"
-)
-_MESSAGES = "('system.message', 'user.message', 'assistant.message', 'tool.result')"
-
-_VERSION_1 = (
-    "CREATE TABLE sessions (id TEXT PRIMARY KEY, title TEXT NOT NULL, cwd TEXT NOT NULL, model TEXT NOT NULL,"
-    " created REAL NOT NULL, updated REAL NOT NULL, messages INTEGER NOT NULL DEFAULT 0,"
-    " tokens INTEGER NOT NULL DEFAULT 0)",
-    "CREATE TABLE events (session TEXT NOT NULL REFERENCES sessions (id), seq INTEGER NOT NULL,"
-    " type TEXT NOT NULL, time REAL NOT NULL, head TEXT NOT NULL, data TEXT NOT NULL, message TEXT,"
-    " PRIMARY KEY (session, seq))",
-    "CREATE INDEX events_by_type ON events (session, type, seq)",
-)
-# The index of words keeps no text of its own; version 8 fills it, with triggers that hold it to the log.
-_VERSION_2 = ("CREATE VIRTUAL TABLE said USING fts5 (session, text, content='', tokenize='unicode61')",)
-# Without a request nothing was counted. The history of an import is wholly in view until then.
-_VERSION_3 = (
-    "UPDATE sessions SET tokens = ("
-    " SELECT COALESCE(SUM(category.value), 0) FROM events, json_each(events.head, '$.k') AS category"
-    f" WHERE events.session = sessions.id AND events.type IN {_MESSAGES}) WHERE tokens = 0 AND ("
-    " SELECT json_extract(data, '$.imported_from') FROM events WHERE session = sessions.id AND seq = 1)<>''",
-)
-# The context boards. The code that reads and writes them lives in the room ``memory``.
-_VERSION_4 = (
-    "CREATE TABLE memories (id INTEGER PRIMARY KEY AUTOINCREMENT, repository TEXT NOT NULL,"
-    " branch TEXT NOT NULL, text TEXT NOT NULL, kind TEXT NOT NULL, made_by TEXT NOT NULL,"
-    " session TEXT NOT NULL, seq INTEGER NOT NULL, time REAL NOT NULL, weight REAL NOT NULL,"
-    " pruned REAL NOT NULL DEFAULT 0, pruned_by TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT '',"
-    " replaced_by INTEGER NOT NULL DEFAULT 0, added_told INTEGER NOT NULL DEFAULT 0,"
-    " pruned_told INTEGER NOT NULL DEFAULT 0)",
-    "CREATE INDEX memories_by_scope ON memories (repository, branch)",
-    "CREATE TABLE consolidations (session TEXT PRIMARY KEY, repository TEXT NOT NULL, branch TEXT NOT NULL,"
-    " asked REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, read_until INTEGER NOT NULL DEFAULT 0)",
-)
-# A message is an item of the model's view, on every screen, each tool result by itself.
-_VERSION_5 = (
-    "UPDATE sessions SET messages = (SELECT COUNT(*) FROM events WHERE session = sessions.id AND type IN"
-    " ('system.message', 'user.message', 'assistant.message', 'tool.result', 'memory.inbox'))",
-)
 BYTES = " + ".join(f"COALESCE(LENGTH(CAST({name} AS BLOB)), 0)" for name in ("head", "data", "message"))
 """Bytes of an event, as SQL; ``LENGTH`` of a text would count characters."""
-COUNT_BYTES = (
-    f"UPDATE sessions SET bytes = (SELECT COALESCE(SUM({BYTES}), 0) FROM events WHERE session = sessions.id)"
-)
-# How large each log is, kept up to date with every event.
-_VERSION_6 = ("ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0", COUNT_BYTES)
-# What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
-_VERSION_7 = (
-    "CREATE TABLE snapshots (session TEXT NOT NULL, part INTEGER NOT NULL, seq INTEGER NOT NULL,"
-    " data TEXT NOT NULL, PRIMARY KEY (session, part))",
-)
-# Calls are found by what the model wrote in them, and words are cut by the program, so that they are found
-# inside of scripts without spaces too. Said once, as a view: the schema should fit the first page.
-_VERSION_8 = (
-    "DROP TRIGGER IF EXISTS said_more",
-    "DROP TRIGGER IF EXISTS said_less",
-    f"CREATE VIEW spoken(place,session,text)AS SELECT rowid,session,index_words(CAST(({SPOKEN})AS BLOB))"
-    " FROM events WHERE type IN"
-    "('tool.call','user.message','assistant.message','tool.result','session.compaction_complete')",
-    "CREATE TRIGGER said_more AFTER INSERT ON events BEGIN"
-    " INSERT INTO said (rowid,session,text) SELECT * FROM spoken WHERE place=new.rowid; END",
-    "CREATE TRIGGER said_less BEFORE DELETE ON events BEGIN"
-    " INSERT INTO said (said,rowid,session,text) SELECT 'delete',* FROM spoken WHERE place=old.rowid; END",
-    "INSERT INTO said (said) VALUES ('delete-all')",
-    _INDEX_AGAIN,
-)
-# What was written can be told from what has become of it; rows of older versions have no checksum.
-_VERSION_9 = ("ALTER TABLE events ADD COLUMN sum INTEGER",)
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    _VERSION_1, _VERSION_2, _VERSION_3, _VERSION_4, _VERSION_5, _VERSION_6, _VERSION_7, _VERSION_8,
-    _VERSION_9,
-)  # fmt: skip
+
+
+def read_steps(file: str) -> tuple[tuple[str, ...], ...]:
+    """The statements of each version, of a file beside this one that has them as paragraphs."""
+    versions = re.split(r"(?m)^-- version \d+$", Path(__file__).with_name(file).read_text("utf-8"))[1:]
+    bare = (re.sub(r"(?m)^--.*$", "", version) for version in versions)
+    return tuple(
+        tuple(" ".join(each.split()).removesuffix(";") for each in version.split("\n\n") if each.strip())
+        for version in bare
+    )
+
+
+MIGRATIONS = read_steps("sqlite.sql")
 """Statements that lead from version N to N+1."""
+COUNT_BYTES, _INDEX_AGAIN = MIGRATIONS[5][-1], MIGRATIONS[7][-1]
+"""What fills the column with sizes, and the index of words."""
 WITH_SNAPSHOTS = 7
 """The first version that has a table of them."""
 WITH_SUMS = 9

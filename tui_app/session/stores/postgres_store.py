@@ -6,24 +6,17 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import (
-    AssistantMessage,
-    CompactionComplete,
     Payload,
     Record,
-    ShellCommand,
-    ShellResult,
-    ToolCall,
-    ToolResult,
-    UserMessage,
     payload_to_json,
 )
-from tui_app.session.event_rows import EventRow, payload_of, plain
+from tui_app.session.event_rows import EventRow, payload_of, plain, said
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.stats import COUNTED
 from tui_app.session.stats_rows import FIGURES
@@ -33,15 +26,6 @@ from tui_app.session.stores.sql_store import IS_HIDDEN, Db, Dialect
 from tui_app.session.stores.store import Event, SessionDeleted, SessionStore
 from tui_app.session.stores.word_index import LONGEST, index_words, vector
 from tui_app.settings.spec import SessionServer
-
-
-def said(payload: Payload) -> str:
-    """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
-    if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
-        return payload.text
-    if isinstance(payload, CompactionComplete):
-        return payload.summary
-    return payload.said if isinstance(payload, ToolCall) else ""
 
 
 def phrase(words: Iterable[str], *, begins: bool) -> str:
@@ -216,8 +200,6 @@ class ServerLock:
 
 
 T = TypeVar("T")
-Found = tuple[str, int, str, float, str, str, str]
-"""Session, number, type and time of an event, title and folder of its session, and its text."""
 _PATIENCE_S = 5.0
 """Seconds in which a lost connection may come back before the user hears of it."""
 
@@ -283,8 +265,8 @@ class PostgresStore(SessionStore):
 
     def found(
         self, terms: Iterable[tuple[Sequence[str], bool]], limit: int, sessions: Collection[str] | None = None
-    ) -> list[Found]:
-        """Messages and summaries that hold all of some phrases, the best fits first.
+    ) -> list[Sequence[Any]]:
+        """Rows as ``search`` has them of messages that hold all of some phrases, the best fits first.
 
         Args:
             terms: Words of the index that stand side by side, and whether the last one may go on.
@@ -302,8 +284,7 @@ class PostgresStore(SessionStore):
             " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"
             f" WHERE words @@ wanted{of} ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
         )
-        rows = self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall()) if wanted else []
-        return [(*row[:6], said(payload_of(row[0], row[1], row[2], row[6]))) for row in rows]
+        return self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall()) if wanted else []
 
     def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
         """Write events.

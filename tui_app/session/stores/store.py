@@ -82,8 +82,8 @@ class SessionInfo:
     """Of the whole history, whether or not the context still holds them: system prompts, prompts, answers,
     and each result by itself. Summaries are not counted."""
     tokens: int
-    """Estimated tokens of the agent view: what was measured last and what was said since. Without instructions
-    and tools before anything was measured."""
+    """Estimated tokens of the agent view: what was measured last, and what was said since. Without
+    instructions and tools before anything was measured."""
 
     @property
     def used(self) -> float:
