@@ -31,145 +31,6 @@ _TOLD_EVERY_S = 0.05
 Row = Sequence[Any]
 """Session, number, type and time of an event, title and folder of its session, and its payload."""
 _PLACE = ("session", "seq", "type", "time", "title", "cwd")
-
-
-Part = tuple[Sequence[Row], int, int]
-"""How far a search is: the best fits so far, how many sessions are looked through, and how many there are."""
-
-
-def search_parts(
-    database: Path,
-    terms: Sequence[Term],
-    limit: int,
-    stopped: Callable[[], bool],
-    sessions: Collection[str] | None = None,
-) -> Iterator[Part]:
-    """Look for messages that hold everything wanted; blocks between two reports.
-
-    Args:
-        database: The sessions file.
-        terms: What is wanted; at least one.
-        limit: How many of the best fits to report.
-        stopped: Whether the result is not wanted any more; asked repeatedly, in the searching thread.
-        sessions: Whole ids of those that are looked through; None for all.
-
-    Raises:
-        sqlite3.Error: if the file cannot be read.
-    """
-    with closing(_with_index(database)) as db:
-        # Those of sub-agents begin with what another session holds.
-        hidden = (row[0] for row in db.execute(f"SELECT id FROM sessions WHERE {IS_HIDDEN}"))
-        ids = " OR ".join(f'"{each}"' for each in (hidden if sessions is None else sessions))
-        of = f"session : ({ids}) AND ({{}})"
-        if sessions is None:
-            of = f"({{}}) NOT session : ({ids})" if ids else "{}"
-        try:
-            yield from _Search(db, terms, limit, stopped, of).parts()
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT or not stopped():
-                raise
-
-
-@dataclass(slots=True)
-class _Search:
-    """One search over one connection."""
-
-    db: sqlite3.Connection
-    terms: Sequence[Term]
-    limit: int
-    stopped: Callable[[], bool]
-    of: str
-    """A query around another one: only messages of some sessions, whose ids the index holds as words."""
-    _longer: Mapping[str, Sequence[str]] | None = None
-    """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
-
-    def parts(self) -> Iterator[Part]:
-        """Report at the end, and after each stretch of the log that takes noticeable time."""
-        above = int(self.db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
-        sessions = int(self.db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
-        first: list[int] = []
-        told = monotonic()
-        found: list[Row] = []
-        room = _RANKED
-        while above > 1 and room > 0 and not self.stopped():
-            low = max(1, above - _PART)
-            hits, rows = self._between(low, above, room)
-            room -= hits
-            # The weight stands first, then the place: the newest of equals comes first.
-            found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self.limit]
-            above = low
-            if room <= 0 or low == 1:
-                yield [row[2:] for row in found], sessions, sessions
-            elif monotonic() - told >= _TOLD_EVERY_S:
-                first = first or sorted(row[0] for row in self.db.execute(_FIRST_ROWS))
-                yield [row[2:] for row in found], len(first) - bisect_left(first, low), sessions
-                told = monotonic()
-
-    def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
-        """How many of the newest hits of a stretch were weighed, and the best of them."""
-        while True:
-            match = self.of.format(match_expression(self.terms, self._longer or {}))
-            try:
-                with self._patience():
-                    hits, first = self.db.execute(_NEWEST, (match, low, above, room)).fetchone()
-                    rows = self.db.execute(_BEST, (match, first, above, self.limit)) if hits else ()
-                    return hits, list(rows)
-            except sqlite3.OperationalError as error:
-                slow = error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and not self.stopped()
-                if not slow or self._longer is not None:
-                    raise
-            words = {found[-1] for found, begins in map(Term.indexed, self.terms) if begins}
-            self._longer = {word: _longer(self.db, word) for word in words}
-
-    @contextmanager
-    def _patience(self) -> Iterator[None]:
-        """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
-        end = monotonic() + _PATIENCE_S
-        hurry = self._longer is None and any(term.indexed()[1] for term in self.terms)
-        self.db.set_progress_handler(lambda: self.stopped() or (hurry and monotonic() > end), 1_000)
-        try:
-            yield
-        finally:
-            self.db.set_progress_handler(None, 0)
-
-
-_FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
-# Weighing needs every hit. Of a word that stands everywhere, only the newest hits are worth it.
-_NEWEST = (
-    "SELECT COUNT(*), COALESCE(MIN(rowid), 0) FROM (SELECT rowid FROM said"
-    " WHERE said MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
-)
-_BEST = (
-    "SELECT weight, place, events.session, seq, type, time, title, cwd, data"
-    " FROM (SELECT rowid AS place, bm25(said, 0.0, 1.0) AS weight FROM said WHERE said MATCH ?"
-    " AND rowid >= ? AND rowid < ? ORDER BY weight, rowid DESC LIMIT ?)"
-    " JOIN events ON events.rowid = place JOIN sessions ON sessions.id = events.session"
-)
-
-
-def _with_index(database: Path) -> sqlite3.Connection:
-    """A connection that only reads; a file from before there was an index is brought up to date first."""
-    db = connect(database, read_only=True)
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'said'").fetchone() is None:
-        db.close()
-        connect(database, read_only=False).close()
-        db = connect(database, read_only=True)
-    return db
-
-
-def _longer(db: sqlite3.Connection, word: str) -> list[str]:
-    """Words of the log that begin so: the commonest of the first few thousand."""
-    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab('main', 'said', 'row')")
-    query = (
-        "SELECT term FROM (SELECT term, doc FROM temp.words WHERE term >= ? AND term < ? LIMIT ?)"
-        " ORDER BY doc DESC LIMIT ?"
-    )
-    low = word.lower()
-    rows = db.execute(query, (low, f"{low}{chr(0x10FFFF)}", _WORDS_LOOKED_AT, _WORDS_TAKEN))
-    # Whether the index takes a text for one word.
-    return [row[0] for row in rows if WORD.fullmatch(row[0]) is not None] or [word]
-
-
 SNIPPET_CHARS = 160
 """Characters around the first hit."""
 _LOOKED_THROUGH = 100_000
@@ -268,8 +129,22 @@ def searching(
             rows = store.found([term.indexed() for term in terms], limit, sessions)
         yield Searched([_found(row, terms) for row in rows])
     elif terms and isinstance(database, Path) and database.exists():
-        for best, *progress in search_parts(database, terms, limit, stopped, sessions):
-            yield Searched([_found(row, terms) for row in best], *progress)
+        with closing(_with_index(database)) as db:
+            try:
+                yield from _Search(db, terms, limit, stopped, _among(db, sessions)).parts()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT or not stopped():
+                    raise
+
+
+def _among(db: sqlite3.Connection, sessions: Collection[str] | None) -> str:
+    """A query around another one, by which only messages of some sessions are found; None for all."""
+    # Those of sub-agents begin with what another session holds.
+    hidden = (row[0] for row in db.execute(f"SELECT id FROM sessions WHERE {IS_HIDDEN}"))
+    ids = " OR ".join(f'"{each}"' for each in (hidden if sessions is None else sessions))
+    if sessions is None:
+        return f"({{}}) NOT session : ({ids})" if ids else "{}"
+    return f"session : ({ids}) AND ({{}})"
 
 
 def _found(row: Row, terms: Sequence[Term]) -> Found:
@@ -317,3 +192,106 @@ def _pattern(term: Term) -> str:
 
 def as_json(found: Found) -> dict[str, object]:
     return {name: getattr(found, name) for name in (*_PLACE, "snippet")}
+
+
+@dataclass(slots=True)
+class _Search:
+    """One search over one connection."""
+
+    db: sqlite3.Connection
+    terms: Sequence[Term]
+    limit: int
+    stopped: Callable[[], bool]
+    of: str
+    """A query around another one: only messages of some sessions, whose ids the index holds as words."""
+    _longer: Mapping[str, Sequence[str]] | None = None
+    """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
+
+    def parts(self) -> Iterator[Searched]:
+        """Report at the end, and after each stretch of the log that takes noticeable time."""
+        above = int(self.db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
+        sessions = int(self.db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
+        first: list[int] = []
+        told = monotonic()
+        found: list[Row] = []
+        room = _RANKED
+        while above > 1 and room > 0 and not self.stopped():
+            low = max(1, above - _PART)
+            hits, rows = self._between(low, above, room)
+            room -= hits
+            # The weight stands first, then the place: the newest of equals comes first.
+            found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self.limit]
+            above = low
+            if room <= 0 or low == 1:
+                yield self._searched(found, sessions, sessions)
+            elif monotonic() - told >= _TOLD_EVERY_S:
+                first = first or sorted(row[0] for row in self.db.execute(_FIRST_ROWS))
+                yield self._searched(found, len(first) - bisect_left(first, low), sessions)
+                told = monotonic()
+
+    def _searched(self, best: Sequence[Row], sessions: int, of: int) -> Searched:
+        return Searched([_found(row[2:], self.terms) for row in best], sessions, of)
+
+    def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
+        """How many of the newest hits of a stretch were weighed, and the best of them."""
+        while True:
+            match = self.of.format(match_expression(self.terms, self._longer or {}))
+            try:
+                with self._patience():
+                    hits, first = self.db.execute(_NEWEST, (match, low, above, room)).fetchone()
+                    rows = self.db.execute(_BEST, (match, first, above, self.limit)) if hits else ()
+                    return hits, list(rows)
+            except sqlite3.OperationalError as error:
+                slow = error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT and not self.stopped()
+                if not slow or self._longer is not None:
+                    raise
+            words = {found[-1] for found, begins in map(Term.indexed, self.terms) if begins}
+            self._longer = {word: _longer(self.db, word) for word in words}
+
+    @contextmanager
+    def _patience(self) -> Iterator[None]:
+        """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
+        end = monotonic() + _PATIENCE_S
+        hurry = self._longer is None and any(term.indexed()[1] for term in self.terms)
+        self.db.set_progress_handler(lambda: self.stopped() or (hurry and monotonic() > end), 1_000)
+        try:
+            yield
+        finally:
+            self.db.set_progress_handler(None, 0)
+
+
+_FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
+# Weighing needs every hit. Of a word that stands everywhere, only the newest hits are worth it.
+_NEWEST = (
+    "SELECT COUNT(*), COALESCE(MIN(rowid), 0) FROM (SELECT rowid FROM said"
+    " WHERE said MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
+)
+_BEST = (
+    "SELECT weight, place, events.session, seq, type, time, title, cwd, data"
+    " FROM (SELECT rowid AS place, bm25(said, 0.0, 1.0) AS weight FROM said WHERE said MATCH ?"
+    " AND rowid >= ? AND rowid < ? ORDER BY weight, rowid DESC LIMIT ?)"
+    " JOIN events ON events.rowid = place JOIN sessions ON sessions.id = events.session"
+)
+
+
+def _with_index(database: Path) -> sqlite3.Connection:
+    """A connection that only reads; a file from before there was an index is brought up to date first."""
+    db = connect(database, read_only=True)
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'said'").fetchone() is None:
+        db.close()
+        connect(database, read_only=False).close()
+        db = connect(database, read_only=True)
+    return db
+
+
+def _longer(db: sqlite3.Connection, word: str) -> list[str]:
+    """Words of the log that begin so: the commonest of the first few thousand."""
+    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab('main', 'said', 'row')")
+    query = (
+        "SELECT term FROM (SELECT term, doc FROM temp.words WHERE term >= ? AND term < ? LIMIT ?)"
+        " ORDER BY doc DESC LIMIT ?"
+    )
+    low = word.lower()
+    rows = db.execute(query, (low, f"{low}{chr(0x10FFFF)}", _WORDS_LOOKED_AT, _WORDS_TAKEN))
+    # Whether the index takes a text for one word.
+    return [row[0] for row in rows if WORD.fullmatch(row[0]) is not None] or [word]
