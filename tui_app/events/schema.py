@@ -8,13 +8,14 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import field, is_dataclass
+from dataclasses import field
 from functools import cache
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import msgspec
 
+from tui_app import events
 from tui_app.events import BY_TYPE, PAYLOADS, GaugeChanged, Payload, UsageInfo
 from tui_app.events.record import Record
 from tui_app.records import frozen
@@ -127,7 +128,7 @@ def _envelope(payload: type[Payload]) -> Schema:
 def _data(payload: type[Payload]) -> Schema:
     if payload is GaugeChanged:
         return _ref(_USAGE)
-    own = _objects(payload)[payload.__name__]
+    own = _objects([payload])[payload.__name__]
     if payload is not UsageInfo:
         return own
     beside = {name: each for name, each in own["properties"].items() if name != _USAGE}
@@ -138,40 +139,27 @@ def _all_required(properties: dict[str, Schema]) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _objects(cls: type) -> dict[str, Schema]:
-    """The schema of a dataclass, and those of all that are among its fields: JSON output leaves none out."""
-    classes = {each.__name__: each for each in _dataclasses_in(cls)}
-    _, parts = msgspec.json.schema_components(classes.values(), ref_template="#/$defs/{name}")
+def _objects(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
+    """By name the schemas of events, and of all that is among their fields: JSON output leaves none out."""
+    known = {each.__name__: each for each in payloads}
+    _, found = msgspec.json.schema_components(known.values(), ref_template="#/$defs/{name}")
     made: dict[str, Schema] = {}
-    for name, each in classes.items():
-        said = docstrings(each).members
-        properties = parts[name]["properties"]
-        for member, found in properties.items():
-            found.pop("default", None)
-            found.update(_described(said.get(member, "")))
-        made[name] = _all_required(properties)
+    for name, each in found.items():
+        said = docstrings(known.get(name) or getattr(events, name))
+        for member, about in each["properties"].items():
+            about.pop("default", None)
+            about.update(_described(said.members.get(member, "")))
+        head = {} if name in known else _described(said.text)
+        made[name] = {**head, **_all_required(each["properties"])}
     return made
 
 
 def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
     """Definitions of what the data of these events refer to."""
-    parts: dict[str, Schema] = {}
-    for payload in payloads:
-        if payload is GaugeChanged:
-            parts[_USAGE] = _gauge()
-            continue
-        made, classes = _objects(payload), {each.__name__: each for each in _dataclasses_in(payload)}
-        for name, cls in list(classes.items())[1:]:
-            parts[name] = {**_described(docstrings(cls).text), **made[name]}
-    return parts
-
-
-def _dataclasses_in(hint: Any) -> Iterator[type]:
-    """A dataclass, and those among the types of its fields, however deep."""
-    if is_dataclass(hint) and isinstance(hint, type):
-        yield hint
-    for inner in get_type_hints(hint).values() if is_dataclass(hint) else get_args(hint):
-        yield from _dataclasses_in(inner)
+    own = {each.__name__ for each in payloads}
+    made = _objects(each for each in payloads if each is not GaugeChanged)
+    parts = {name: each for name, each in made.items() if name not in own}
+    return parts | ({_USAGE: _gauge()} if GaugeChanged.__name__ in own else {})
 
 
 def _usage() -> Schema:
