@@ -113,28 +113,19 @@ class Authors:
 
     by_model: Mapping[str, Kinds] = field(default_factory=dict)
 
-    def and_then(self, model: str, calls: int, thinking: int) -> "Authors":
-        """These and those of one more message.
-
-        Args:
-            model: Who wrote it; empty for nobody.
-            calls: Its counted tokens of calls.
-            thinking: Those of thoughts.
-        """
-        if not model or not calls + thinking:
+    def and_then(self, weighed: MessageWeight) -> "Authors":
+        """These and that of one more message."""
+        calls, thinking = weighed.tokens.tool_calls, weighed.tokens.thinking
+        if not weighed.model or not calls + thinking:
             return self
         own = Kinds(thinking, calls=calls, thoughts=thinking, around=AROUND_THOUGHTS * (thinking > 0))
-        return Authors({**self.by_model, model: self.by_model.get(model, Kinds()).plus(own)})
+        return Authors({**self.by_model, weighed.model: self.by_model.get(weighed.model, Kinds()).plus(own)})
 
     def others(self, model: str) -> tuple[Kinds, int]:
         """Thoughts that a request to a model leaves out, and tokens of calls that go out in another form."""
         every = (kinds for name, kinds in self.by_model.items() if name != model)
         total = reduce(Kinds.plus, every, Kinds())
         return total._replace(calls=0), total.calls
-
-
-def _written(authors: Authors, weighed: MessageWeight) -> Authors:
-    return authors.and_then(weighed.model, weighed.tokens.tool_calls, weighed.tokens.thinking)
 
 
 _NO_ANSWER = MessageWeight(0, Breakdown())
@@ -175,7 +166,7 @@ class Tally:
     def add(self, weighed: MessageWeight) -> None:
         """Count one more message at the end of the view."""
         self.parts, self.messages = self.parts + weighed.tokens, self.messages + 1
-        self._authors = _written(self._authors, weighed)
+        self._authors = self._authors.and_then(weighed)
         if weighed.reported > 0:
             self._answer, self._after = weighed, Breakdown()
         else:
@@ -203,7 +194,7 @@ class Tally:
         behind = 0 if last is None else last + 1
         self.parts = sum_breakdowns(weighed.tokens for weighed in every)
         self._after = sum_breakdowns(weighed.tokens for weighed in every[behind:])
-        self._authors = reduce(_written, every, Authors())
+        self._authors = reduce(Authors.and_then, every, Authors())
 
     def usage(self, overhead: Overhead, *, model: str, counter_exact: bool = False) -> ContextUsage:
         """The one number behind gauge, triggers and reports.

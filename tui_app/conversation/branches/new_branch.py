@@ -94,7 +94,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
                 store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder), check=check
             )
         except SessionDeleted:
-            # Another machine that shares the sessions took it for a half, and makes it anew.
+            # Another machine took it for a half, and makes it anew.
             raise _is_taken(name) from None
         if trees is not None:
             trees.occupy(top)
