@@ -6,7 +6,7 @@ Rules are needed before the first paint: named tuples, whose classes are made so
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from difflib import get_close_matches
 from enum import Enum
@@ -209,6 +209,8 @@ class Group(NamedTuple):
     required: tuple[str, ...] = ()
     called: str = "key"
     """What a key of it is called when one is unknown."""
+    together: Callable[[dict[str, Any]], dict[str, Any]] = lambda checked: checked
+    """Refuses values that do not go together, each of which is right."""
 
     def check(self, value: object) -> dict[str, object]:
         allowed = f"a table with {', '.join(self.keys)}"
@@ -221,7 +223,7 @@ class Group(NamedTuple):
         for name in self.required:
             if name not in value:
                 raise Refused("missing", _allowed(self.keys[name]), name, missing=True)
-        return {name: inside(name, self.keys[name], item) for name, item in value.items()}
+        return self.together({name: inside(name, self.keys[name], item) for name, item in value.items()})
 
     def _meant(self, name: str, item: object) -> str:
         """A guess at what was meant by an unknown key, in brackets; empty without one."""
@@ -229,6 +231,28 @@ class Group(NamedTuple):
             return " (names with a dot are written in quotes)"
         close = closest(name, self.keys)
         return f" (did you mean {close}?)" if close else ""
+
+
+class Items(NamedTuple):
+    """A list whose items share one rule."""
+
+    rule: Rule
+    allowed: str
+    is_numbered: bool = False
+    """Whether an item that is refused is named by its place; for tables."""
+    are_words: bool = False
+    """Whether a variable may name them with blanks or commas between."""
+
+    def check(self, value: object) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise Refused(show(value), self.allowed)
+        if self.is_numbered:
+            return tuple(inside(str(number), self.rule, item) for number, item in enumerate(value, 1))
+        return tuple(map(self.rule.check, value))
+
+    def read(self, text: str) -> tuple[object, ...]:
+        value, words = _value_in(text), text.replace(",", " ").split() if self.are_words else text
+        return self.check(words if value is None else value)
 
 
 class FileOnly(NamedTuple):
@@ -340,18 +364,20 @@ def read_text(rule: Rule, text: str) -> object:
     """
     if (own := getattr(rule, "read", None)) is not None:
         return own(text)
-    is_table = isinstance(rule, Table | Group) or isinstance(getattr(rule, "keys", None), Group)
-    return rule.check(_inline_table(text) if is_table else text)
-
-
-def _inline_table(text: str) -> object:
-    try:
-        value = parse_toml(f"value = {text}")
-    except ValueError:
-        value = {}
-    if list(value) != ["value"]:
+    if not (isinstance(rule, Table | Group) or isinstance(getattr(rule, "keys", None), Group)):
+        return rule.check(text)
+    if (value := _value_in(text)) is None:
         raise Refused(show(text), "a TOML inline table, such as {name = ...}")
-    return value["value"]
+    return rule.check(value)
+
+
+def _value_in(text: str) -> object:
+    """A value of TOML; None where a text is none."""
+    try:
+        found = parse_toml(f"value = {text}")
+    except ValueError:
+        return None
+    return found["value"] if list(found) == ["value"] else None
 
 
 def inside(name: str, rule: Rule, value: object) -> object:

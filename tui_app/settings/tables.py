@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tui_app.paths import from_home
 from tui_app.records import frozen
@@ -19,6 +19,7 @@ from tui_app.settings.rules import (
     FileOnly,
     Flag,
     Group,
+    Items,
     Number,
     Refused,
     Rule,
@@ -28,9 +29,7 @@ from tui_app.settings.rules import (
     free_name,
     group_of,
     held_by_variable,
-    inside,
     name_of,
-    parse_toml,
     setting,
     show,
 )
@@ -71,7 +70,7 @@ class ApprovalRule:
         return f"{self.tool} {self.pattern}".rstrip()
 
 
-def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> ApprovalRule:
+def parse_rule(ruling: Ruling, text: object, source: RuleSource = "settings") -> ApprovalRule:
     """Read a rule.
 
     Raises:
@@ -102,27 +101,19 @@ def parse_rule(ruling: Ruling, text: str, source: RuleSource = "settings") -> Ap
     return ApprovalRule(ruling, tool, pattern, source)
 
 
-class _Rules(NamedTuple):
-    """Rules of one kind, in order."""
+class _RuleText(NamedTuple):
+    """A rule of one kind, as it is written."""
 
     ruling: Ruling
 
-    def check(self, value: object) -> tuple[str, ...]:
-        if not isinstance(value, list | tuple):
-            raise Refused(show(value), f"a list such as [{_RULE_EXAMPLE}]")
-        for each in value:
-            parse_rule(self.ruling, each)
-        return tuple(value)
-
-    def read(self, text: str) -> tuple[str, ...]:
-        """Read a list as in TOML."""
-        try:
-            return self.check(parse_toml(f"value = {text}")["value"])
-        except (ValueError, KeyError):
-            raise Refused(show(text), f"a list such as [{_RULE_EXAMPLE}]") from None
+    def check(self, value: object) -> object:
+        parse_rule(self.ruling, value)
+        return value
 
 
-_LISTS: dict[str, Rule] = {ruling: _Rules(ruling) for ruling in ("allow", "ask", "deny", "looks")}
+_LISTS: dict[str, Rule] = {
+    ruling: Items(_RuleText(ruling), f"a list such as [{_RULE_EXAMPLE}]") for ruling in get_args(Ruling)
+}
 REPOSITORIES = "repositories"
 """Key of the table with rules that hold in one repository, each by the path of its root."""
 APPROVALS = FileOnly(
@@ -342,51 +333,36 @@ class _Match(NamedTuple):
         return self.words is None or any(fnmatchcase(word, pattern) for word in self.words)
 
 
-class _HookRule(NamedTuple):
-    """One hook: its keys one by one, then whether command and ``shell`` go together."""
-
-    keys: Group
-
-    def check(self, value: object) -> dict[str, object]:
-        checked = self.keys.check(value)
-        command, shell = checked["command"], checked.pop("shell", False)
-        if isinstance(command, str) and not shell:
-            raise Refused(
-                show(command), 'a list such as ["sh", "check.sh"]; a string needs shell = true', "command"
-            )
-        if shell and not isinstance(command, str):
-            raise Refused("true", "true only where command is a string", "shell")
-        return checked
-
-
-class _Hooks(NamedTuple):
-    """The hooks of one event, in the order in which they run."""
-
-    rule: Rule
-
-    def check(self, value: object) -> list[object]:
-        if not isinstance(value, list):
-            raise Refused(show(value), "a list of tables, each below its own [[hooks.…]] in two brackets")
-        return [inside(str(number), self.rule, item) for number, item in enumerate(value, 1)]
+def _one_way(checked: dict[str, Any]) -> dict[str, Any]:
+    """A hook whose command and ``shell`` go together."""
+    command, shell = checked["command"], checked.pop("shell", False)
+    if isinstance(command, str) and not shell:
+        raise Refused(
+            show(command), 'a list such as ["sh", "check.sh"]; a string needs shell = true', "command"
+        )
+    if shell and not isinstance(command, str):
+        raise Refused("true", "true only where command is a string", "shell")
+    return checked
 
 
 HOOKS = FileOnly(
     Group(
         {
-            event: _Hooks(
-                _HookRule(
-                    Group(
-                        {
-                            "command": _Command(),
-                            "shell": Flag(),
-                            "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
-                            "match": _Match(words),
-                            "cwd": FOLDER,
-                            "on_failure": Choice(("ignore", "deny") if event in GUARDS else ("ignore",)),
-                        },
-                        required=("command",),
-                    )
-                )
+            event: Items(
+                Group(
+                    {
+                        "command": _Command(),
+                        "shell": Flag(),
+                        "timeout_s": Number(0.1, 3_600.0, "seconds from 0.1 to 3600"),
+                        "match": _Match(words),
+                        "cwd": FOLDER,
+                        "on_failure": Choice(("ignore", "deny") if event in GUARDS else ("ignore",)),
+                    },
+                    required=("command",),
+                    together=_one_way,
+                ),
+                "a list of tables, each below its own [[hooks.…]] in two brackets",
+                is_numbered=True,
             )
             for event, words in HOOK_EVENTS.items()
         },
@@ -408,23 +384,8 @@ HEADERS = Table(held_by_variable("value"), Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", 
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
 
 
-class _Words(NamedTuple):
-    """A list of strings."""
-
-    allowed: str
-
-    def check(self, value: object) -> tuple[str, ...]:
-        if isinstance(value, list) and all(isinstance(word, str) and "\0" not in word for word in value):
-            return tuple(value)
-        raise Refused(show(value), self.allowed)
-
-    def read(self, text: str) -> tuple[str, ...]:
-        import tomllib  # behind the first frame
-
-        try:
-            return self.check(tomllib.loads(f"words = {text}")["words"])
-        except tomllib.TOMLDecodeError:
-            return self.check(text.replace(",", " ").split())
+def _words(allowed: str) -> Items:
+    return Items(Text(r"[^\0]*", allowed), allowed, are_words=True)
 
 
 @frozen(kw_only=True)
@@ -433,7 +394,7 @@ class McpServer:
 
     name: str
     command: str = setting("", Text(r"[^\0]*\S[^\0]*", "a program, such as npx or /usr/bin/python3"))
-    args: tuple[str, ...] = setting((), _Words('a list such as ["-y", "some-server"]'))
+    args: tuple[str, ...] = setting((), _words('a list such as ["-y", "some-server"]'))
     env: Mapping[str, str] = setting(
         {},
         Table(
@@ -455,7 +416,7 @@ class McpServer:
     """Folder of the repository in which alone it is started; empty is everywhere."""
     required: bool = flag(False)
     """Whether no turn may begin without it."""
-    tools: tuple[str, ...] | None = setting(None, _Words('a list of names such as ["search", "fetch"]'))
+    tools: tuple[str, ...] | None = setting(None, _words('a list of names such as ["search", "fetch"]'))
     """Names of its tools that may be used; None allows all."""
     timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))
     """Seconds it may take to start, and for each call."""
@@ -470,35 +431,32 @@ class McpServer:
         return self.url or " ".join((self.command, *self.args))
 
 
-class _Server(NamedTuple):
-    """One server: its keys one by one, then whether they go together."""
-
-    keys: Group
-
-    def check(self, value: object) -> dict[str, object]:
-        checked = self.keys.check(value)
-        if ("command" in checked) == ("url" in checked):
-            shown = "given with url" if "url" in checked else "missing"
-            raise Refused(shown, "either command or url", "command")
-        meant, others = ("command", _OF_PROGRAMS) if "url" in checked else ("url", _OF_ADDRESSES)
-        for key in others:
-            if key in checked:
-                raise Refused("given", f"only for a server with {meant}", key)
-        return checked
+def _one_kind(checked: dict[str, Any]) -> dict[str, Any]:
+    """A server that is a program or an address."""
+    if ("command" in checked) == ("url" in checked):
+        shown = "given with url" if "url" in checked else "missing"
+        raise Refused(shown, "either command or url", "command")
+    meant, others = ("command", _OF_PROGRAMS) if "url" in checked else ("url", _OF_ADDRESSES)
+    for key in others:
+        if key in checked:
+            raise Refused("given", f"only for a server with {meant}", key)
+    return checked
 
 
 LANGUAGE_SERVERS = FileOnly(
     Table(Text(r"[^\0]*\S[^\0]*", "a command line such as pylsp --verbose, or off"), _SERVER_NAME),
     "language servers are commands that run",
 )
-MCP = FileOnly(Table(_Server(group_of(McpServer)), _SERVER_NAME), "servers are commands that run")
+MCP = FileOnly(
+    Table(group_of(McpServer)._replace(together=_one_kind), _SERVER_NAME), "servers are commands that run"
+)
 
 
 DEFER_ABOVE = 0.1
 """Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
 
 
-_TOOLS = _Words('a list of tools such as ["plan", "todo"]')
+_TOOLS = _words('a list of tools such as ["plan", "todo"]')
 _DEFER = Number(0.0, 1.0, "a share of the window from 0 to 1; 0 for never")
 TOOL_ROOM = Group({"off": _TOOLS, "search": _TOOLS, "defer_above": _DEFER})
 
