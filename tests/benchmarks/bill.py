@@ -31,7 +31,6 @@ from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.prices import request_price
 from tui_app.context.counting.prompt_cache import (
     CachedAnswer,
-    cache_rates,
     cache_rule,
     cached_price,
     predicted_read,
@@ -185,11 +184,9 @@ def played(transcript: Transcript, policy: Policy, window: int, retention: str, 
     text = TextCounter(encoding_name(MODEL))
     text.load()
     with CachingAnthropic() as server:
-        replay = BilledReplay(policy, window, text, TokenCounter(text), lambda *_: None, server=server)
+        replay = BilledReplay(policy, window, TokenCounter(text), server=server)
         replay.retention, replay.pause_s = retention, pause_s
-        rule, cache = cache_rule(MODEL, retention), replay.pipeline.cache
-        cache.now = lambda: server.now
-        replay.rates = lambda idle: cache_rates(MODEL, rule and rule.lasting(cache.hour), idle)
+        replay.pipeline.cache.now = lambda: server.now
         replay.head(HEAD)
 
         async def play() -> tuple[Billed, Billed]:

@@ -331,7 +331,7 @@ def text() -> TextCounter:
 
 
 def fresh(text: TextCounter, window: int) -> Replay:
-    return Replay(PLIMSOLL, window, text, TokenCounter(text), lambda *_: None)
+    return Replay(PLIMSOLL, window, TokenCounter(text))
 
 
 async def one_pass(replay: Replay, new: Sequence[ModelMessage]) -> float:

@@ -90,8 +90,7 @@ def transcript(messages: Sequence[ModelMessage], model: str = "") -> Transcript:
 
 def replay(policy: Policy, window: int, text: TextCounter | None = None) -> Replay:
     """A replay with four characters a token and no prices."""
-    text = text or TextCounter("o200k_base")
-    return Replay(policy, window, text, TokenCounter(text), lambda *_: None)
+    return Replay(policy, window, TokenCounter(text or TextCounter("o200k_base")))
 
 
 class Uncarried(TokenCounter):

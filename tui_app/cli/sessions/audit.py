@@ -77,10 +77,10 @@ def _audit(
     # The agent side takes a second to load: only for those who need it.
     from tui_app.conversation.audits.audit import audit, with_policies
 
-    with ProgressLine(f"Reading {source}") as line, _recorded(program, source) as recorded:
+    with ProgressLine(f"Reading {source}") as line, recorded(program, source) as read:
         line.update(f"Auditing {source}")
         # Outside of any loop, where ctrl+c ends it at once.
-        audited = audit(recorded)
+        audited = audit(read)
 
         def watch(policy: str, replayed: int, of: int) -> None:
             line.update(f"Replaying {replayed * 100 // max(1, of)}%, {policy}, {Path(source).name}")
@@ -99,7 +99,7 @@ def _audit(
 
 
 @contextmanager
-def _recorded(program: Program, source: str) -> "Iterator[Recorded]":
+def recorded(program: Program, source: str) -> "Iterator[Recorded]":
     """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
     from tui_app.conversation.audits.transcript import recorded_file, recorded_session
 

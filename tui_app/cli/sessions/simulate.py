@@ -1,6 +1,7 @@
 """``plimsoll simulate``: what each policy would have done with a conversation, as table, JSON and drawing."""
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,26 +11,32 @@ from tui_app.cli.core.failures import each_source
 from tui_app.cli.core.output import print_json, say, say_left_out, say_table
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
+from tui_app.cli.sessions.audit import DEMO, recorded
 from tui_app.cli.sessions.plot import plot
-from tui_app.context.policy import Policy
 from tui_app.conversation.requests.policies import choose_policy, policy_names
-from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
-from tui_app.records import frozen
 from tui_app.ui.words import text as numbers
 from tui_app.ui.words.cost_words import window_text
 
 if TYPE_CHECKING:
+    from tui_app.context.policy import Policy
     from tui_app.conversation.audits.replay import Outcome, Request, Work
-    from tui_app.conversation.audits.simulate import Simulation, SimulationProgress, Transcript
+    from tui_app.conversation.audits.simulate import Simulation
 
 ALL = "all"
-DEMO = "demo"
-"""Stands for the recording that ``plimsoll demo`` plays."""
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Replay the conversations; nothing but the drawing is written, and no model is asked."""
+    """Replay one conversation after the other; one that cannot be read does not keep the others out.
+
+    Nothing but the drawing is written, and no model is asked.
+
+    Raises:
+        KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
+    """
+    # The agent side takes a second to load: only for those who need it.
+    from tui_app.conversation.audits.simulate import CannotSimulate
+
     settings = program.settings()
 
     def is_drawing(start: bytes) -> bool:
@@ -40,97 +47,60 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if unknown := sorted(set(args.policy) - {ALL, *known}):
         raise WrongUsage(f"--policy is {unknown[0]!r}; allowed: {', '.join(known)}, or {ALL}.")
     names = known if not args.policy or ALL in args.policy else dict.fromkeys(args.policy)
-    asked = Asked(
-        sources=tuple(dict.fromkeys(args.sources)),
-        windows=tuple(dict.fromkeys(args.window)),
-        policies=tuple(choose_policy(settings, name) for name in names),
-        model=args.model or "",
-        retention=settings.prompt_cache,
-        as_json=args.json,
-        verbose=args.verbose,
-        plot=target,
-    )
-    return replay_all(program, asked)
-
-
-@frozen(kw_only=True)
-class Asked:
-    """What is to be replayed, and how it is shown."""
-
-    sources: tuple[str, ...]
-    """Files and ids of sessions."""
-    windows: tuple[int, ...]
-    """In tokens."""
-    policies: tuple[Policy, ...]
-    model: str
-    """Empty takes the model that answered."""
-    retention: str
-    """How long prompt caches that want to be asked keep what was sent."""
-    as_json: bool
-    verbose: bool
-    plot: Path | None
-
-
-def replay_all(program: Program, asked: Asked) -> int:
-    """Replay one conversation after the other; one that cannot be read does not keep the others out.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
-    """
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.audits.simulate import CannotSimulate, transcript_of
-    from tui_app.conversation.audits.transcript import recorded_file, recorded_session
-
-    done: list[Simulation] = []
+    policies = [choose_policy(settings, name) for name in names]
+    sources, done = tuple(dict.fromkeys(args.sources)), list["Simulation"]()
 
     def work(source: str) -> int:
-        with ProgressLine(f"Reading {source}") as line:
-            # Outside of any loop, where ctrl+c ends the reading of a large file at once.
-            if (path := Path(source)).exists():
-                transcript = transcript_of(recorded_file(path))
-            elif source == DEMO:
-                transcript = transcript_of(recorded_file(data_file("session.jsonl"), DEMO))
-            else:
-                with program.sessions() as store:
-                    transcript = replace(transcript_of(recorded_session(store, source)), format="session")
-            stopped = run_until_signal(_replay(transcript, asked, line, done))
-        if not stopped and not asked.as_json:
-            show(done[-1], verbose=asked.verbose)
-        return stopped
+        return _simulate(program, source, args, policies, settings.prompt_cache, done)
 
-    drawing = " Nothing was drawn." if asked.plot is not None else ""
-    told = f"Stopped. Replayed: {{:,}} of {len(asked.sources):,}.{drawing}"
-    if stopped := each_source(asked.sources, work, lambda: told.format(len(done)), CannotSimulate):
+    told = f"Stopped. Replayed: {{:,}} of {len(sources):,}.{' Nothing was drawn.' if target else ''}"
+    if stopped := each_source(sources, work, lambda: told.format(len(done)), CannotSimulate):
         return stopped
-    if asked.as_json and done:
+    if args.json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})
-    if asked.plot is not None and done:
-        write_atomic(asked.plot, plot(done))
-        if not asked.as_json:
-            say(f"Drawn: {asked.plot}")
-    return OK if len(done) == len(asked.sources) else FAILED
+    if target is not None and done:
+        write_atomic(target, plot(done))
+        if not args.json:
+            say(f"Drawn: {target}")
+    return OK if len(done) == len(sources) else FAILED
 
 
-async def _replay(
-    transcript: "Transcript", asked: Asked, line: ProgressLine, done: "list[Simulation]"
+def _simulate(
+    program: Program,
+    source: str,
+    args: argparse.Namespace,
+    policies: Sequence["Policy"],
+    retention: str,
+    done: "list[Simulation]",
 ) -> int:
-    """Replay a conversation and add what came out to what is done."""
-    from tui_app.conversation.audits.simulate import simulate
+    """Replay a conversation, show it, and add what came out to what is done.
 
-    def watch(progress: "SimulationProgress") -> None:
-        share = f"{progress.done * 100 // progress.total}%"
-        where = f"{progress.policy} at {window_text(progress.window)}"
-        line.update(f"Replaying {share}, {where}, {Path(transcript.name).name}")
+    Returns:
+        The exit code of a signal that stopped it, else 0.
+    """
+    from tui_app.conversation.audits.simulate import simulate, transcript_of
 
-    done.append(
-        await simulate(
-            transcript, asked.policies, asked.windows, asked.model, watch=watch, retention=asked.retention
-        )
-    )
-    return OK
+    with ProgressLine(f"Reading {source}") as line:
+        # Outside of any loop, where ctrl+c ends the reading of a large file at once.
+        with recorded(program, source) as read:
+            transcript = transcript_of(read)
+        if source != DEMO and not Path(source).exists():
+            transcript = replace(transcript, format="session")
+        windows, model = tuple(dict.fromkeys(args.window)), args.model or ""
+
+        def watch(policy: str, window: int, replayed: int, of: int) -> None:
+            where = f"{policy} at {window_text(window)}, {Path(transcript.name).name}"
+            line.update(f"Replaying {replayed * 100 // of}%, {where}")
+
+        async def replay() -> int:
+            found = await simulate(transcript, policies, windows, model, watch=watch, retention=retention)
+            done.append(found)
+            return OK
+
+        stopped = run_until_signal(replay())
+    if not stopped and not args.json:
+        show(done[-1], verbose=args.verbose)
+    return stopped
 
 
 _HEADINGS = (

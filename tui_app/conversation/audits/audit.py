@@ -364,14 +364,14 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
     answers = sum(item.message.kind == "response" for item in items)
     text = TextCounter(encoding_name(recorded.model))
     text.load()
+    counter = TokenCounter(text)
     instead: dict[int, list[PolicyKept]] = {each.seq: [] for each in audited.compactions}
     for number, policy in enumerate(policies):
 
         def told(requests: int, policy: Policy = policy, before: int = number * answers) -> None:
             watch(policy.name, before + requests, len(policies) * answers)
 
-        counter = TokenCounter(text)
-        replay = Replay(policy, window, text, counter, lambda *_: None, watch=told)
+        replay = Replay(policy, window, counter, watch=told)
 
         def stops(replay: Replay = replay, policy: Policy = policy) -> Iterator[ModelMessage]:
             """The messages; where a compaction was, the facts are looked up before the next one is played."""

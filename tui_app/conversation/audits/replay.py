@@ -14,8 +14,7 @@ from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.usage import RunUsage
 
 from tui_app.context.compaction.compactor import Compactor, PlainHost
-from tui_app.context.counting.encodings import TextCounter
-from tui_app.context.counting.prompt_cache import CacheRates
+from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.history import EVENTS, ListHistory, RunningCount, ignore
 from tui_app.context.policy import Policy
@@ -251,18 +250,18 @@ def _dollars(cost: float | None) -> float | None:
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
 """Time in the names of files: the same replay gives the same bytes."""
-Read = Callable[[int, int, float], int]
-"""Tokens that are read from a cache, of so many that two requests share, by size and time of the later."""
-Rates = Callable[[float], CacheRates | None]
-"""What changing the beginning of a request costs, by the seconds since the request before."""
-Price = Callable[[int, int, int], float | None]
-"""Dollars for so many input tokens, those of them that are read from a cache, and output tokens."""
-Watch = Callable[[int], None]
-"""Told of every request, with how many there were by now."""
 
 
 class Replay:
     """One conversation under one policy in one window. Use it once.
+
+    Args:
+        policy: Which one.
+        window: In tokens.
+        counter: Counts messages.
+        model: Whose prices and prompt cache are taken; empty for none.
+        retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
+        watch: Told of every request, with how many there were by now.
 
     Attributes:
         seen: How many events belong to the requests so far; what comes later belongs to the next one.
@@ -272,33 +271,33 @@ class Replay:
         self,
         policy: Policy,
         window: int,
-        text: TextCounter,
         counter: TokenCounter,
-        price: Price,
         *,
-        watch: Watch = ignore,
-        read: Read = lambda shared, _total, _at: shared,
-        rates: Rates = lambda _idle: None,
+        model: str = "",
+        retention: str = "auto",
+        watch: Callable[[int], None] = ignore,
     ) -> None:
-        self.policy, self.counter, self.price, self.watch, self.read = policy, counter, price, watch, read
+        self.policy, self.counter, self._model, self.watch = policy, counter, model, watch
+        self._cache = CacheLife(cache_rule(model, retention) if model else None)
         self.events, self.requests, self.seen = list[Payload](), list[Request](), 0
         self._count = RunningCount(counter)
         self._sent, self._asked, self._idle = 0, 0.0, 0.0
         # Tokens of the newest request that was sent, when that was, and how long after the one before.
         self.history = ReplayHistory(counter, self.events.append)
-        writer = ExtractiveSummariser(text.count)
+        writer = ExtractiveSummariser(counter.text)
         self._compactor = Compactor(self.history, policy, PlainHost((writer,), writer))
         limits = Limits(LearntModels(None), setting=window)
-        around = StageHost(now=lambda: _THEN, cache=lambda: rates(self._idle))
+        around = StageHost(now=lambda: _THEN, cache=self._rates)
         self.pipeline = Pipeline(policy, self.history, self._compactor, counter, limits, around)
 
         def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
             raise RuntimeError("a replay asks no model")
 
-        model = FunctionModel(never_asked, model_name="replay", profile=ModelProfile())
-        parameters = ModelRequestParameters()
         self._request = ModelRequestContext(
-            model=model, messages=[], model_settings=None, model_request_parameters=parameters
+            model=FunctionModel(never_asked, model_name="replay", profile=ModelProfile()),
+            messages=[],
+            model_settings=None,
+            model_request_parameters=ModelRequestParameters(),
         )
 
     def head(self, parameters: ModelRequestParameters) -> None:
@@ -365,6 +364,11 @@ class Replay:
         """When the request that was answered so is sent."""
         return answer.timestamp.timestamp()
 
+    def _rates(self) -> CacheRates | None:
+        """What changing the beginning of a request costs now."""
+        rule = self._cache.rule
+        return cache_rates(self._model, rule and rule.lasting(self._cache.held.share), self._idle)
+
     async def _turn_ends(self) -> None:
         await self._compactor.finish()
         await compact_at_turn_end(self._compactor)
@@ -376,7 +380,8 @@ class Replay:
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
         written, whole = self.counter.message(answer).total, self.history.usage().total
-        read = self.read(prefix, tokens, self._asked)
+        read = self._cache.read(prefix, tokens, self._asked)
+        paid = self._cache.rule and self._cache.rule.writing(self._cache.held.share)
         return Request(
             number=0,
             tokens=tokens,
@@ -385,7 +390,7 @@ class Replay:
             previous_tokens=previous,
             read_tokens=read,
             output_tokens=written,
-            cost_usd=self.price(tokens, read, written),
+            cost_usd=cached_price(self._model, paid, tokens, read, written) if self._model else None,
             # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
             failed=whole > self.known_window.effective and not self.policy.automatic,
             needed=whole,

@@ -9,9 +9,7 @@ from typing import Any
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from tui_app.context.counting.encodings import TextCounter, encoding_name
-from tui_app.context.counting.prompt_cache import CacheLife, CacheRates, cache_rates, cache_rule, cached_price
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import ignore
 from tui_app.context.ledger.facts import session_facts
 from tui_app.context.ledger.retention import judge, weighed
 from tui_app.context.policy import Policy
@@ -92,22 +90,6 @@ class CannotSimulate(Exception):
 
 
 @frozen(kw_only=True)
-class SimulationProgress:
-    """How far a simulation is."""
-
-    policy: str
-    """Which one is being replayed."""
-    window: int
-    """In tokens."""
-    done: int
-    """Requests replayed, of all policies in all windows."""
-    total: int
-
-
-Watch = Callable[[SimulationProgress], None]
-
-
-@frozen(kw_only=True)
 class Simulation:
     """One conversation, replayed."""
 
@@ -145,7 +127,7 @@ async def simulate(
     windows: Sequence[int],
     model: str = "",
     *,
-    watch: Watch = ignore,
+    watch: Callable[[str, int, int, int], object] = lambda *_: None,
     retention: str = "auto",
 ) -> Simulation:
     """Replay a conversation under each policy in each window.
@@ -155,7 +137,8 @@ async def simulate(
         policies: Which policies, at least one.
         windows: Sizes of the window in tokens, at least one.
         model: Whose tokenizer and prices are taken; empty is the model that answered.
-        watch: Told of every request that was replayed.
+        watch: Told of every request: the policy and the window, how many of all policies in all windows were
+            replayed, and how many there are.
         retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
 
     Raises:
@@ -169,28 +152,15 @@ async def simulate(
     counter = TokenCounter(text, model=name)
     items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(session_facts, items)
-    rule = cache_rule(name, retention) if name else None
     answers, replays, total = transcript.answers, count(), transcript.answers * len(windows) * len(policies)
 
     async def play(policy: Policy, window: int) -> Outcome:
         before = answers * next(replays)
 
         def told(requests: int) -> None:
-            watch(SimulationProgress(policy=policy.name, window=window, done=before + requests, total=total))
+            watch(policy.name, window, before + requests, total)
 
-        def price(tokens: int, read: int, written: int) -> float | None:
-            paid = rule and rule.writing(life.held.share)
-            return cached_price(name, paid, tokens, read, written) if name else None
-
-        def rates(idle: float) -> CacheRates | None:
-            return cache_rates(name, rule and rule.lasting(life.held.share), idle)
-
-        def kept() -> FactsKept:
-            """Look every fact up in what the model would be given next."""
-            return count_facts(facts_given(facts, items, replay.outgoing()))
-
-        life = CacheLife(rule)
-        replay = Replay(policy, window, text, counter, price, watch=told, read=life.read, rates=rates)
+        replay = Replay(policy, window, counter, model=name, retention=retention, watch=told)
         await replay.play(transcript.messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
@@ -200,7 +170,7 @@ async def simulate(
             )
         known, limited = replay.known_window, policy.automatic
         # Asking what would be sent next is no part of what happened.
-        work = replay.work
+        work, given = replay.work, replay.outgoing()
         return Outcome(
             policy=policy.name,
             window=known,
@@ -210,7 +180,7 @@ async def simulate(
             work=work,
             view=tuple(replay.view()),
             view_tokens=replay.history.usage().total,
-            facts=await asyncio.to_thread(kept),
+            facts=count_facts(await asyncio.to_thread(facts_given, facts, items, given)),
         )
 
     played = [[await play(policy, window) for policy in policies] for window in windows]
