@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from typing import Literal
 
@@ -74,21 +75,15 @@ class FileKeeper:
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
         """What would become of the files that tools changed since a prompt; nothing is changed."""
-        return await self._outlook(file_steps(self.history.store, self.history.session, to))
-
-    async def _outlook(self, steps: Iterable[RestoredFile]) -> Sequence[FileOutlook]:
-        back = [replace(each, before=each.after, after=each.before) for each in taken_together(steps)]
+        back = self._since(to)
         return await asyncio.to_thread(lambda: [FileOutlook(each, self._fate(each)) for each in back])
 
-    async def restore(self, to: int, *, overwrite: bool = False) -> FilesRestored | None:
-        """Let files hold what they held before a prompt; one event, or None where nothing was to be done.
+    async def restore(self, to: int, *, overwrite: bool = False) -> None:
+        """Let files hold what they held before a prompt; those that others changed since only if wanted."""
+        await self._carry_out(to, self._since(to), overwrite=overwrite)
 
-        Args:
-            to: Log number of the prompt.
-            overwrite: Also those that others have changed since.
-        """
-        files = await self.outlook(to)
-        return await self._apply(to, files, overwrite=overwrite, undo=False)
+    def _since(self, to: int) -> list[RestoredFile]:
+        return taken_back(file_steps(self.history.store, self.history.session, to))
 
     def restored_since(self, seq: int) -> list[int]:
         """What has to be undone of the restorings behind a log number, the newest first."""
@@ -98,13 +93,13 @@ class FileKeeper:
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
         return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
 
-    async def undo(self, seq: int) -> FilesRestored | None:
+    async def undo(self, seq: int) -> None:
         """Take a restoring back: the files hold again what they held in front of it."""
         step = data_of(self.history.store.record(self.history.session, seq), FilesRestored)
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
-            return None
-        return await self._apply(seq, await self._outlook(step.files), overwrite=False, undo=True)
+        else:
+            await self._carry_out(seq, taken_back(step.files), undo=True)
 
     async def merge(self, work: Merge) -> None:
         """Bring in the brief and the files of a branch.
@@ -118,31 +113,11 @@ class FileKeeper:
         tokens = self.history.counter.message(message).nonzero()
         record = self.history.append(replace(work.event, tokens=tokens), message)
         if work.event.taken:
-            await self.carry_out(record.seq, merged_files(work.event), branch=work.event.name)
+            await self._merge(record.seq, work.event)
 
-    async def carry_out(
-        self, seq: int, files: Sequence[RestoredFile], *, undo: bool = False, branch: str = ""
-    ) -> None:
-        """Let files hold what a step of the log wants, whether or not that had begun; one event.
-
-        Args:
-            seq: Log number of the step.
-            files: What each holds before and is to hold; what holds anything else is left alone.
-            undo: Whether the step is taken back.
-            branch: Name of the branch that they are taken over from.
-        """
-        done = [file for file in files if await on_thread(lambda file=file: self._holds(file))]  # type: ignore[misc]
-        skipped = tuple(file.path for file in files if file not in done)
-        self.history.append(
-            FilesRestored(to=seq, undo=undo, files=tuple(done), skipped=skipped, branch=branch)
-        )
-
-    def _holds(self, file: RestoredFile) -> bool:
-        try:
-            now = checksum(self._read(file.path))
-        except (ToolProblem, OSError):
-            return False
-        return now == file.after or (now == file.before and self._put_back(file) is not None)
+    async def _merge(self, seq: int, merged: BranchMerged) -> None:
+        files = [like(RestoredFile, file) for file in merged.taken]
+        await self._carry_out(seq, files, branch=merged.name, is_begun=True)
 
     async def finish(self) -> None:
         """Bring to its end what a killed process has begun: a merge, or taking one back.
@@ -167,29 +142,45 @@ class FileKeeper:
                 with suppress(ToolProblem, OSError):
                     remove_halves(self.workspace.writable(file.path))
             if (done := data_of(store.record(session, seq), FilesRestored)) is None:
-                await self.carry_out(merge, merged_files(merged), branch=merged.name)
+                await self._merge(merge, merged)
             else:
-                back = [replace(file, before=file.after, after=file.before) for file in done.files]
-                await self.carry_out(seq, back, undo=True)
+                await self._carry_out(seq, taken_back(done.files), undo=True, is_begun=True)
 
-    async def _apply(
-        self, to: int, files: Sequence[FileOutlook], *, overwrite: bool, undo: bool
-    ) -> FilesRestored | None:
-        wanted = {"restore", "remove", "changed"} if overwrite else {"restore", "remove"}
-        skipped = [each.file.path for each in files if each.fate in {"changed", "lost"} - wanted]
-        done: list[RestoredFile] = []
-        for file in (each.file for each in files if each.fate in wanted):
-            restored = await on_thread(lambda file=file: self._put_back(file))  # type: ignore[misc]
-            if restored is None:
-                skipped.append(file.path)
-            else:
+    async def _carry_out(
+        self,
+        seq: int,
+        files: Iterable[RestoredFile],
+        *,
+        overwrite: bool = False,
+        undo: bool = False,
+        branch: str = "",
+        is_begun: bool = False,
+    ) -> None:
+        """Let files hold what a step of the log wants; one event, unless nothing was to be done.
+
+        Args:
+            seq: Log number of the step.
+            files: What each is thought to hold and is to hold; what holds anything else is left alone.
+            overwrite: Change those as well.
+            undo: Whether the step is taken back.
+            branch: Name of the branch that they are taken over from.
+            is_begun: Whether a process may have done it for some: these count as well.
+        """
+        wanted = {"restore", "remove"} | ({"changed"} if overwrite else set())
+        done, skipped = list[RestoredFile](), list[str]()
+        for file in files:
+            fate = await on_thread(partial(self._fate, file))
+            held = file if is_begun and fate == "same" else None
+            restored = await on_thread(partial(self._put_back, file)) if fate in wanted else held
+            if restored is not None:
                 done.append(restored)
+            elif fate != "same":
+                skipped.append(file.path)
         # That a step was taken back is said also where nothing was left to do: it is not begun again.
-        if not done and not skipped and not undo:
-            return None
-        event = FilesRestored(to=to, undo=undo, files=tuple(done), skipped=tuple(skipped))
-        self.history.append(event)
-        return event
+        if done or skipped or undo or is_begun:
+            self.history.append(
+                FilesRestored(to=seq, undo=undo, files=tuple(done), skipped=tuple(skipped), branch=branch)
+            )
 
     def _fate(self, file: RestoredFile) -> FileFate:
         try:
@@ -227,11 +218,6 @@ class FileKeeper:
             return stream.read()
 
 
-def merged_files(event: BranchMerged) -> list[RestoredFile]:
-    """The files that a merge takes over, as a step of the log."""
-    return [like(RestoredFile, file) for file in event.taken]
-
-
 def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[RestoredFile]:
     """What tools and restorings changed in a session from a log number on, in order."""
     newest = newest_records(store, session, FileChanged, FilesRestored)
@@ -249,6 +235,11 @@ def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
     first = {step.path: step for step in reversed(every)}
     last = {step.path: step.after for step in every}
     return [replace(first[path], after=after) for path, after in last.items()]
+
+
+def taken_back(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
+    """The steps that take others back, for each file one."""
+    return [replace(each, before=each.after, after=each.before) for each in taken_together(steps)]
 
 
 def standing(steps: Sequence[Head]) -> list[int]:
