@@ -1,5 +1,6 @@
 """Memory that runs short: what is decided, what is dropped, and the one compaction that may follow."""
 
+import asyncio
 import os
 from dataclasses import replace
 
@@ -81,7 +82,8 @@ def weigh(opened: OpenSession, rss_mb: int) -> None:
 async def pressed(opened: OpenSession) -> None:
     """Look, in the middle of a turn, until the compaction is asked for; the guard looks as well."""
     while not opened.conversation.compactor.pressed:
-        await opened.memory.look()
+        opened.memory.look()
+        await asyncio.sleep(0)
 
 
 async def said(desk: Desk, server: FakeOpenAI, opened: OpenSession, turns: int = 4) -> None:
@@ -102,27 +104,27 @@ async def test_caches_go_first_then_the_history_is_compacted_once(
         before, usage = view_bytes(conversation), conversation.usage
         watching = conversation.watch()
         weigh(opened, 1_100)
-        assert await guard.look() == "drop"
+        assert guard.look() == "drop"
         assert conversation.history._messages._held == {}
         assert (view_bytes(conversation), conversation.usage) == (before, usage)
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        assert await guard.look() == "compact"
+        assert guard.look() == "compact"
         done = await until(watching, lambda data: isinstance(data, CompactionComplete))
         assert isinstance(done.data, CompactionComplete)
         assert (done.data.trigger, done.data.outcome) == ("memory_pressure", "success")
         await conversation.settle()
         assert conversation.usage.total == done.data.tokens_after < usage.total
-        assert [await guard.look() for _ in range(3)] == ["nothing"] * 3
+        assert [guard.look() for _ in range(3)] == ["nothing"] * 3
         weigh(opened, 10)
         await said(desk, fake_openai, opened)
         weigh(opened, 1_100)
         assert conversation.usage.total > usage.total
         guard.past = replace(DROPPED, compacted_at=1_100)
-        assert await guard.look() == "nothing", "it did not help before"
+        assert guard.look() == "nothing", "it did not help before"
         weigh(opened, 900)
-        assert await guard.look() == "nothing"
+        assert guard.look() == "nothing"
         weigh(opened, 1_100)
-        assert await guard.look() == "drop", "below the limit everything begins anew"
+        assert guard.look() == "drop", "below the limit everything begins anew"
         assert_valid(conversation)
 
 
@@ -133,8 +135,8 @@ async def test_both_steps_are_told(desk: Desk, fake_openai: FakeOpenAI) -> None:
         weigh(opened, 1_100)
         watching = opened.conversation.watch()
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        await opened.memory.look()
-        await opened.memory.look()
+        opened.memory.look()
+        opened.memory.look()
         told = [await until(watching, lambda data: isinstance(data, MemoryPressure)) for _ in range(2)]
         assert [record.data for record in told] == [
             MemoryPressure(rss_mb=1_100, limit_mb=1_000, action="drop"),
@@ -192,7 +194,7 @@ async def test_policy_that_never_compacts_is_left_alone(desk: Desk, fake_openai:
     async with desk.session(memory_limit_mb=0, policy="off") as opened:
         await said(desk, fake_openai, opened)
         weigh(opened, 1_100)
-        assert [await opened.memory.look() for _ in range(3)] == ["drop", "nothing", "nothing"]
+        assert [opened.memory.look() for _ in range(3)] == ["drop", "nothing", "nothing"]
 
 
 async def test_the_guard_looks_by_itself_after_an_answer(desk: Desk, fake_openai: FakeOpenAI) -> None:
@@ -212,4 +214,3 @@ async def test_without_a_limit_nobody_looks(desk: Desk, fake_openai: FakeOpenAI)
     async with desk.session(memory_limit_mb=0) as opened:
         opened.memory.read = lambda: 10_000
         assert of(await turn(opened.conversation, "Where is the sea?"), MemoryPressure) == []
-        assert opened.watching == []

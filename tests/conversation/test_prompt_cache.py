@@ -1,5 +1,6 @@
 """What providers keep of requests: that they are asked to, that it is read, and what it costs."""
 
+import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -29,7 +30,7 @@ from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.audits.simulate import Transcript
-from tui_app.conversation.compactions.idle_compaction import IDLE
+from tui_app.conversation.compactions.idle_compaction import IDLE, MARGIN_S
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
@@ -328,8 +329,7 @@ async def idling(desk: Desk, **cache: object) -> tuple[bool, list[Any]]:
     try:
         for _ in range(8):
             await turn(opened.conversation, f"When does it leave? {SAID}")
-        assert opened.idle is not None
-        happened = opened.conversation.watch()
+            happened = opened.conversation.watch()
         started = opened.idle.look()
         await opened.conversation.settle()
     finally:
@@ -375,7 +375,6 @@ async def test_an_idle_conversation_is_left_alone_where_that_does_not_pay(
         for _ in range(8):
             await turn(opened.conversation, f"When does it leave? {SAID}")
         idle = opened.idle
-        assert idle is not None
         answered = opened.conversation.history.items()[-1].message
         assert isinstance(answered, ModelResponse)
         answered.timestamp -= timedelta(seconds=300.0 if case == "cold" else 0.0)
@@ -387,14 +386,21 @@ async def test_an_idle_conversation_is_left_alone_where_that_does_not_pay(
 
 async def test_it_is_looked_at_shortly_before_the_cache_expires(desk: Desk) -> None:
     opened = open_session(replace(desk.opening(), attended=True))
-    idle, end = opened.idle, TurnEnd(outcome="done")
-    assert idle is not None
-    assert idle.due_after(end, None, 1_000.0) is None, "nothing is known of the model's cache"
-    idle.left = lambda: 290.0
-    due = idle.due_after(end, None, 1_000.0)
-    assert due == 1_245.0
-    assert idle.due_after(Notice(text="x"), due, 1_100.0) == due
-    assert idle.due_after(TurnStart(text="x"), due, 1_100.0) is None
+    idle, history, looks = opened.idle, opened.conversation.history, asyncio.Queue[float]()
+    clock = asyncio.get_running_loop().time
+    idle.rates = lambda: looks.put_nowait(clock())
+    history.append(TurnEnd(outcome="done"))
+    assert looks.empty(), "nothing is known of the model's cache"
+    idle.left = lambda: MARGIN_S
+    history.append(TurnEnd(outcome="done"))
+    history.append(TurnStart(text="x"))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert looks.empty(), "the next turn has begun"
+    idle.left, ended = lambda: MARGIN_S + 0.05, clock()
+    history.append(TurnEnd(outcome="done"))
+    history.append(Notice(text="x"))
+    assert await looks.get() - ended >= 0.04
     await opened.close()
 
 

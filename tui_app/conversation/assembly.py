@@ -1,6 +1,5 @@
 """Putting a conversation together: session, view, model, tools, governor."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ from tui_app.conversation.background import Background
 from tui_app.conversation.compactions.compactions import Compactions, Reviews
 from tui_app.conversation.compactions.idle_compaction import IdleCompaction
 from tui_app.conversation.compactions.manual_edits import ManualEdits
-from tui_app.conversation.compactions.memory_guard import MemoryGuard
+from tui_app.conversation.compactions.memory_guard import SOON_S, MemoryGuard
 from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.compactions.summary_writers import SummaryWriters
 from tui_app.conversation.consent.guards import Guards, parse_guard
@@ -55,7 +54,6 @@ from tui_app.conversation.requests.policies import PolicySwitch, choose_policy, 
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_view import load_history
 from tui_app.conversation.telemetry import start_telemetry
-from tui_app.conversation.threads import log_defect
 from tui_app.conversation.turns.budget import budget_of
 from tui_app.conversation.turns.goals import Goals, goal_additions
 from tui_app.conversation.turns.shell import UserShell, resume_tasks, tell_tasks
@@ -99,8 +97,6 @@ class OpenSession:
         own: The user's own agent.
 
     Attributes:
-        idle: None where nobody is there who could come back.
-        watching: What looks at the conversation from outside until it is closed.
         named: Whether a script was told its id, and may continue it.
     """
 
@@ -115,7 +111,7 @@ class OpenSession:
     ) -> None:
         settings, bus, known = opening.settings, EventBus(), store.info(session).model
         self.opening, self.store, self.lock, self.bus = opening, store, lock, bus
-        self.watching, self.named = list[asyncio.Task[None]](), False
+        self.named = False
         self.folder = SessionFolder.named(opening.paths.sessions_dir, session)
         model = opening.model or (own.model_name if own else "") or known
         model = model or resolve_model(settings, opening.env, opening.keys.names)
@@ -254,7 +250,7 @@ class OpenSession:
             submit=conversation.submit,
             limit_mb=settings.memory_limit_mb,
         )
-        idle = IdleCompaction(
+        self.idle = IdleCompaction(
             compactions=compactions,
             is_busy=lambda: conversation.busy,
             rates=writers.cache_rates,
@@ -263,7 +259,8 @@ class OpenSession:
             wanted=CacheSettings(**settings.cache).compact_idle and not settings.summarization_model,
             offered=opening.paths.told_of_idle_file,
         )
-        self.idle = idle if opening.attended else None
+        if opening.attended:
+            bus.listen(self.idle.on_record)
 
     async def prepare(self, *, tokenizer: bool = True) -> None:
         """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
@@ -275,12 +272,9 @@ class OpenSession:
         """
         # Before anything is awaited: a prompt may be on its way.
         self.telemetry.follow(self.conversation)
-        watches = [self.memory.watch] if self.memory.limit_mb else []
-        watches += [self.idle.watch] if self.idle is not None else []
-        for watch in watches:
-            task = asyncio.create_task(watch(self.conversation.watch()), name="watching")
-            task.add_done_callback(log_defect(_log, "watching the conversation failed"))
-            self.watching.append(task)
+        if self.memory.limit_mb:
+            self.bus.listen(self.memory.on_record)
+            self.memory.watch_after(SOON_S)
         policy = self.conversation.compactor.policy.name
         if self.policy_before not in ("", policy):
             self.conversation.history.append(PolicyChange(old=self.policy_before, new=policy))
@@ -370,9 +364,6 @@ class OpenSession:
     async def close(self) -> None:
         """End the session; one in which nothing was said, and that no script knows, leaves no trace."""
         try:
-            for task in self.watching:
-                task.cancel()
-            await asyncio.gather(*self.watching, return_exceptions=True)
             await self.conversation.close()
             await self.remembering.leave()
             session = self.conversation.session

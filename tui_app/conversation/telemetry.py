@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -68,7 +68,7 @@ class Telemetry:
     """None where nothing is sent."""
     notice: str = ""
     """Why nothing is sent although it was asked for; empty otherwise."""
-    _following: "asyncio.Task[None] | None" = field(default=None)
+    _spans: Spans | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _tell: Callable[[Payload], None] = ignore
     _failed: bool = False
@@ -104,15 +104,8 @@ class Telemetry:
         if self.notice:
             self._tell(Notice(text=self.notice))
         if self.provider is not None:
-            spans = Spans(self.provider.get_tracer(SCOPE, __version__), watched.session)
-            events = watched.watch()
-
-            async def follow() -> None:
-                async for record in events:
-                    spans.record(record.data, record.time)
-                spans.end_open(time.time())
-
-            self._following = asyncio.create_task(follow(), name="telemetry")
+            spans = self._spans = Spans(self.provider.get_tracer(SCOPE, __version__), watched.session)
+            watched.bus.listen(lambda record: spans.record(record.data, record.time))
 
     def failed(self, sentence: str) -> None:
         """Say once what went wrong; called on a thread of the exporter."""
@@ -123,8 +116,8 @@ class Telemetry:
 
     async def flush(self) -> None:
         """Send what is left, once the events have ended; a receiver that is silent is not waited for."""
-        if self._following is not None:
-            await asyncio.gather(self._following, return_exceptions=True)
+        if self._spans is not None:
+            self._spans.end_open(time.time())
         if self.provider is not None:
             loop = asyncio.get_running_loop()
             sending = loop.run_in_executor(DaemonThreads(), self.provider.shutdown)

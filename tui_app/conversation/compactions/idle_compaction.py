@@ -8,8 +8,7 @@ from pathlib import Path
 from tui_app.context.compaction.compactor import CompactionRefused
 from tui_app.context.counting.prompt_cache import CacheRates
 from tui_app.conversation.compactions.compactions import Compactions
-from tui_app.conversation.history.event_bus import Subscription
-from tui_app.events import CompactionComplete, Notice, Payload, TurnEnd, TurnStart
+from tui_app.events import CompactionComplete, Notice, Record, SessionEnd, TurnEnd, TurnStart
 
 MARGIN_S = 45.0
 """Seconds before a cache expires at which a request for a summary is sent."""
@@ -42,21 +41,17 @@ class IdleCompaction:
     """Whether the user has switched it on."""
     offered: Path
     """A file that is there once it was offered."""
+    _timer: asyncio.TimerHandle | None = None
 
-    def due_after(self, happened: Payload, due: float | None, now: float) -> float | None:
-        """When to look behind an event; None as long as there is nothing to look at.
-
-        Args:
-            happened: The event.
-            due: When it was to be until then.
-            now: What time it is, on the same clock.
-        """
-        if isinstance(happened, TurnStart | CompactionComplete):
-            return None
-        if isinstance(happened, TurnEnd):
-            left = self.left()
-            return now + max(0.0, left - MARGIN_S) if left > 0 else None
-        return due
+    def on_record(self, record: Record) -> None:
+        """Look behind each turn shortly before the cache expires, unless something happens until then."""
+        happened = record.data
+        if self._timer is not None and isinstance(
+            happened, TurnStart | TurnEnd | CompactionComplete | SessionEnd
+        ):
+            self._timer.cancel()
+        if isinstance(happened, TurnEnd) and (left := self.left()) > 0:
+            self._timer = asyncio.get_running_loop().call_later(max(0.0, left - MARGIN_S), self.look)
 
     def look(self) -> bool:
         """Compact, or offer it, where that pays; whether a compaction was started."""
@@ -87,18 +82,3 @@ class IdleCompaction:
         compactor.start("background", "", compactions.reviews.of("background"))
         compactions.follow_background()
         return True
-
-    async def watch(self, events: Subscription) -> None:
-        """Wait behind each turn until shortly before the cache expires."""
-        due: float | None = None
-        while True:
-            try:
-                async with asyncio.timeout_at(due):
-                    record = await anext(events)
-            except StopAsyncIteration:
-                return
-            except TimeoutError:
-                due = None
-                self.look()
-            else:
-                due = self.due_after(record.data, due, asyncio.get_running_loop().time())

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from tui_app.context.compaction.compactor import State
 from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.conversation.compactions.compactions import Compactions
-from tui_app.conversation.history.event_bus import Subscription
 from tui_app.conversation.work import Compact
-from tui_app.events import AssistantMessage, MemoryPressure, TurnEnd
+from tui_app.events import AssistantMessage, MemoryPressure, Record, SessionEnd, TurnEnd
 
 EVERY_S = 30.0
 """Seconds between two looks while nothing happens."""
@@ -32,10 +31,11 @@ class MemoryGuard:
     limit_mb: int
     read: Callable[[], int | None] = resident_mb
     past: Past = field(default_factory=Past)
+    _timer: asyncio.TimerHandle | None = None
 
-    async def look(self) -> Step:
+    def look(self) -> Step:
         """Look once and do what is due; what was done is told with an event."""
-        rss_mb = await asyncio.to_thread(self.read)
+        rss_mb = self.read()
         if rss_mb is None:
             return "nothing"
         history, compactor = self.compactions.history, self.compactions.compactor
@@ -60,22 +60,21 @@ class MemoryGuard:
             self.submit(Compact(trigger="memory_pressure"))
         return step
 
-    async def watch(self, events: Subscription) -> None:
-        wait = SOON_S
-        while True:
-            try:
-                async with asyncio.timeout(wait):
-                    record = await anext(events)
-            except StopAsyncIteration:
-                return
-            except TimeoutError:
-                pass
-            else:
-                if not isinstance(record.data, AssistantMessage | TurnEnd):
-                    continue
-                compactor = self.compactions.compactor
-                if isinstance(record.data, TurnEnd) and compactor.pressed:
-                    # No further request of the turn has had it done.
-                    compactor.pressed = False
-                    self.submit(Compact(trigger="memory_pressure"))
-            wait = SOON_S if await self.look() == "drop" else EVERY_S
+    def on_record(self, record: Record) -> None:
+        """Look behind each answer and turn, once all have heard of it."""
+        if isinstance(record.data, AssistantMessage | TurnEnd):
+            self.watch_after(0.0, is_end=isinstance(record.data, TurnEnd))
+        elif isinstance(record.data, SessionEnd) and self._timer is not None:
+            self._timer.cancel()
+
+    def watch_after(self, wait_s: float, *, is_end: bool = False) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._watch, is_end)
+
+    def _watch(self, is_end: bool) -> None:
+        if is_end and self.compactions.compactor.pressed:
+            # No further request of the turn has had it done.
+            self.compactions.compactor.pressed = False
+            self.submit(Compact(trigger="memory_pressure"))
+        self.watch_after(SOON_S if self.look() == "drop" else EVERY_S)
