@@ -52,7 +52,7 @@ def test_a_variable_that_ranks_above_is_named(
         (["set", "keymap.chat.models", "ctrl+g"], 2, "ctrl+g is a key of chat.compact"),
         (["set", "theme"], 2, "Usage: plimsoll config set KEY VALUE"),
         (["unset"], 2, "Usage: plimsoll config unset KEY"),
-        (["path", "theme"], 2, "Usage: plimsoll config path and nothing after it"),
+        (["path", "theme"], 2, "Usage: plimsoll config path\n"),
     ],
 )
 def test_refusals_say_what_is_allowed(

@@ -58,15 +58,15 @@ def test_the_board_of_another_branch_or_folder(plimsoll: Plimsoll, project: Path
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["add"], USAGE, "Remember what?"),
+        (["add"], USAGE, "Usage: plimsoll memory add TEXT…"),
         (["add", "password: Tr0ub4dor&3x"], FAILED, "what looks like a secret"),
-        (["edit", "1"], USAGE, "what should it say"),
+        (["edit", "1"], USAGE, "Usage: plimsoll memory edit NUMBER TEXT…"),
         (["edit", "one", "text"], USAGE, "one is not an entry number"),
         (["edit", "7", "something else"], FAILED, "no entry 7"),
-        (["forget"], USAGE, "Which entry?"),
+        (["forget"], USAGE, "Usage: plimsoll memory forget NUMBER. To see them: plimsoll memory"),
         (["forget", "7", "--yes"], FAILED, "no entry 7"),
-        (["list", "what"], USAGE, "takes no text"),
-        (["run", "a", "b"], USAGE, "One session at a time"),
+        (["list", "what"], USAGE, "Usage: plimsoll memory list\n"),
+        (["run", "a", "b"], USAGE, "Usage: plimsoll memory run [ID]"),
         (["run", "ffff"], FAILED, "ffff"),
     ],
 )

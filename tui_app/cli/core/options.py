@@ -2,19 +2,21 @@
 
 ``shared`` has rows that several commands name; ``like`` takes one over and changes it. A row is a flag, an
 option with a value, or a word without a name before it. ``setting`` reads a value as the settings file does;
-a flag that is one is None where it is not given. ``only`` names the actions that alone take an option. What
-is left is told to argparse as it is.
+a flag that is one is None where it is not given. ``choices`` of an action names what does each, and the
+words that it takes; ``only`` names the actions that alone take an option. What is left is told to argparse
+as it is.
 """
 
 import argparse
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
 from functools import cache
 from importlib.resources import files
 from pkgutil import resolve_name
 from typing import Any
 
-from tui_app.cli.core.command import Parser, Program
+from tui_app.cli.core.command import Parser, Program, WrongUsage
 from tui_app.modes import ABOUT
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.records import frozen
@@ -40,6 +42,12 @@ class Option:
     """Actions that alone take it, separated by spaces; empty for all."""
     group: str = ""
     """Heading in the help that it is under, or ``CHOICE``."""
+    actions: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """By each action that it can be, what does it, and the words that this takes."""
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.about["help"] is argparse.SUPPRESS
 
 
 @cache
@@ -67,16 +75,17 @@ def _option(row: Mapping[str, Any]) -> Option:
         about["choices"] = tuple(resolve_name(about["choices"]))
     if "type" in about:
         about["type"] = _READERS[about["type"]]
-    if name == "action":
+    actions = about["choices"] if name == "action" else {}
+    if actions:
         # The first one does not have to be said.
-        about |= {"nargs": "?", "default": about["choices"][0]}
+        about |= {"nargs": "?", "default": next(iter(actions)), "choices": tuple(actions)}
     if about.pop("repeated", False):
         about |= {"action": "append", "default": []}
     if about.pop("flag", False):
         about |= {"action": "store_true", **({"default": None} if setting else {})}
     elif setting:
         about["type"] = _checked(lambda text: read_text(SETTINGS[setting].rule, text))
-    return Option(name, about, only, group)
+    return Option(name, about, only, group, actions)
 
 
 @frozen
@@ -86,7 +95,7 @@ class Command:
     name: str
     summary: str
     does: str
-    """The function that does it, behind the name of its module."""
+    """The function that does it, behind the name of its module; empty where its actions say so."""
     options: tuple[Option, ...]
 
     def execute(self, program: Program, args: argparse.Namespace) -> int | None:
@@ -96,8 +105,24 @@ class Command:
             WrongUsage: if the arguments make no sense together.
             CommandFailed: if it could not do what was asked.
         """
-        work: Callable[[Program, argparse.Namespace], int | None] = resolve_name(f"tui_app.cli.{self.does}")
+        does, form = self.actions[args.action] if self.actions else (self.does, "")
+        if self.actions:
+            self._check_words(form.split(), args)
+        work: Callable[[Program, argparse.Namespace], int | None] = resolve_name(f"tui_app.cli.{does}")
         return work(program, args)
+
+    @property
+    def actions(self) -> Mapping[str, Sequence[str]]:
+        return next((each.actions for each in self.options if each.actions), {})
+
+    def _check_words(self, form: Sequence[str], args: argparse.Namespace) -> None:
+        named = (each for each in self.options if each.name.isidentifier() and not each.is_hidden)
+        words = [getattr(args, each.name) for each in named]
+        given = sum(len(each) if isinstance(each, list) else each is not None for each in words) - 1
+        least = next((at for at, word in enumerate(form) if word.startswith("[")), len(form))
+        if given < least or (given > len(form) and "…" not in "".join(form)):
+            usage = " ".join((f"Usage: plimsoll {self.name} {args.action}", *form))
+            raise WrongUsage(f"{usage}. To see them: plimsoll {self.name}" if given < least else usage)
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         add_options(parser, self.options)
@@ -105,7 +130,7 @@ class Command:
 
 def load_command(name: str) -> Command:
     row = COMMANDS[name]
-    return Command(name, row["summary"], row["does"], read_options(row["options"]))
+    return Command(name, row["summary"], row.get("does", ""), read_options(row["options"]))
 
 
 class ScreenParser(Parser):

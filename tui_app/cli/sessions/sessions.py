@@ -3,9 +3,7 @@
 import argparse
 import shlex
 import sqlite3
-import sys
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -315,30 +313,6 @@ def delete(program: Program, args: argparse.Namespace) -> None:
     if folder.path.exists():
         raise CommandFailed(f"The session is deleted, but its folder is not: {folder.path}")
     answer({"session": info.id, "deleted": True}, f"Deleted {info.id}.", as_json=args.json)
-
-
-ACTIONS: Mapping[str, tuple[Callable[[Program, argparse.Namespace], int | None], int, int, str]] = {
-    "list": (list_sessions, 0, 0, "list takes no id. To see one session: plimsoll sessions show ID"),
-    "show": (show_session, 1, 1, "show takes one id."),
-    "search": (search, 0, sys.maxsize, ""),
-    "rename": (rename, 2, sys.maxsize, "Which title? plimsoll sessions rename ID TITLE"),
-    "fork": (fork, 1, 1, "fork takes one id."),
-    "delete": (delete, 1, 1, "delete takes one id."),
-    "backup": (backup, 1, 1, "Where to? plimsoll sessions backup FILE"),
-    "prune": (prune, 0, 0, "prune takes no id: the limits are in the settings, under retention."),
-}
-"""What each action does, how many words it takes at least and at most, and what is said of another number."""
-
-
-def execute(program: Program, args: argparse.Namespace) -> int | None:
-    work, least, most, wrong = ACTIONS[args.action]
-    if not args.words and least and work is not backup:
-        raise WrongUsage(
-            f"Which session? plimsoll sessions {args.action} ID. To see the ids: plimsoll sessions"
-        )
-    if not least <= len(args.words) <= most:
-        raise WrongUsage(wrong)
-    return work(program, args)
 
 
 def print_stats(program: Program, args: argparse.Namespace) -> None:

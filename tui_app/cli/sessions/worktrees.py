@@ -2,10 +2,12 @@
 
 import argparse
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, confirmed
 from tui_app.cli.core.output import answer, print_json, say, say_table, tell
 from tui_app.session.stores.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
@@ -17,32 +19,23 @@ _UNASKED = "Without a terminal to ask in, say --yes."
 _NAMED = 3
 
 
-def execute(program: Program, args: argparse.Namespace) -> int:
-    """List them, or do something with one.
+@contextmanager
+def _around(program: Program, args: argparse.Namespace) -> Iterator[Worktrees]:
+    """Those of the repository.
 
     Raises:
         CommandFailed: if there is no such, git refuses, or something would be lost.
-        WrongUsage: if a name is missing.
     """
-    if (args.action == "list") is bool(args.name):
-        raise WrongUsage(
-            "list takes no name." if args.name else f"Which one? plimsoll worktrees {args.action} NAME"
-        )
     try:
-        trees = Worktrees.around(program.folder(args.cwd), program.env)
-        if args.action == "list":
-            return _list(program, trees, as_json=args.json)
-        worktree = trees.named(args.name)
-        if args.action == "merge":
-            return _merge(program, trees, worktree, sure=args.yes, as_json=args.json)
-        return _remove(program, trees, worktree, as_json=args.json)
+        yield Worktrees.around(program.folder(args.cwd), program.env)
     except NoWorktree as failed:
         raise CommandFailed(one_line(str(failed), 600)) from None
 
 
-def _list(program: Program, trees: Worktrees, *, as_json: bool) -> int:
-    found = [(each, _sessions(program, each)) for each in trees.all()]
-    if as_json:
+def show(program: Program, args: argparse.Namespace) -> None:
+    with _around(program, args) as trees:
+        found = [(each, _sessions(program, each)) for each in trees.all()]
+    if args.json:
         print_json({"repository": str(trees.root), "worktrees": [_row(*each) for each in found]})
     elif not found:
         say(f"No session of {trees.root} works apart. Start one with: plimsoll --worktree")
@@ -54,7 +47,6 @@ def _list(program: Program, trees: Worktrees, *, as_json: bool) -> int:
             ids = " ".join(info.id for info in sessions[:_NAMED])
             rows.append((each.name, branch, count(each.commits, "commit"), left, ids, str(each.path)))
         say_table(rows)
-    return OK
 
 
 def _row(worktree: Worktree, sessions: list[SessionInfo]) -> dict[str, Any]:
@@ -76,38 +68,41 @@ def _sessions(program: Program, worktree: Worktree) -> list[SessionInfo]:
         return [info for info in store.sessions() if Path(info.cwd).is_relative_to(worktree.path)]
 
 
-def _merge(program: Program, trees: Worktrees, worktree: Worktree, *, sure: bool, as_json: bool) -> int:
+def merge(program: Program, args: argparse.Namespace) -> int:
     """Show what it would bring, ask, and merge it into what is checked out in the repository."""
-    diff = trees.diff(worktree)
-    if diff and trust_in(program.paths, program.env, trees.root) is not True:
-        root = shlex.quote(str(trees.root))
-        raise NoWorktree(f"A merge runs hooks of the repository. Trust it first: plimsoll trust {root}")
-    if not as_json:
-        say(clean(diff, keep_tabs=True) if diff else "Nothing to merge: it has no changes of its own.")
-    question = f"Merge {worktree.name} into {trees.root}? Type y to merge:"
-    if diff and not sure and not confirmed(question, _UNASKED):
-        tell("Nothing was merged.")
-        return FAILED
-    merged = trees.merge(worktree) if diff else ""
-    if as_json:
+    with _around(program, args) as trees:
+        worktree = trees.named(args.name)
+        diff = trees.diff(worktree)
+        if diff and trust_in(program.paths, program.env, trees.root) is not True:
+            root = shlex.quote(str(trees.root))
+            raise NoWorktree(f"A merge runs hooks of the repository. Trust it first: plimsoll trust {root}")
+        if not args.json:
+            say(clean(diff, keep_tabs=True) if diff else "Nothing to merge: it has no changes of its own.")
+        question = f"Merge {worktree.name} into {trees.root}? Type y to merge:"
+        if diff and not args.yes and not confirmed(question, _UNASKED):
+            tell("Nothing was merged.")
+            return FAILED
+        merged = trees.merge(worktree) if diff else ""
+    if args.json:
         print_json({"name": worktree.name, "diff": diff, "merged": merged})
     elif merged:
         tell(f"Merged: {one_line(merged, 200)}. To take it back: git reset --merge ORIG_HEAD")
     return OK
 
 
-def _remove(program: Program, trees: Worktrees, worktree: Worktree, *, as_json: bool) -> int:
-    sessions = _sessions(program, worktree)
-    if sessions:
-        with program.sessions() as store:
-            for info in sessions:
-                lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
-                if holder := store.holder(info.id, lock):
-                    raise NoWorktree(f"Session {info.id} is open in {holder}: {worktree.name} was kept.")
-    trees.check_removal(worktree)
-    if program.paths.trust_file.exists():
-        remember_trust(program.paths, worktree.path, None)
-    trees.remove(worktree)
+def remove(program: Program, args: argparse.Namespace) -> None:
+    with _around(program, args) as trees:
+        worktree = trees.named(args.name)
+        sessions = _sessions(program, worktree)
+        if sessions:
+            with program.sessions() as store:
+                for info in sessions:
+                    lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
+                    if holder := store.holder(info.id, lock):
+                        raise NoWorktree(f"Session {info.id} is open in {holder}: {worktree.name} was kept.")
+        trees.check_removal(worktree)
+        if program.paths.trust_file.exists():
+            remember_trust(program.paths, worktree.path, None)
+        trees.remove(worktree)
     told = f"Removed {worktree.name} and its branch, and kept {count(len(sessions), 'session')}."
-    answer({"name": worktree.name, "removed": True}, told, as_json=as_json)
-    return OK
+    answer({"name": worktree.name, "removed": True}, told, as_json=args.json)

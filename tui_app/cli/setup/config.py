@@ -18,32 +18,14 @@ from tui_app.system.trust import answers, remember_trust
 from tui_app.ui.words.text import one_line
 
 
-def execute(program: Program, args: argparse.Namespace) -> None:
-    wanted = {"set": 2, "unset": 1}.get(args.action, 0)
-    if sum(word is not None for word in (args.key, args.value)) != wanted:
-        words = " KEY VALUE" if wanted == 2 else " KEY" if wanted else " and nothing after it"
-        raise WrongUsage(f"Usage: plimsoll config {args.action}{words}")
-    if wanted:
-        change(program, args.key, args.value, as_json=args.json)
-    elif args.action == "path":
-        show_paths(program, as_json=args.json)
-    else:
-        show_settings(program, as_json=args.json)
-
-
-def change(program: Program, key: str, value: str | None, *, as_json: bool) -> None:
+def change(program: Program, args: argparse.Namespace) -> None:
     """Write a setting to the file, or take it out; nothing is written that would not be allowed.
-
-    Args:
-        program: Where the command runs.
-        key: A setting, or with dots one of its table.
-        value: As the environment would say it; None takes the setting out of the file.
-        as_json: Print where the value comes from and what is in force.
 
     Raises:
         WrongUsage: if key or value is wrong, by itself or beside the other settings.
         SettingsError: if the settings are wrong without it, or the file is not TOML.
     """
+    key, value = args.key, args.value
     file = SettingsFile(program.paths, program.env)
     try:
         settings = file.unset(key) if value is None else file.set(key, value)
@@ -64,9 +46,9 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> N
             "in_force": settings_json(settings).get(setting),
         },
         f"{key} is {'no longer in' if value is None else 'set in'} {program.paths.config_file}",
-        as_json=as_json,
+        as_json=args.json,
     )
-    if source.is_forced and not as_json:
+    if source.is_forced and not args.json:
         tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
     if setting == "approvals":
         # Rules may name tools that nothing here can have.
@@ -75,7 +57,7 @@ def change(program: Program, key: str, value: str | None, *, as_json: bool) -> N
                 tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
 
 
-def show_paths(program: Program, *, as_json: bool) -> None:
+def show_paths(program: Program, args: argparse.Namespace) -> None:
     """Print the path of the settings file; as JSON also the other folders."""
     paths, database = program.paths, program.database
     places = {
@@ -84,14 +66,14 @@ def show_paths(program: Program, *, as_json: bool) -> None:
         "sessions": paths.sessions_dir,
         "log_file": paths.log_file,
     }
-    answer({name: str(path) for name, path in places.items()}, str(paths.config_file), as_json=as_json)
+    answer({name: str(path) for name, path in places.items()}, str(paths.config_file), as_json=args.json)
 
 
-def show_settings(program: Program, *, as_json: bool) -> None:
+def show_settings(program: Program, args: argparse.Namespace) -> None:
     settings = program.settings()
     values = settings_json(settings)
     in_use = resolve_model(settings, program.env, held_names(program.paths))
-    if as_json:
+    if args.json:
         print_json({**values, "model_in_use": in_use})
         return
     rows = [

@@ -1,7 +1,7 @@
 """``plimsoll mcp``: add, list, try and remove MCP servers, and sign in at one."""
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -250,22 +250,3 @@ def _counter(program: Program) -> "TokenCounter":
     from tui_app.context.counting.tokens import TokenCounter
 
     return TokenCounter(TextCounter(encoding_name(program.settings().model)))
-
-
-ACTIONS: Mapping[str, Callable[[Program, argparse.Namespace], int | None]] = {
-    "list": show,
-    "add": add,
-    "remove": remove,
-    "test": try_server,
-    "login": try_server,
-    "logout": sign_out,
-}
-
-
-def execute(program: Program, args: argparse.Namespace) -> int | None:
-    """Do what is asked for; a server's name is needed for all but the list."""
-    if (args.name is not None) != (args.action != "list"):
-        raise WrongUsage(f"Usage: plimsoll mcp {args.action}{'' if args.action == 'list' else ' NAME'}")
-    if args.action != "add" and args.command:
-        raise WrongUsage(f"plimsoll mcp {args.action} takes only a name.")
-    return ACTIONS[args.action](program, args)

@@ -2,6 +2,8 @@
 
 import argparse
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
@@ -11,8 +13,6 @@ from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.memory.board import Added, ContextBoard
 from tui_app.memory.entries import PERSON, Draft, Entry, NotRemembered
-from tui_app.memory.scope import Scope
-from tui_app.memory.store import BoardStore
 from tui_app.references import log_number
 from tui_app.session.lock import SessionLocked
 from tui_app.session.stores.store import SessionInfo, SessionStore
@@ -24,26 +24,9 @@ _WEIGHT = 5.0
 """Weight of what the user adds: it ranks above all that is found."""
 
 
-def execute(program: Program, args: argparse.Namespace) -> int:
-    if args.action == "run":
-        return run_reading(program, args)
-    boards = boards_in(program.database)
-    scope = boards.scope(program.folder(args.folder))
-    if args.action == "list":
-        if args.words:
-            raise WrongUsage("list takes no text. To add something: plimsoll memory add TEXT")
-        return list_entries(program, boards, scope, args)
-    most = MemorySettings(**program.settings().memory).max_entries
-    program.paths.ensure()
-    board = ContextBoard(boards, scope, most)
-    try:
-        return change_entries(program, board, args)
-    except NotRemembered as refusal:
-        raise CommandFailed(f"Not done: {refusal}.") from refusal
-
-
-def list_entries(program: Program, store: BoardStore, scope: Scope, args: argparse.Namespace) -> int:
-    entries: list[Entry] = []
+def list_entries(program: Program, args: argparse.Namespace) -> None:
+    store = boards_in(program.database)
+    scope, entries = store.scope(program.folder(args.folder)), list[Entry]()
     if program.has_sessions:
         if args.all or args.pruned:
             entries = [
@@ -54,10 +37,10 @@ def list_entries(program: Program, store: BoardStore, scope: Scope, args: argpar
     if args.json:
         board = {"repository": scope.repository, "branch": scope.branch}
         print_json({"board": board, "entries": [asdict(entry) for entry in entries]})
-        return OK
+        return
     if not entries:
         tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
-        return OK
+        return
     say("All boards" if args.all else f"Board of {scope.label}")
     rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
     for entry in entries:
@@ -67,27 +50,37 @@ def list_entries(program: Program, store: BoardStore, scope: Scope, args: argpar
         text = one_line(entry.text, _TEXT_CELLS) + gone
         rows.append((str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text))
     say_table(rows, right=(0,))
-    return OK
 
 
-def change_entries(program: Program, board: ContextBoard, args: argparse.Namespace) -> int:
-    match args.action:
-        case "add":
-            if not args.words:
-                raise WrongUsage("Remember what? plimsoll memory add TEXT")
-            draft = Draft(
-                text=" ".join(args.words), kind=args.kind, weight=_WEIGHT, everywhere=args.everywhere
-            )
-            return _kept(program, board.store, board.add(draft), as_json=args.json)
-        case "edit":
-            if len(args.words) < 2:
-                raise WrongUsage("Which entry, and what should it say? plimsoll memory edit NUMBER TEXT")
-            number, text = _number(args.words[0]), " ".join(args.words[1:])
-            return _kept(program, board.store, board.edit(number, text), as_json=args.json)
-        case _:
-            if len(args.words) != 1:
-                raise WrongUsage("Which entry? plimsoll memory forget NUMBER. To see them: plimsoll memory")
-            return forget_entry(program, board, _number(args.words[0]), args)
+@contextmanager
+def _board(program: Program, args: argparse.Namespace) -> Iterator[ContextBoard]:
+    """A board to be changed; what has changed is written into the logs of the sessions it came from."""
+    from tui_app.conversation.memory.board_log import BoardLog
+
+    boards = boards_in(program.database)
+    scope = boards.scope(program.folder(args.folder))
+    most = MemorySettings(**program.settings().memory).max_entries
+    program.paths.ensure()
+    try:
+        yield ContextBoard(boards, scope, most)
+    except NotRemembered as refusal:
+        raise CommandFailed(f"Not done: {refusal}.") from refusal
+    with program.sessions(writing=True) as store:
+        BoardLog(boards, store).tell()
+
+
+def add_entry(program: Program, args: argparse.Namespace) -> None:
+    text = " ".join(args.words)
+    with _board(program, args) as board:
+        draft = Draft(text=text, kind=args.kind, weight=_WEIGHT, everywhere=args.everywhere)
+        done = board.add(draft)
+    _show(done, as_json=args.json)
+
+
+def edit_entry(program: Program, args: argparse.Namespace) -> None:
+    with _board(program, args) as board:
+        done = board.edit(_number(args.words[0]), " ".join(args.words[1:]))
+    _show(done, as_json=args.json)
 
 
 def _number(word: str) -> int:
@@ -96,42 +89,28 @@ def _number(word: str) -> int:
     return number
 
 
-def _kept(program: Program, boards: BoardStore, done: Added, *, as_json: bool) -> int:
-    _tell_logs(program, boards)
+def _show(done: Added, *, as_json: bool) -> None:
     entry = done.entry
     answer(
         {"entry": asdict(entry), "new": done.new, "pruned": list(done.pruned)},
         f"Added as entry {entry.id}." if done.new else f"Entry {entry.id} already says this.",
         as_json=as_json,
     )
-    return OK
 
 
-def forget_entry(program: Program, board: ContextBoard, number: int, args: argparse.Namespace) -> int:
-    entry = board.entry(number)
-    question = f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:'
-    sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
-    if sure:
-        entry = board.prune(number, PERSON)
-        _tell_logs(program, board.store)
+def forget_entry(program: Program, args: argparse.Namespace) -> None:
+    number = _number(args.words[0])
+    with _board(program, args) as board:
+        entry = board.entry(number)
+        question = f'Forget "{one_line(entry.text, _TEXT_CELLS)}"? Type y to forget:'
+        sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
+        if sure:
+            entry = board.prune(number, PERSON)
     told = f"Entry {number} was removed from the board." if sure else "Kept."
     answer({"entry": asdict(entry), "forgotten": sure}, told, as_json=args.json)
-    return OK
-
-
-def _tell_logs(program: Program, boards: BoardStore) -> None:
-    """Write what has changed into the logs of the sessions it came from."""
-    from tui_app.conversation.memory.board_log import BoardLog
-
-    with program.sessions(writing=True) as store:
-        BoardLog(boards, store).tell()
 
 
 def run_reading(program: Program, args: argparse.Namespace) -> int:
-    if len(args.words) > 1:
-        raise WrongUsage(
-            "One session at a time: plimsoll memory run ID. Without an id: all that are waiting."
-        )
     settings = program.settings()
     if not MemorySettings(**settings.memory).enabled:
         raise CommandFailed(

@@ -66,7 +66,8 @@ def list_keys(program: Program, args: argparse.Namespace) -> None:
 
 
 def store_key(program: Program, args: argparse.Namespace) -> None:
-    keys, name, key = program.keys, args.name, read_key(args.name)
+    name = _named(program, args)
+    keys, key = program.keys, read_key(name)
     try:
         keys.store(name, key)
     except KeyringTrouble as trouble:
@@ -78,7 +79,7 @@ def store_key(program: Program, args: argparse.Namespace) -> None:
 
 
 def erase_key(program: Program, args: argparse.Namespace) -> None:
-    keys, name = program.keys, args.name
+    keys, name = program.keys, _named(program, args)
     try:
         gone = keys.erase(name)
     except KeyringTrouble as trouble:
@@ -112,19 +113,13 @@ def read_key(name: str) -> str:
     return key
 
 
-ACTIONS = {"list": list_keys, "set": store_key, "unset": erase_key}
-
-
-def change_keys(program: Program, args: argparse.Namespace) -> None:
+def _named(program: Program, args: argparse.Namespace) -> str:
+    """The name that was given, where it is that of a key; what was typed is not repeated: it may be one."""
     if args.surplus:
         raise WrongUsage(_NO_ARGUMENT)
-    named = args.name is not None
-    if named != (args.action != "list"):
-        raise WrongUsage(f"Usage: plimsoll keys {args.action}{'' if named else ' NAME'}")
-    if named and args.name not in known_names(program) | program.keys.held:
-        # What was typed is not repeated: it may be a key.
+    if args.name not in known_names(program) | program.keys.held:
         raise WrongUsage(
             "No provider's key has that name; docs/api-keys.md lists the names. "
             "Your own server names its key in key_env."
         )
-    ACTIONS[args.action](program, args)
+    return str(args.name)
