@@ -12,12 +12,13 @@ from typing import Literal, Protocol
 
 from tui_app.files import write_atomic
 from tui_app.paths import Paths
+from tui_app.refusals import Refusal
 
 SERVICE = "plimsoll"
 """What entries are filed under."""
 
 
-class KeyringTrouble(Exception):
+class KeyringTrouble(Refusal):
     """The keyring cannot be used; the text is a sentence for the user and holds no key."""
 
 

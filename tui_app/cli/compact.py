@@ -87,9 +87,9 @@ async def compact(
         The exit code.
 
     Raises:
-        CommandFailed: if there is nothing to compact, or the model cannot be used.
+        CompactionRefused: if there is nothing to compact.
+        CommandFailed: if the model cannot be used.
     """
-    from tui_app.context.compaction.compactor import CompactionRefused
     from tui_app.conversation.inspection import inspect_session
 
     async with opened_session(opening) as opened:
@@ -108,10 +108,7 @@ async def compact(
                 shell_words(f"{last.data.message} {last.data.hint}".strip(), last.data.actions)
             )
         compactor = opened.conversation.compactor
-        try:
-            compactor.start("headless", focus, span=span, extract=extract, trial=trial)
-        except CompactionRefused as refusal:
-            raise CommandFailed(str(refusal)) from refusal
+        compactor.start("headless", focus, span=span, extract=extract, trial=trial)
         with ProgressLine("Compacting the conversation") as line:
 
             def follow(record: Record) -> None:
@@ -191,18 +188,11 @@ async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: 
     Raises:
         CommandFailed: if there is nothing to compact.
     """
-    from tui_app.agent.models import UnknownModel
     from tui_app.conversation.inspection import inspect_session
 
-    try:
-        inspection = await inspect_session(opening)
-    except UnknownModel as error:
-        raise CommandFailed(str(error)) from error
-    try:
+    with closing(await inspect_session(opening)) as inspection:
         policy = policy_of(inspection.store, inspection.history.session, opening.settings, opening.policy)
         plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
-    finally:
-        inspection.close()
     if isinstance(plan, str):
         raise CommandFailed(plan)
     session = {"session": inspection.history.session, "dry_run": True}

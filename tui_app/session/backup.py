@@ -6,10 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.stores.sqlite_connection import connect
 
 
-class BackupRefused(Exception):
+class BackupRefused(Refusal):
     """No copy was made; the text tells the user why."""
 
 

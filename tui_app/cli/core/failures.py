@@ -12,6 +12,7 @@ from tui_app.cli.core.output import tell
 from tui_app.events import Error, Notice, Payload, TurnRetry
 from tui_app.next_steps import shell_words
 from tui_app.paths import Paths
+from tui_app.refusals import Refusal
 from tui_app.session.importers.formats import ImportFormatError
 from tui_app.session.stores.store import SessionNotFound, explained
 from tui_app.settings import SettingsError, WrongFile
@@ -38,6 +39,8 @@ def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
             return str(error), USAGE
         case WrongFile(next_step=step):
             return f"{error}\n{step}", FAILED
+        case Refusal():
+            return for_shell(str(error)), FAILED
         case CommandFailed() | SettingsError() if text := str(error):
             return text, FAILED
     if text := explained(error, Paths.from_env(env).database):

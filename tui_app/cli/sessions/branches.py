@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
-from tui_app.cli.core.failures import for_shell
 from tui_app.cli.core.opened_session import carry_out, notices_in, opened_session
 from tui_app.cli.core.output import answer, print_json, say, tell
 from tui_app.cli.core.progress_line import ProgressLine
@@ -34,17 +33,14 @@ def begin_branch(program: Program, args: argparse.Namespace) -> int:
     """Begin a branch of a session.
 
     Raises:
-        CommandFailed: if there is one of that name.
+        BranchRefused: if there is one of that name.
         WrongUsage: if the number is not that of a prompt.
     """
     from tui_app.conversation.branches.new_branch import make_branch
-    from tui_app.session.branches import BranchRefused
 
     opening = _opening(program, args)
     try:
         made = make_branch(opening, args.name, at=args.at, now=time.time())
-    except BranchRefused as refused:
-        raise CommandFailed(str(refused)) from None
     except NotAPrompt as error:
         raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {args.id}") from None
     session, told = made.fork.session, asdict(made)
@@ -87,18 +83,13 @@ def _opening(program: Program, args: argparse.Namespace) -> Opening:
 
 
 async def _merge(opening: Opening, args: argparse.Namespace) -> int:
-    from tui_app.agent.models import UnknownModel
     from tui_app.conversation.branches.branches import plan_merge
-    from tui_app.session.branches import BranchRefused
 
     if not args.dry_run:
         _check_free(opening)
-    try:
-        with ProgressLine("Writing the brief"):
-            plan = await plan_merge(opening, args.branch, extract=args.extract)
-        work = plan.work(with_files=not args.no_files)
-    except (BranchRefused, UnknownModel) as refused:
-        raise CommandFailed(for_shell(str(refused))) from None
+    with ProgressLine("Writing the brief"):
+        plan = await plan_merge(opening, args.branch, extract=args.extract)
+    work = plan.work(with_files=not args.no_files)
     if not args.json:
         say(clean("\n\n".join(filter(None, (plan.brief.text, plan.files.diff))), keep_tabs=True))
     merged, skipped = (0, ()) if args.dry_run else await _apply(opening, work)

@@ -3,6 +3,7 @@
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -38,24 +39,17 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     """Do what is asked for with single messages, then measure and print."""
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.agent.models import UnknownModel
     from tui_app.conversation.inspection import inspect_session
     from tui_app.conversation.message_actions import on_scale
     from tui_app.session.figures.cache_forecast import forecast_cache
 
     if steps := [(name, number) for name in _STEPS for number in vars(args)[name]]:
         await steer(replace(opening, passing=True), steps)
-    try:
-        inspection = await inspect_session(opening)
-    except UnknownModel as error:
-        raise CommandFailed(str(error)) from error
-    try:
+    with closing(await inspect_session(opening)) as inspection:
         history, now = inspection.history, time.time()
         usage, model = history.usage(), history.model
         shares = on_scale(inspection.shares, usage.parts)
         cache = forecast_cache(history.store, history.session, model, usage, opening.settings, now=now)
-    finally:
-        inspection.close()
     if inspection.unknown:
         tell(f"{inspection.unknown} Measured without it.")
     if args.json:

@@ -4,8 +4,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
-from tui_app.cli.core.failures import for_shell
+from tui_app.cli.core.command import OK, Program, WrongUsage
 from tui_app.cli.core.output import print_json, say, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
@@ -51,24 +50,20 @@ async def hand_over(
         as_json: Print JSON.
 
     Raises:
-        CommandFailed: if nothing can be handed over, or the model is unknown.
+        Refusal: if nothing can be handed over, or the model is unknown.
     """
-    from tui_app.agent.models import UnknownModel
-    from tui_app.conversation.handoff import HandoffRefused, begin_session, write_brief
+    from tui_app.conversation.handoff import begin_session, write_brief
 
-    try:
-        with ProgressLine("Writing the brief") as line:
+    with ProgressLine("Writing the brief") as line:
 
-            def follow(progress: CompactionProgress) -> None:
-                written = f"{numbers.tokens(progress.tokens_written)} written"
-                model = f" · {progress.model}" if progress.model else ""
-                line.update(f"Writing the brief · {written}{model}")
+        def follow(progress: CompactionProgress) -> None:
+            written = f"{numbers.tokens(progress.tokens_written)} written"
+            model = f" · {progress.model}" if progress.model else ""
+            line.update(f"Writing the brief · {written}{model}")
 
-            draft = await write_brief(opening, goal, follow, extract=extract)
-        text = draft.brief.text if words is None else words
-        begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
-    except (HandoffRefused, UnknownModel) as refused:
-        raise CommandFailed(for_shell(str(refused))) from refused
+        draft = await write_brief(opening, goal, follow, extract=extract)
+    text = draft.brief.text if words is None else words
+    begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
     if as_json:
         print_json(brief_json(draft, text, begun))
         return OK

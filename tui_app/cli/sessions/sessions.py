@@ -17,7 +17,7 @@ from tui_app.conversation.requests.open_request import Opening
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.session import management as removal
-from tui_app.session.backup import BackupRefused, back_up
+from tui_app.session.backup import back_up
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
 from tui_app.session.preview import StatsReader
@@ -63,8 +63,6 @@ def backup(program: Program, args: argparse.Namespace) -> None:
     path = program.cwd / from_home(target)
     try:
         made = back_up(file, path)
-    except BackupRefused as refused:
-        raise CommandFailed(str(refused)) from refused
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror or error}.") from error
     row = {"path": str(made.path), "sessions": made.sessions, "bytes": made.bytes}
@@ -363,12 +361,9 @@ def show_changes(program: Program, args: argparse.Namespace) -> int:
 
 
 async def _propose(opening: Opening, *, as_json: bool) -> int:
-    from tui_app.conversation.files.commit_proposal import NoProposal, propose_message
+    from tui_app.conversation.files.commit_proposal import propose_message
 
-    try:
-        proposal = await propose_message(opening)
-    except NoProposal as none:
-        raise CommandFailed(for_shell(str(none))) from none
+    proposal = await propose_message(opening)
     answer({"session": opening.session, **proposal.to_json()}, proposal.text, as_json=as_json)
     if proposal.reason and not as_json:
         tell(f"Written without a model: {proposal.reason}.")

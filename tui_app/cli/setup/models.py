@@ -5,7 +5,7 @@ import getpass
 import sys
 from dataclasses import asdict
 
-from tui_app.api_keys import KeyringTrouble, key_flaw
+from tui_app.api_keys import key_flaw
 from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
 from tui_app.cli.core.output import answer, print_json, say, say_table, tell
 from tui_app.cli.core.progress_line import ProgressLine
@@ -68,10 +68,7 @@ def list_keys(program: Program, args: argparse.Namespace) -> None:
 def store_key(program: Program, args: argparse.Namespace) -> None:
     name = _named(program, args)
     keys, key = program.keys, read_key(name)
-    try:
-        keys.store(name, key)
-    except KeyringTrouble as trouble:
-        raise CommandFailed(str(trouble)) from None
+    keys.store(name, key)
     source = keys.source(name)
     answer({"name": name, "source": source}, f"{name} is in the system keyring.", as_json=args.json)
     if source == "environment" and not args.json:
@@ -80,11 +77,7 @@ def store_key(program: Program, args: argparse.Namespace) -> None:
 
 def erase_key(program: Program, args: argparse.Namespace) -> None:
     keys, name = program.keys, _named(program, args)
-    try:
-        gone = keys.erase(name)
-    except KeyringTrouble as trouble:
-        raise CommandFailed(str(trouble)) from None
-    if not gone:
+    if not keys.erase(name):
         raise CommandFailed(f"Plimsoll has put no {name} into the system keyring.")
     told = f"{name} is no longer in the system keyring."
     answer({"name": name, "source": keys.source(name)}, told, as_json=args.json)

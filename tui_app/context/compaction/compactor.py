@@ -43,6 +43,7 @@ from tui_app.events import (
 from tui_app.events.base import Outcome as Ending
 from tui_app.records import frozen, like
 from tui_app.references import WHOLE, Span
+from tui_app.refusals import Refusal
 
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Writers that cost nothing."""
@@ -198,7 +199,7 @@ def writers_for(
     return (*models, *filter(None, (MarkerSummariser() if policy.fallback == "marker" else without_model,)))
 
 
-class CompactionRefused(Exception):
+class CompactionRefused(Refusal):
     """There is nothing to compact, or a job is already running; the message says which."""
 
 
