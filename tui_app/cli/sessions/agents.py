@@ -4,12 +4,12 @@ import argparse
 from dataclasses import replace
 
 from tui_app.cli.core.command import Program
-from tui_app.cli.core.output import print_json, say, say_table
+from tui_app.cli.core.output import answer
 from tui_app.cli.program import latest_session
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
 from tui_app.session.workspace import SessionFolder
 from tui_app.ui.words.cost_words import price_text
-from tui_app.ui.words.text import one_line, tokens
+from tui_app.ui.words.text import one_line, table_lines, tokens
 
 HEADS = ("name", "state", "steps", "tokens", "cost", "session", "task")
 _TASK_CELLS = 60
@@ -22,24 +22,24 @@ def execute(program: Program, args: argparse.Namespace) -> None:
         lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
         is_open = bool(store.holder(info.id, lock))
         found = [_as_seen(each, is_open=is_open) for each in reversed(read_sent_agents(store, info.id))]
-    if args.json:
-        print_json({"session": info.id, "agents": [each.to_json() for each in found]})
-    elif not found:
-        say(f"{info.id} has sent no sub-agents.")
-    else:
-        rows = (
-            (
-                each.start.name,
-                each.state,
-                str(each.sums.steps),
-                tokens(each.sums.input_tokens + each.sums.output_tokens),
-                price_text(each.sums.cost_usd, each.sums.cost_usd is None and each.sums.steps),
-                each.start.session,
-                one_line(each.start.task, _TASK_CELLS),
-            )
-            for each in found
+    rows = [
+        (
+            each.start.name,
+            each.state,
+            str(each.sums.steps),
+            tokens(each.sums.input_tokens + each.sums.output_tokens),
+            price_text(each.sums.cost_usd, each.sums.cost_usd is None and each.sums.steps),
+            each.start.session,
+            one_line(each.start.task, _TASK_CELLS),
         )
-        say_table([HEADS, *rows], right=(2, 3, 4))
+        for each in found
+    ]
+    none = [f"{info.id} has sent no sub-agents."]
+    answer(
+        {"session": info.id, "agents": [each.to_json() for each in found]},
+        *(table_lines([HEADS, *rows], right=(2, 3, 4)) if rows else none),
+        as_json=args.json,
+    )
 
 
 def _as_seen(agent: SentAgent, *, is_open: bool) -> SentAgent:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage
 from tui_app.cli.core.failures import complaint
-from tui_app.cli.core.output import moment, print_json, say, say_left_out, say_table, tell
+from tui_app.cli.core.output import answer, moment, print_json, say, say_left_out, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import interruptible
 from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_imports, imported_as
@@ -20,7 +20,7 @@ from tui_app.session.importers.formats import FORMATS, ImportFormatError
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.stores.store import SessionStore
 from tui_app.ui.words import text as numbers
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, table_lines
 
 _TITLE_CELLS = 60
 
@@ -55,18 +55,18 @@ class Row:
 
 
 def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"transcripts": [row.to_json() for row in rows]})
-    elif not rows:
-        say("No transcripts of other tools were found. To import a file: plimsoll import FILE")
-    else:
-        lines = []
-        for number, row in enumerate(rows, 1):
-            found = row.found
-            title = one_line(found.title, _TITLE_CELLS) or one_line(found.path.name, _TITLE_CELLS)
-            size = numbers.file_size(found.size) if found.size else ""
-            lines.append((str(number), moment(found.time), found.program, size, title, row.state))
-        say_table(lines, right=(0, 3))
+    lines = []
+    for number, row in enumerate(rows, 1):
+        found = row.found
+        title = one_line(found.title, _TITLE_CELLS) or one_line(found.path.name, _TITLE_CELLS)
+        size = numbers.file_size(found.size) if found.size else ""
+        lines.append((str(number), moment(found.time), found.program, size, title, row.state))
+    none = ["No transcripts of other tools were found. To import a file: plimsoll import FILE"]
+    answer(
+        {"transcripts": [row.to_json() for row in rows]},
+        *(table_lines(lines, right=(0, 3)) if lines else none),
+        as_json=as_json,
+    )
 
 
 def picked(text: str, count: int) -> list[int]:

@@ -3,7 +3,7 @@
 import argparse
 
 from tui_app.cli.core.command import CommandFailed, Program
-from tui_app.cli.core.output import print_json, say, say_table
+from tui_app.cli.core.output import answer
 from tui_app.events import UsageInfo
 from tui_app.ui.words.receipt_words import (
     HEADS,
@@ -14,6 +14,7 @@ from tui_app.ui.words.receipt_words import (
     receipt_row,
     total_text,
 )
+from tui_app.ui.words.text import table_lines
 from tui_app.usage import CATEGORIES
 
 
@@ -36,26 +37,18 @@ def execute(program: Program, args: argparse.Namespace) -> None:
             f"No request of {session} belongs to #{args.number}. All of them: plimsoll why {session}"
         )
     sizes = measured.data.usage if measured is not None and isinstance(measured.data, UsageInfo) else {}
-    shown = found if one is None else [one]
-    if args.json:
-        print_json(
-            {
-                "session": session,
-                "cost_usd": round(sum(each.cost_usd or 0.0 for each in found), 6),
-                "unpriced": sum(each.cost_usd is None for each in found),
-                "lost_usd": {cause: round(usd, 6) for cause, usd in lost_by_cause(found).items()},
-                "requests": [each.to_json() for each in shown],
-                "tokens": {name: int(sizes[name]) for name in CATEGORIES if sizes.get(name)},
-            }
-        )
-    elif one is not None:
-        for line in receipt_lines(one, sizes):
-            say(line)
-    elif not found:
-        say(NONE_YET)
-    else:
-        say_table([HEADS, *map(receipt_row, found)], right=RIGHT)
-        say()
-        say(total_text(found))
-        if lost := lost_text(lost_by_cause(found)):
-            say(lost)
+    lost, lines = lost_by_cause(found), [NONE_YET]
+    if one is not None:
+        lines = [*receipt_lines(one, sizes)]
+    elif found:
+        table = table_lines([HEADS, *map(receipt_row, found)], right=RIGHT)
+        lines = [*table, "", total_text(found), *filter(None, [lost_text(lost)])]
+    told = {
+        "session": session,
+        "cost_usd": round(sum(each.cost_usd or 0.0 for each in found), 6),
+        "unpriced": sum(each.cost_usd is None for each in found),
+        "lost_usd": {cause: round(usd, 6) for cause, usd in lost.items()},
+        "requests": [each.to_json() for each in (found if one is None else [one])],
+        "tokens": {name: int(sizes[name]) for name in CATEGORIES if sizes.get(name)},
+    }
+    answer(told, *lines, as_json=args.json)

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, confirmed
-from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, print_json, say, tell
 from tui_app.session.stores.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 from tui_app.system.trust import remember_trust, trust_in
 from tui_app.system.worktrees import NoWorktree, Worktree, Worktrees
-from tui_app.ui.words.text import clean, count, one_line
+from tui_app.ui.words.text import clean, count, one_line, table_lines
 
 _UNASKED = "Without a terminal to ask in, say --yes."
 _NAMED = 3
@@ -35,18 +35,18 @@ def _around(program: Program, args: argparse.Namespace) -> Iterator[Worktrees]:
 def show(program: Program, args: argparse.Namespace) -> None:
     with _around(program, args) as trees:
         found = [(each, _sessions(program, each)) for each in trees.all()]
-    if args.json:
-        print_json({"repository": str(trees.root), "worktrees": [_row(*each) for each in found]})
-    elif not found:
-        say(f"No session of {trees.root} works apart. Start one with: plimsoll --worktree")
-    else:
-        rows = []
-        for each, sessions in found:
-            branch = one_line(each.branch, 40) or "(no branch)"
-            left = f"{len(each.uncommitted)} uncommitted" if each.uncommitted else ""
-            ids = " ".join(info.id for info in sessions[:_NAMED])
-            rows.append((each.name, branch, count(each.commits, "commit"), left, ids, str(each.path)))
-        say_table(rows)
+    rows = []
+    for each, sessions in found:
+        branch = one_line(each.branch, 40) or "(no branch)"
+        left = f"{len(each.uncommitted)} uncommitted" if each.uncommitted else ""
+        ids = " ".join(info.id for info in sessions[:_NAMED])
+        rows.append((each.name, branch, count(each.commits, "commit"), left, ids, str(each.path)))
+    none = [f"No session of {trees.root} works apart. Start one with: plimsoll --worktree"]
+    answer(
+        {"repository": str(trees.root), "worktrees": [_row(*each) for each in found]},
+        *(table_lines(rows) if rows else none),
+        as_json=args.json,
+    )
 
 
 def _row(worktree: Worktree, sessions: list[SessionInfo]) -> dict[str, Any]:

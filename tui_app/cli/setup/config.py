@@ -8,14 +8,14 @@ from pathlib import Path
 
 from tui_app.api_keys import held_names
 from tui_app.cli.core.command import Program, WrongUsage
-from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, tell
 from tui_app.settings import Settings, resolve_model
 from tui_app.settings.edit import RefusedChange, SettingsFile, StillWrong
 from tui_app.settings.sources import Origin
 from tui_app.settings.spec import SETTINGS, shown_store
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
 from tui_app.system.trust import answers, remember_trust
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, table_lines
 
 
 def change(program: Program, args: argparse.Namespace) -> None:
@@ -73,16 +73,12 @@ def show_settings(program: Program, args: argparse.Namespace) -> None:
     settings = program.settings()
     values = settings_json(settings)
     in_use = resolve_model(settings, program.env, held_names(program.paths))
-    if args.json:
-        print_json({**values, "model_in_use": in_use})
-        return
     rows = [
         (name, "=", "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()
     ]
-    say_table(rows)
-    if not settings.model:
-        say(f"# no model is set; new sessions use {in_use}")
+    more = [] if settings.model else [f"# no model is set; new sessions use {in_use}"]
+    answer({**values, "model_in_use": in_use}, *table_lines(rows), *more, as_json=args.json)
 
 
 def settings_json(settings: Settings) -> dict[str, object]:
@@ -101,10 +97,8 @@ def answer_trust(program: Program, args: argparse.Namespace) -> None:
     """Note whether a folder is trusted, or show the answers there are."""
     if args.list:
         known = answers(program.paths)
-        if args.json:
-            print_json(known)
-        else:
-            say_table([("yes" if trusted else "no", one_line(root, 200)) for root, trusted in known.items()])
+        rows = [("yes" if trusted else "no", one_line(root, 200)) for root, trusted in known.items()]
+        answer(known, *table_lines(rows), as_json=args.json)
         return
     trusted = None if args.forget else not args.no
     program.paths.ensure()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
-from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.settings import Settings
@@ -14,7 +14,7 @@ from tui_app.settings.edit import RefusedChange, SettingsFile
 from tui_app.settings.tables import McpServer, defer_above, servers_here
 from tui_app.system.project_files import repository_root
 from tui_app.text import count
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, table_lines
 
 if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tui_app.context.counting.tokens import TokenCounter
 
 _SHOWN_CELLS = 60
+_HEADS = ("NAME", "STATE", "TOOLS", "TOKENS", "LOADED", "WHERE")
 
 
 def add(program: Program, args: argparse.Namespace) -> None:
@@ -96,28 +97,25 @@ def show(program: Program, args: argparse.Namespace) -> None:
     sizes = {name: counter.tools(tools) for name, tools in known.items() if tools is not None}
     started = {name: size for name, size in sizes.items() if name in here and servers[name].enabled}
     searched = found_by_search(started, room)
-    rows = []
+    listed, rows = list[dict[str, object]](), []
     for name, server in servers.items():
-        tools, size = known[name], sizes.get(name)
+        tools, size, is_searched = known[name], sizes.get(name), name in searched
         state = "off" if not server.enabled else "on" if name in here else f"only in {server.project}"
-        rows.append((server, state, None if tools is None else len(tools), size))
-    if args.json:
-        listed = [
-            {"name": server.name, "where": server.where, "enabled": server.enabled, "project": server.project,
-             "here": server.name in here, "tools": tools, "tokens": size,
-             "by_search": server.name in searched, "saved": size if server.name in searched else 0}
-            for server, _, tools, size in rows
-        ]  # fmt: skip
-        print_json({"servers": listed})
-    elif not rows:
-        say("No MCP server is configured. To add one: plimsoll mcp add NAME -- COMMAND [ARGUMENT …]")
-    else:
-        table = [
-            (server.name, state, "?" if tools is None else str(tools), "?" if size is None else f"{size:,}",
-             "by search" if server.name in searched else "", one_line(server.where, _SHOWN_CELLS))
-            for server, state, tools, size in rows
-        ]  # fmt: skip
-        say_table([("NAME", "STATE", "TOOLS", "TOKENS", "LOADED", "WHERE"), *table], right=(2, 3))
+        number = None if tools is None else len(tools)
+        listed.append(
+            {"name": name, "where": server.where, "enabled": server.enabled, "project": server.project,
+             "here": name in here, "tools": number, "tokens": size, "by_search": is_searched,
+             "saved": size if is_searched else 0}
+        )  # fmt: skip
+        figures = ("?" if number is None else str(number), "?" if size is None else f"{size:,}")
+        loaded, where = "by search" if is_searched else "", one_line(server.where, _SHOWN_CELLS)
+        rows.append((name, state, *figures, loaded, where))
+    none = ["No MCP server is configured. To add one: plimsoll mcp add NAME -- COMMAND [ARGUMENT …]"]
+    answer(
+        {"servers": listed},
+        *(table_lines([_HEADS, *rows], right=(2, 3)) if rows else none),
+        as_json=args.json,
+    )
 
 
 @dataclass(slots=True)
@@ -189,21 +187,21 @@ def try_server(program: Program, args: argparse.Namespace) -> int:
 
 
 def _print_status(status: "McpStatus", *, as_json: bool) -> None:
-    if as_json:
-        tools = [
-            {"name": tool.name, "tokens": tool.tokens, "description": tool.description}
-            for tool in status.tools
-        ]
-        about = {"tokens": status.tokens, "left_out": list(status.left_out)}
-        print_json({"server": status.name, "tools": tools, **about})
-        return
+    tools = [
+        {"name": tool.name, "tokens": tool.tokens, "description": tool.description} for tool in status.tools
+    ]
     rows = [
         (one_line(tool.name, 64), f"{tool.tokens:,}", one_line(tool.description, _SHOWN_CELLS))
         for tool in status.tools
     ]
-    say_table([("TOOL", "TOKENS", ""), *rows], right=(1,))
-    say(f"{status.name} works: {count(len(rows), 'tool')}, {status.tokens:,} tokens of each request.")
-    for sentence in status.left_out:
+    about = {"tokens": status.tokens, "left_out": list(status.left_out)}
+    answer(
+        {"server": status.name, "tools": tools, **about},
+        *table_lines([("TOOL", "TOKENS", ""), *rows], right=(1,)),
+        f"{status.name} works: {count(len(rows), 'tool')}, {status.tokens:,} tokens of each request.",
+        as_json=as_json,
+    )
+    for sentence in () if as_json else status.left_out:
         tell(one_line(sentence, 300))
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
-from tui_app.cli.core.output import answer, moment, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, moment, print_json, say, tell
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.requests.open_request import Opening
@@ -17,7 +17,7 @@ from tui_app.references import log_number
 from tui_app.session.lock import SessionLocked
 from tui_app.session.stores.store import SessionInfo, SessionStore
 from tui_app.settings.spec import MemorySettings
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, table_lines
 
 _TEXT_CELLS = 90
 _WEIGHT = 5.0
@@ -34,14 +34,6 @@ def list_entries(program: Program, args: argparse.Namespace) -> None:
             ]
         else:
             entries = ContextBoard(store, scope).entries()
-    if args.json:
-        board = {"repository": scope.repository, "branch": scope.branch}
-        print_json({"board": board, "entries": [asdict(entry) for entry in entries]})
-        return
-    if not entries:
-        tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
-        return
-    say("All boards" if args.all else f"Board of {scope.label}")
     rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
     for entry in entries:
         gone = f" (off: {entry.reason})" if entry.pruned else ""
@@ -49,7 +41,16 @@ def list_entries(program: Program, args: argparse.Namespace) -> None:
         branch = one_line(entry.branch, 24) or "all"
         text = one_line(entry.text, _TEXT_CELLS) + gone
         rows.append((str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text))
-    say_table(rows, right=(0,))
+    if not entries and not args.json:
+        tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
+        return
+    board = {"repository": scope.repository, "branch": scope.branch}
+    answer(
+        {"board": board, "entries": [asdict(entry) for entry in entries]},
+        "All boards" if args.all else f"Board of {scope.label}",
+        *table_lines(rows, right=(0,)),
+        as_json=args.json,
+    )
 
 
 @contextmanager

@@ -7,11 +7,12 @@ from dataclasses import asdict
 
 from tui_app.api_keys import key_flaw
 from tui_app.cli.core.command import OK, CommandFailed, Program, WrongUsage
-from tui_app.cli.core.output import answer, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.providers import key_variables, providers_of
 from tui_app.ui.words.cost_words import window_text
+from tui_app.ui.words.text import table_lines
 
 
 def print_models(program: Program, args: argparse.Namespace) -> int:
@@ -24,14 +25,12 @@ def print_models(program: Program, args: argparse.Namespace) -> int:
     async def show() -> int:
         with ProgressLine("Asking model servers what they serve"):
             choices = await list_models(env=keys, endpoints=settings.endpoints, everything=args.all)
-        if args.json:
-            print_json({"models": [asdict(choice) for choice in choices]})
-        else:
-            rows = [
-                (each.name, window_text(each.window) if each.window else "?", each.price, each.why_not)
-                for each in choices
-            ]
-            say_table([("MODEL", "WINDOW", "PRICE PER MILLION", ""), *rows], right=(1,))
+        rows = [
+            (each.name, window_text(each.window) if each.window else "?", each.price, each.why_not)
+            for each in choices
+        ]
+        table = table_lines([("MODEL", "WINDOW", "PRICE PER MILLION", ""), *rows], right=(1,))
+        answer({"models": [asdict(choice) for choice in choices]}, *table, as_json=args.json)
         return OK
 
     return run_until_signal(show())
@@ -56,13 +55,13 @@ def list_keys(program: Program, args: argparse.Namespace) -> None:
     keys = program.keys
     found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.held)]
     rows = [(name, source, providers_of(name)) for name, source in found if source]
-    if args.json:
-        print_json({"keys": [dict(zip(("name", "source", "providers"), row, strict=True)) for row in rows]})
-    elif rows:
-        named = [(name, source, ", ".join(providers)) for name, source, providers in rows]
-        say_table([("NAME", "FROM", "FOR"), *named])
-    else:
-        say("There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY")
+    named = [(name, source, ", ".join(providers)) for name, source, providers in rows]
+    none = ["There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY"]
+    answer(
+        {"keys": [dict(zip(("name", "source", "providers"), row, strict=True)) for row in rows]},
+        *(table_lines([("NAME", "FROM", "FOR"), *named]) if rows else none),
+        as_json=args.json,
+    )
 
 
 def store_key(program: Program, args: argparse.Namespace) -> None:

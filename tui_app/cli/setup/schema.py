@@ -14,10 +14,10 @@ from importlib.resources import files
 from typing import Any
 
 from tui_app.cli.core.command import Program, WrongUsage
-from tui_app.cli.core.output import answer, print_json, say_table
+from tui_app.cli.core.output import answer
 from tui_app.events import BY_TYPE, PAYLOADS
 from tui_app.events.schema import DIALECT, Schema, event_schema, events_schema, summary_of
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, table_lines
 
 
 def print_schema(program: Program, args: argparse.Namespace) -> None:
@@ -26,15 +26,11 @@ def print_schema(program: Program, args: argparse.Namespace) -> None:
     if args.list:
         if name:
             raise WrongUsage("--list names all schemas. For one of them: plimsoll schema NAME")
-        if args.json:
-            events = [
-                {"type": payload.TYPE, "stored": payload.STORED, "summary": summary_of(payload)}
-                for payload in PAYLOADS
-            ]
-            print_json({"events": events, "outputs": output_names()})
-        else:
-            rows = [(each.TYPE, "log" if each.STORED else "live", summary_of(each)) for each in PAYLOADS]
-            say_table([*rows, *((name, "output", f"plimsoll {name} --json") for name in output_names())])
+        known = [(each.TYPE, each.STORED, summary_of(each)) for each in PAYLOADS]
+        events = [dict(zip(("type", "stored", "summary"), each, strict=True)) for each in known]
+        rows = [(type_, "log" if is_stored else "live", about) for type_, is_stored, about in known]
+        rows += [(output, "output", f"plimsoll {output} --json") for output in output_names()]
+        answer({"events": events, "outputs": output_names()}, *table_lines(rows), as_json=args.json)
         return
     if name in output_names():
         schema = output_schema(name)
