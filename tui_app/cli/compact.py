@@ -29,7 +29,7 @@ from tui_app.events import (
     lines_told,
 )
 from tui_app.next_steps import shell_words
-from tui_app.references import WHOLE, Span
+from tui_app.references import Span
 from tui_app.text import plain_text
 from tui_app.ui.words import text as numbers
 
@@ -51,40 +51,20 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy)
     opening = replace(program.opening(settings, args, program.session(args.id).id), passing=True)
     if args.dry_run:
-        work = dry_run(opening, args.focus, span, as_json=args.json)
+        work = _plan(opening, args, span)
     elif args.edit_summary:
-        edit = EditSummary(0, words_of_file(program, args.edit_summary))
-        work = change_summary(opening, edit, as_json=args.json)
+        work = _change(opening, args, EditSummary(0, words_of_file(program, args.edit_summary)))
     elif args.verify:
-        work = change_summary(opening, VerifySummary(), as_json=args.json)
+        work = _change(opening, args, VerifySummary())
     elif args.undo or args.redo:
-        work = restate(opening, undo=args.undo, as_json=args.json)
+        work = _restate(opening, args)
     else:
-        work = compact(opening, args.focus, span, extract=args.extract, trial=args.trial, as_json=args.json)
+        work = _compact(opening, args, span)
     return run_until_signal(work)
 
 
-async def compact(
-    opening: Opening,
-    focus: str,
-    span: Span = WHOLE,
-    *,
-    extract: bool = False,
-    trial: bool = False,
-    as_json: bool,
-) -> int:
+async def _compact(opening: Opening, args: argparse.Namespace, span: Span) -> int:
     """Compact a session now.
-
-    Args:
-        opening: Which session, with which model, window and policy.
-        focus: What the summary should keep above all.
-        span: The part of the view to replace, where one was named.
-        extract: Whether the summary is written by extraction, without a model.
-        trial: Whether the model that will read the view is asked what it can tell of it.
-        as_json: Print JSON.
-
-    Returns:
-        The exit code.
 
     Raises:
         CompactionRefused: if there is nothing to compact.
@@ -96,7 +76,7 @@ async def compact(
         # Without its model a summary would silently be a worse one than asked for.
         store, session = opened.store, opened.conversation.session
         known = store.info(session).events
-        if extract and not trial:
+        if args.extract and not args.trial:
             # No model is loaded, but its window is what the result has to fit.
             with closing(await inspect_session(opening)) as inspection:
                 inspection.measure(opened.conversation.history)
@@ -107,8 +87,8 @@ async def compact(
             raise CommandFailed(
                 shell_words(f"{last.data.message} {last.data.hint}".strip(), last.data.actions)
             )
-        compactor = opened.conversation.compactor
-        compactor.start("headless", focus, span=span, extract=extract, trial=trial)
+        compactor, how = opened.conversation.compactor, {"extract": args.extract, "trial": args.trial}
+        compactor.start("headless", args.focus, span=span, **how)
         with ProgressLine("Compacting the conversation") as line:
 
             def follow(record: Record) -> None:
@@ -123,12 +103,12 @@ async def compact(
         await opened.conversation.settle()
     if complete is None:
         raise CommandFailed("The compaction was cancelled. Nothing changed.")
-    if as_json:
+    if args.json:
         print_json({"session": opened.conversation.session, **complete_json(complete)})
     if complete.outcome != "success":
         tell(f"Compaction {complete.outcome}: {complete.reason}. Nothing changed.")
         return FAILED
-    if not as_json:
+    if not args.json:
         _show(complete)
     return OK
 
@@ -182,29 +162,25 @@ def _show(complete: CompactionComplete) -> None:
     say(f"Checkpoint: {complete.checkpoint_path}")
 
 
-async def dry_run(opening: Opening, focus: str, span: Span = WHOLE, *, as_json: bool) -> int:
-    """Say what a compaction would set out to do; nothing is written and no model is asked.
-
-    Raises:
-        CommandFailed: if there is nothing to compact.
-    """
+async def _plan(opening: Opening, args: argparse.Namespace, span: Span) -> int:
+    """Say what a compaction would set out to do; nothing is written and no model is asked."""
     from tui_app.conversation.inspection import inspect_session
 
     with closing(await inspect_session(opening)) as inspection:
         policy = policy_of(inspection.store, inspection.history.session, opening.settings, opening.policy)
-        plan = await asyncio.to_thread(inspection.plan, policy, focus, span)
+        plan = await asyncio.to_thread(inspection.plan, policy, args.focus, span)
     if isinstance(plan, str):
         raise CommandFailed(plan)
-    session = {"session": inspection.history.session, "dry_run": True}
-    planned = {**session, **plan_json(plan), "policy": policy.name, "model": inspection.history.model}
+    about = {"session": inspection.history.session, "dry_run": True}
+    made = {"policy": policy.name, "model": inspection.history.model}
     left = len(plan.split.old)
     answer(
-        planned,
+        {**about, **plan_json(plan), **made},
         f"Would replace {numbers.count(left, 'message')} by a summary and keep "
         f"{plan.messages_before - left:,}: {numbers.tokens(plan.tokens_before)} to at most "
         f"{numbers.tokens(most_after(plan))} tokens",
         "Nothing was written.",
-        as_json=as_json,
+        as_json=args.json,
     )
     return OK
 
@@ -238,7 +214,7 @@ def most_after(plan: "Plan") -> int:
     return max(plan.aim, 0) if plan.aim < plan.target else plan.floor + budgets + tokens_of(plan.additions)
 
 
-async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
+async def _restate(opening: Opening, args: argparse.Namespace) -> int:
     """Take the newest compaction back, or redo the one undone last.
 
     Raises:
@@ -247,35 +223,27 @@ async def restate(opening: Opening, *, undo: bool, as_json: bool) -> int:
     async with opened_session(opening) as opened:
         conversation = opened.conversation
         view = conversation.history.view
-        numbered = view.compactions if undo else view.undone
+        numbered = view.compactions if args.undo else view.undone
         if not numbered:
             from tui_app.conversation.compactions.compactions import NO_COMPACTION
 
-            raise CommandFailed(NO_COMPACTION if undo else "Nothing to redo.")
+            raise CommandFailed(NO_COMPACTION if args.undo else "Nothing to redo.")
         compaction = numbered[-1]
         await opened.prepare()
         before = conversation.usage
-        await carry_out(opened, Restate(undo, compaction))
+        await carry_out(opened, Restate(args.undo, compaction))
         after = conversation.usage
-    done = "undone" if undo else "redone"
+    done = "undone" if args.undo else "redone"
     answer(
         {"session": conversation.session, done: compaction, **sizes_json(before, after)},
         f"{done.capitalize()}: {numbers.tokens(before.total)} to {numbers.tokens(after.total)} tokens",
-        as_json=as_json,
+        as_json=args.json,
     )
     return OK
 
 
-async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *, as_json: bool) -> int:
+async def _change(opening: Opening, args: argparse.Namespace, work: EditSummary | VerifySummary) -> int:
     """Give the newest summary in force other words, or have a model read it against its sources.
-
-    Args:
-        opening: Which session, with which model and window.
-        work: What is done to it.
-        as_json: Print JSON.
-
-    Returns:
-        The exit code.
 
     Raises:
         CommandFailed: if there is no such summary, or the words are refused.
@@ -289,7 +257,7 @@ async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *,
     edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
     told = " ".join(notices_in(heard))
     if not edits and isinstance(work, VerifySummary) and told.endswith("doubtful."):
-        answer({"session": conversation.session, "result": told}, told, as_json=as_json)
+        answer({"session": conversation.session, "result": told}, told, as_json=args.json)
         return OK
     if not edits:
         raise CommandFailed(told or "The summary was not edited.")
@@ -301,6 +269,6 @@ async def change_summary(opening: Opening, work: EditSummary | VerifySummary, *,
     answer(
         {"session": conversation.session, "edited": edit.compaction, **figures},
         f"Edited the summary #{edit.compaction}: {sizes}",
-        as_json=as_json,
+        as_json=args.json,
     )
     return OK

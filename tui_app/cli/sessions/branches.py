@@ -68,7 +68,7 @@ def merge(program: Program, args: argparse.Namespace) -> int:
         raise WrongUsage(_NO_BRANCH.format(args.id))
     opening = _opening(program, args)
     if args.undo:
-        return run_until_signal(_undo(opening, as_json=args.json))
+        return run_until_signal(_undo(opening, args))
     return run_until_signal(_merge(opening, args))
 
 
@@ -144,7 +144,7 @@ async def _apply(opening: Opening, work: Merge) -> tuple[int, tuple[str, ...]]:
     return merged, next(skipped, ())
 
 
-async def _undo(opening: Opening, *, as_json: bool) -> int:
+async def _undo(opening: Opening, args: argparse.Namespace) -> int:
     async with opened_session(opening) as opened:
         history = opened.conversation.history
         await opened.prepare()
@@ -162,7 +162,7 @@ async def _undo(opening: Opening, *, as_json: bool) -> int:
         {"session": opening.session, **undone, "left": files.skipped},
         f"Undone: the merge of {one_line(merge.name, 80)}, with {count(len(restored), 'file')}",
         *(f"left alone  {one_line(path, 400)}  others changed it since" for path in files.skipped),
-        as_json=as_json,
+        as_json=args.json,
     )
     return OK
 

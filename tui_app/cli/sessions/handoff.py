@@ -30,24 +30,17 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window)
     opening = program.opening(settings, args, program.session(args.id).id)
     words = words_of_file(program, args.brief) if args.brief else None
-    extract = args.extract or words is not None
-    return run_until_signal(
-        hand_over(opening, goal, words, extract=extract, dry_run=args.dry_run, as_json=args.json)
-    )
+    return run_until_signal(_hand_over(opening, args, goal, words))
 
 
-async def hand_over(
-    opening: Opening, goal: str, words: str | None, *, extract: bool, dry_run: bool, as_json: bool
-) -> int:
+async def _hand_over(opening: Opening, args: argparse.Namespace, goal: str, words: str | None) -> int:
     """Write the brief of a session, and begin a new one with it.
 
     Args:
         opening: Which session, with which model and window.
+        args: Whether no model is asked, and the brief only shown.
         goal: What the new session is for.
         words: The brief as the user wants it; None takes it as it is written.
-        extract: Whether no model is asked.
-        dry_run: Whether the brief is only shown.
-        as_json: Print JSON.
 
     Raises:
         Refusal: if nothing can be handed over, or the model is unknown.
@@ -61,10 +54,10 @@ async def hand_over(
             model = f" · {progress.model}" if progress.model else ""
             line.update(f"Writing the brief · {written}{model}")
 
-        draft = await write_brief(opening, goal, follow, extract=extract)
+        draft = await write_brief(opening, goal, follow, extract=args.extract or words is not None)
     text = draft.brief.text if words is None else words
-    begun = "" if dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
-    if as_json:
+    begun = "" if args.dry_run else await asyncio.to_thread(begin_session, opening, draft, text)
+    if args.json:
         print_json(brief_json(draft, text, begun))
         return OK
     say(text)
