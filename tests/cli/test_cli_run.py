@@ -8,7 +8,7 @@ import re
 import sqlite3
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
 from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
+from tests.servers.signals import Signal
+from tui_app.cli import run as cli_run
 from tui_app.cli.core import output, stdin
 from tui_app.cli.core.stdin import PIPED_BYTES
 from tui_app.cli.run import NO_SHELL, AnswerView, JsonView, RecordView, Verdict
@@ -1210,3 +1212,43 @@ def test_a_goal_that_cannot_be_checked_is_refused(
     result = plimsoll("run", *args)
     assert (result.code, result.out) == (2, "")
     assert told in result.err
+
+
+@pytest.fixture
+def sent(
+    fake_openai: FakeOpenAI, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
+    """Has the model send a sub-agent, which ends once it is waited for, and then say something."""
+    config = plimsoll_home / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        f'model = "own:scripted"\n[endpoints.own]\nbase_url = "{fake_openai.base_url}"\nwindow = 100000\n'
+    )
+    release, tell = Signal(), cli_run.tell
+
+    def told(text: str) -> None:
+        tell(text)
+        if text.startswith("Waiting"):
+            release.set()
+
+    monkeypatch.setattr(cli_run, "tell", told)
+    fake_openai.add(tool("explore", task="Look up.", background=True), Text("It looks."))
+    fake_openai.add(Text("The sky is blue.", hold=release), phrase="for another assistant")
+    return fake_openai.add
+
+
+def test_sub_agents_in_the_background_end_before_the_run_and_the_model_goes_on(
+    plimsoll: Plimsoll, fake_openai: FakeOpenAI, sent: Callable[..., None]
+) -> None:
+    sent(Tool(calls=(("agents", {"action": "wait", "name": "explore-1"}),)), Text("Blue, it says."))
+    result = plimsoll("run", "Which colour is the sky?")
+    assert (result.code, result.out) == (0, "It looks.\nBlue, it says.\n")
+    assert "Waiting for 1 sub-agent in the background." in result.err
+    assert "The sky is blue." in str(fake_openai.journal[-1])
+
+
+@pytest.mark.usefixtures("sent")
+def test_a_run_that_does_not_wait_ends_with_the_turn(plimsoll: Plimsoll) -> None:
+    result = plimsoll("run", "Which colour is the sky?", "--no-wait")
+    assert (result.code, result.out) == (0, "It looks.\n")
+    assert "Waiting" not in result.err

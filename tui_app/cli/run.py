@@ -51,6 +51,7 @@ from tui_app.paths import from_home
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.settings.tables import ApprovalRule, misnamed, parse_rule
 from tui_app.system.project_files import Refused
+from tui_app.text import count
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
 from tui_app.ui.slash_commands import built_in_words
 from tui_app.ui.words.text import one_line
@@ -64,6 +65,9 @@ _PATH_CELLS = 200
 """Cells of a recorded path that are shown; it may come from a foreign file."""
 
 
+MOST_ROUNDS = 3
+"""Times that the model goes on with what sub-agents in the background have found."""
+GOES_ON = "Continue: what you sent to the background has ended."
 NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
 
 
@@ -103,7 +107,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
     said = Prompt(prompt, named_files(argument, prompt), piped)
-    work = run_turn(opening, said, view, goal, drop_goal=args.goal == "off", place=place)
+    work = run_turn(
+        opening, said, view, goal, drop_goal=args.goal == "off", waits=not args.no_wait, place=place
+    )
     return run_until_signal(work)
 
 
@@ -341,6 +347,7 @@ async def run_turn(
     goal: GoalSet | None = None,
     *,
     drop_goal: bool = False,
+    waits: bool = True,
     place: Foreground = FOREGROUND,
 ) -> int:
     """Open a session, send one prompt, and close the session when nothing is under way any more.
@@ -353,6 +360,7 @@ async def run_turn(
         view: Shows what happens.
         goal: What to work for, in place of the prompt.
         drop_goal: Whether the goal that stands in the session ends before.
+        waits: Whether sub-agents in the background may end, so that the model goes on with what they found.
         place: What is done around the turn where it runs.
 
     Returns:
@@ -392,7 +400,7 @@ async def run_turn(
             opened.goals.end("off")
         work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
         place.begin(opened, work)
-        await opened.conversation.settle()
+        await _settle(opened, verdict, waits=waits and opening.answers is None)
         outcome = "done" if verdict.code == OK else "failed"
     finally:
         trouble: Exception | None = None
@@ -408,6 +416,19 @@ async def run_turn(
         if trouble is not None and not verdict.has_told(trouble):
             raise trouble
     return verdict.code
+
+
+async def _settle(opened: "OpenSession", verdict: Verdict, *, waits: bool) -> None:
+    """Wait until nothing is under way; what ends aside meanwhile the model goes on with, a few times."""
+    conversation = opened.conversation
+    await conversation.settle()
+    for _ in range(MOST_ROUNDS if waits else 0):
+        if verdict.done and (working := len(conversation.agents.working)):
+            tell(f"Waiting for {count(working, 'sub-agent')} in the background.")
+        if not verdict.done or not await conversation.agents.settle(lambda: opened.turns.queue.is_left):
+            return
+        conversation.submit(Prompt(GOES_ON))
+        await conversation.settle()
 
 
 @dataclass(slots=True)

@@ -72,6 +72,7 @@ class Background:
         """Let what is under way come to the next safe point; nothing more is begun."""
         self.turns.queue.is_left = True
         self.turns.hand_over()
+        self.agents.changed.set()
         self._break_off()
 
     def stay(self) -> None:

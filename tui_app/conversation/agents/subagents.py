@@ -134,8 +134,8 @@ class SubAgents:
     moved: Callable[[], None] = lambda: None
     """Is called when one has a result, or has ended."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set whenever one has ended."""
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set whenever one has ended, or the session is left."""
     _recalled: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once those of earlier visits are known."""
 
@@ -275,6 +275,13 @@ class SubAgents:
         await self._recalled.wait()
         return self.rows()
 
+    async def settle(self, is_left: Callable[[], bool]) -> bool:
+        """Wait until none works any more, or the session is left; whether the model is to hear of some."""
+        while self.working and not is_left():
+            self.changed.clear()
+            await self.changed.wait()
+        return bool(self.news()) and not is_left()
+
     async def close(self) -> None:
         """End all that work."""
         for agent in self.working:
@@ -396,8 +403,8 @@ class SubAgents:
                 return self._claim(found)
             if agent is None and not self.working:
                 raise ToolFailed("No sub-agent works, and every brief was read.")
-            self._changed.clear()
-            await self._changed.wait()
+            self.changed.clear()
+            await self.changed.wait()
 
     def _claim(self, agent: SubAgent) -> str:
         agent.claimed = True
@@ -493,7 +500,7 @@ class SubAgents:
         agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
         agent.outcome = outcome
         # First: whoever waits must hear of it also where the log takes no more.
-        self._changed.set()
+        self.changed.set()
         self.history.report(agent.ended)
         self.moved()
 
