@@ -84,38 +84,35 @@ def complaint(name: str, error: Exception) -> str:
 
 
 def each_source(
-    sources: Sequence[str],
-    work: Callable[[str], int],
-    stopped: Callable[[], str],
-    *refused: type[Exception],
-) -> int:
+    sources: Sequence[str], work: Callable[[str], int], stopped: Callable[[int, int], str]
+) -> tuple[int, int]:
     """Do something with one file or session after the other; one that cannot be read keeps no other out.
 
     Args:
         sources: What the user has named.
         work: Does it; returns the exit code of a signal that has stopped it, else 0.
-        stopped: What is said where a signal or ctrl+c has stopped it.
-        refused: Errors of the work that say all there is to say.
+        stopped: What is said where a signal or ctrl+c has stopped it, by how many were done and tried.
 
     Returns:
-        The exit code of the signal, else 0.
+        The exit code of the signal, else 0, and how many were done.
     """
-    code = 0
+    code = done = tried = 0
     try:
         for source in sources:
             try:
-                code = work(source)
-            except refused as error:
+                if code := work(source):
+                    tell(stopped(done, tried))
+                    break
+                done += 1
+            except Refusal as error:
                 tell(str(error))
             except (SessionNotFound, ImportFormatError, OSError) as error:
                 tell(complaint(source, error))
-            if code:
-                tell(stopped())
-                break
+            tried += 1
     except KeyboardInterrupt:
-        tell(stopped())
+        tell(stopped(done, tried))
         raise
-    return code
+    return code, done
 
 
 _PHRASES = {

@@ -50,7 +50,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return _audit(program, source, policies, done, as_json=args.json)
 
     told = "Stopped. Audited: {:,} of {:,}. No page was written."
-    if stopped := each_source(sources, work, lambda: told.format(len(done), len(sources))):
+    if stopped := each_source(sources, work, lambda *_: told.format(len(done), len(sources)))[0]:
         return stopped
     found = report(done)
     if args.json and done:

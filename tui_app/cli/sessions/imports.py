@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage
-from tui_app.cli.core.failures import complaint
+from tui_app.cli.core.failures import each_source
 from tui_app.cli.core.output import answer, moment, print_json, say, say_left_out, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import interruptible
@@ -15,8 +15,9 @@ from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_
 from tui_app.conversation.imports.import_progress import ImportedAlready, ImportProgress
 from tui_app.conversation.imports.imports import ImportReport, import_session
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.importers.discovery import find_transcripts
-from tui_app.session.importers.formats import FORMATS, ImportFormatError
+from tui_app.session.importers.formats import FORMATS
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.stores.store import SessionStore
 from tui_app.ui.words import text as numbers
@@ -110,61 +111,46 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
     """Import files one by one; a bad one does not keep the others out."""
-    done = refused = 0
+
+    def stopped(done: int, tried: int) -> str:
+        # Of the file that was being read there is nothing.
+        left = ", ".join(map(str, files[tried:])) or "none"
+        return f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}"
+
     with program.sessions(writing=True) as store:
-        try:
-            for path in files:
-                report = _import(program, store, path, args)
-                if report is None:
-                    refused += 1
-                    continue
-                done += 1
-                if args.json:
-                    print_json(report.to_json())
-                    continue
-                say(
-                    f"{report.file}: session {report.session} ({report.format}), "
-                    f"{numbers.count(report.messages, 'message')}, "
-                    f"{numbers.count(report.tool_calls, 'tool call')}, "
-                    f"{numbers.count(report.tool_results, 'result')}, "
-                    f"{numbers.tokens(report.tokens)} tokens"
-                )
-                say_left_out(report.notes, report.skipped)
-        except KeyboardInterrupt:
-            # Of the file that was being read there is nothing.
-            left = ", ".join(map(str, files[done + refused :])) or "none"
-            tell(f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}")
-            raise
-    return FAILED if refused else OK
 
-
-def _import(
-    program: Program, store: SessionStore, path: Path, args: argparse.Namespace
-) -> ImportReport | None:
-    """Import a file; tells why one cannot be read."""
-    try:
-        with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
-
-            def watch(progress: ImportProgress) -> None:
-                go_on()
-                if progress.doing == "counting" and progress.total:
-                    line.update(f"Importing {progress.done * 100 // progress.total}%, {path}")
-                else:
-                    line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
-
-            return import_session(
-                path,
-                store=store,
-                format=args.format,
-                cwd=program.cwd,
-                now=time.time(),
-                again=args.again,
-                watch=watch,
+        def work(source: str) -> int:
+            report = _import(program, store, Path(source), args)
+            if args.json:
+                print_json(report.to_json())
+                return OK
+            say(
+                f"{report.file}: session {report.session} ({report.format}), "
+                f"{numbers.count(report.messages, 'message')}, "
+                f"{numbers.count(report.tool_calls, 'tool call')}, "
+                f"{numbers.count(report.tool_results, 'result')}, "
+                f"{numbers.tokens(report.tokens)} tokens"
             )
-    except ImportedAlready as found:
-        told = f"{path} is session {found.session} already and has not changed since."
-        tell(f"{told} To import it again: --again")
-        return None
-    except (ImportFormatError, OSError) as error:
-        tell(complaint(str(path), error))
-        return None
+            say_left_out(report.notes, report.skipped)
+            return OK
+
+        _, done = each_source([*map(str, files)], work, stopped)
+    return OK if done == len(files) else FAILED
+
+
+def _import(program: Program, store: SessionStore, path: Path, args: argparse.Namespace) -> ImportReport:
+    with interruptible() as go_on, ProgressLine(f"Importing {path}") as line:
+
+        def watch(progress: ImportProgress) -> None:
+            go_on()
+            if progress.doing == "counting" and progress.total:
+                line.update(f"Importing {progress.done * 100 // progress.total}%, {path}")
+            else:
+                line.update(f"{'Writing' if progress.doing == 'writing' else 'Importing'} {path}")
+
+        how = {"format": args.format, "again": args.again, "watch": watch}
+        try:
+            return import_session(path, store=store, cwd=program.cwd, now=time.time(), **how)
+        except ImportedAlready as found:
+            told = f"{path} is session {found.session} already and has not changed since."
+            raise Refusal(f"{told} To import it again: --again") from None

@@ -34,9 +34,6 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     Raises:
         KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
     """
-    # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.audits.simulate import CannotSimulate
-
     settings = program.settings()
 
     def is_drawing(start: bytes) -> bool:
@@ -54,7 +51,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return _simulate(program, source, args, policies, settings.prompt_cache, done)
 
     told = f"Stopped. Replayed: {{:,}} of {len(sources):,}.{' Nothing was drawn.' if target else ''}"
-    if stopped := each_source(sources, work, lambda: told.format(len(done)), CannotSimulate):
+    if stopped := each_source(sources, work, lambda *_: told.format(len(done)))[0]:
         return stopped
     if args.json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})
@@ -78,6 +75,7 @@ def _simulate(
     Returns:
         The exit code of a signal that stopped it, else 0.
     """
+    # The agent side takes a second to load: only for those who need it.
     from tui_app.conversation.audits.simulate import simulate, transcript_of
 
     with ProgressLine(f"Reading {source}") as line:

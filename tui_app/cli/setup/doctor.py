@@ -64,7 +64,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 State = Literal["ok", "warn", "fail"]
 
 
-@frozen(kw_only=True)
+@frozen
 class Check:
     """One thing looked at."""
 
@@ -74,18 +74,6 @@ class Check:
     text: str
     hint: str = ""
     """What to do about it; empty when there is nothing to do."""
-
-
-def ok(name: str, text: str) -> Check:
-    return Check(name=name, state="ok", text=text)
-
-
-def warn(name: str, text: str, hint: str) -> Check:
-    return Check(name=name, state="warn", text=text, hint=hint)
-
-
-def fail(name: str, text: str, hint: str) -> Check:
-    return Check(name=name, state="fail", text=text, hint=hint)
 
 
 _CELLS = 200
@@ -104,13 +92,13 @@ def check_folders(paths: Paths) -> Check:
             refused.append(folder)
     if refused:
         hint = "Give yourself write access, or set PLIMSOLL_HOME to your own folder."
-        return fail("folders", f"cannot write {', '.join(map(str, refused))}", hint)
+        return Check("folders", "fail", f"cannot write {', '.join(map(str, refused))}", hint)
     if trouble := sessions_folder_trouble(paths):
-        return fail("folders", *trouble)
+        return Check("folders", "fail", *trouble)
     if paths.data.exists() and shutil.disk_usage(paths.data).free < _ROOM:
         hint = "Free some space. Sessions can be read, exported to another disk, and deleted meanwhile."
-        return fail("folders", f"the disk with {paths.data} is full", hint)
-    return ok("folders", f"data in {paths.data}")
+        return Check("folders", "fail", f"the disk with {paths.data} is full", hint)
+    return Check("folders", "ok", f"data in {paths.data}")
 
 
 def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
@@ -140,26 +128,30 @@ def check_database(path: Path, sessions_dir: Path) -> Check:
     try:
         health = examine(path, sessions_dir)
         if health.missing:
-            return fail(name, health.missing, "Put a copy in its place, or: plimsoll doctor --repair.")
+            return Check(
+                name, "fail", health.missing, "Put a copy in its place, or: plimsoll doctor --repair."
+            )
         if health.damage:
             more = len(health.damage) - 1
             also = f", and {count(more, 'more place')}" if more else ""
-            return fail(name, f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
+            return Check(name, "fail", f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
         if not has_begun(path):
-            return ok(name, "none yet")
+            return Check(name, "ok", "none yet")
         with closing(open_store(path, read_only=True)) as store:
             known = len(store.sessions(hidden=True))
     except StorageError as error:
-        return fail(name, error.message, error.hint)
+        return Check(name, "fail", error.message, error.hint)
     except sqlite3.Error as error:
-        return fail(name, f"cannot be read: {error}", "Nothing was changed.")
+        return Check(name, "fail", f"cannot be read: {error}", "Nothing was changed.")
     if health.unlisted:
-        return warn(name, f"not in the list: {', '.join(health.unlisted)}", hint)
+        return Check(name, "warn", f"not in the list: {', '.join(health.unlisted)}", hint)
     if health.stale_index:
-        return warn(name, f"the word index does not match the log: {health.stale_index}", hint)
+        return Check(name, "warn", f"the word index does not match the log: {health.stale_index}", hint)
     if health.stale:
-        return warn(name, f"the data derived from the log does not match it: {', '.join(health.stale)}", hint)
-    return ok(name, f"{known:,} in {path} ({path.stat().st_size / 1_000_000:.1f} MB)")
+        return Check(
+            name, "warn", f"the data derived from the log does not match it: {', '.join(health.stale)}", hint
+        )
+    return Check(name, "ok", f"{known:,} in {path} ({path.stat().st_size / 1_000_000:.1f} MB)")
 
 
 def check_tokenizer() -> Check:
@@ -169,16 +161,16 @@ def check_tokenizer() -> Check:
         sums = [line.split() for line in data.joinpath(_SUMS).read_text("ascii").splitlines()]
         digests = {name: hashlib.sha256(data.joinpath(name).read_bytes()).hexdigest() for _, name in sums}
     except (OSError, ValueError) as error:
-        return fail("tokenizer", f"token ranks are missing: {error}", "Install Plimsoll again.")
+        return Check("tokenizer", "fail", f"token ranks are missing: {error}", "Install Plimsoll again.")
     wrong = [name for digest, name in sums if digests[name] != digest]
     if wrong or not sums:
-        return fail("tokenizer", f"damaged: {', '.join(wrong) or _SUMS}", "Install Plimsoll again.")
-    return ok("tokenizer", ", ".join(name.removesuffix(".tiktoken") for _, name in sums))
+        return Check("tokenizer", "fail", f"damaged: {', '.join(wrong) or _SUMS}", "Install Plimsoll again.")
+    return Check("tokenizer", "ok", ", ".join(name.removesuffix(".tiktoken") for _, name in sums))
 
 
 def check_log(path: Path) -> Check:
     size = path.stat().st_size if path.exists() else 0
-    return ok("log", f"{path} ({size:,} bytes)" if size else "empty")
+    return Check("log", "ok", f"{path} ({size:,} bytes)" if size else "empty")
 
 
 def check_server(server: SessionServer) -> Check:
@@ -186,15 +178,12 @@ def check_server(server: SessionServer) -> Check:
     name = "sessions"
     try:
         if not has_begun(server):
-            return ok(name, f"none yet on {server.shown}")
-        store = open_store(server, read_only=True)
-        try:
+            return Check(name, "ok", f"none yet on {server.shown}")
+        with closing(open_store(server, read_only=True)) as store:
             known = len(store.sessions(hidden=True))
-        finally:
-            store.close()
     except StorageError as error:
-        return fail(name, error.message, error.hint)
-    return ok(name, f"{known:,} on {server.shown}")
+        return Check(name, "fail", error.message, error.hint)
+    return Check(name, "ok", f"{known:,} on {server.shown}")
 
 
 _MIN_COLUMNS, _MIN_LINES = 40, 12
@@ -204,29 +193,29 @@ _MIN_COLUMNS, _MIN_LINES = 40, 12
 def check_terminal(env: Mapping[str, str]) -> Check:
     name, kind = "terminal", env.get("TERM", "")
     if not sys.stdout.isatty():
-        return ok(name, "output does not go to a terminal: its size is not checked")
+        return Check(name, "ok", "output does not go to a terminal: its size is not checked")
     columns, lines = shutil.get_terminal_size()
     text = f"{kind or 'TERM is not set'}, {columns} columns, {lines} lines"
     if kind in ("", "dumb", "unknown"):
-        return warn(name, text, "Set TERM to your terminal type, for example xterm-256color.")
+        return Check(name, "warn", text, "Set TERM to your terminal type, for example xterm-256color.")
     if columns < _MIN_COLUMNS or lines < _MIN_LINES:
-        return warn(name, text, f"Make it at least {_MIN_COLUMNS} columns by {_MIN_LINES} lines.")
-    return ok(name, text)
+        return Check(name, "warn", text, f"Make it at least {_MIN_COLUMNS} columns by {_MIN_LINES} lines.")
+    return Check(name, "ok", text)
 
 
 def check_encoding(env: Mapping[str, str]) -> Check:
     """Whether text beyond ASCII arrives."""
     encoding = (sys.stdout.encoding or "unknown").lower()
     if encoding.replace("-", "").startswith("utf8"):
-        return ok("encoding", encoding)
+        return Check("encoding", "ok", encoding)
     locale = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or "no locale"
-    return warn("encoding", f"{encoding} ({locale})", "Set LANG=C.UTF-8, or start with --plain.")
+    return Check("encoding", "warn", f"{encoding} ({locale})", "Set LANG=C.UTF-8, or start with --plain.")
 
 
 def check_tmux(env: Mapping[str, str]) -> Check:
     """Whether tmux passes keys on as it should; fine without tmux."""
     if not env.get("TMUX"):
-        return ok("tmux", "not used")
+        return Check("tmux", "ok", "not used")
     # Textual comes with it.
     from tui_app.ui.terminal_input import tmux_option
 
@@ -237,7 +226,11 @@ def check_tmux(env: Mapping[str, str]) -> Check:
     if delay.isdigit() and int(delay) > 50:
         hints.append("set -s escape-time 10 (escape arrives late otherwise)")
     text = f"extended-keys {keys or 'unknown'}, escape-time {delay or 'unknown'}"
-    return warn("tmux", text, f"In tmux.conf: {'; '.join(hints)}.") if hints else ok("tmux", text)
+    return (
+        Check("tmux", "warn", text, f"In tmux.conf: {'; '.join(hints)}.")
+        if hints
+        else Check("tmux", "ok", text)
+    )
 
 
 _PACKAGES = ("textual", "pydantic-ai-slim", "tiktoken", "platformdirs")
@@ -254,7 +247,7 @@ def run_checks(program: Program) -> list[Check]:
 
     servers = asyncio.run(discover())
     return [
-        ok("plimsoll", __version__),
+        Check("plimsoll", "ok", __version__),
         check_python(),
         check_packages(),
         check_terminal(program.env),
@@ -274,15 +267,15 @@ def check_sessions(program: Program) -> Check:
     try:
         database = program.database
     except SettingsError as error:
-        return fail("sessions", str(error), "Fix it; until then Plimsoll cannot find the sessions.")
+        return Check("sessions", "fail", str(error), "Fix it; until then Plimsoll cannot find the sessions.")
     if isinstance(database, SessionServer):
         return check_server(database)
     return check_database(database, program.paths.sessions_dir)
 
 
 def check_python() -> Check:
-    return ok(
-        "python", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
+    return Check(
+        "python", "ok", f"{platform.python_version()} on {platform.system()}, SQLite {sqlite3.sqlite_version}"
     )
 
 
@@ -291,15 +284,15 @@ def check_sandbox() -> Check:
     found = find_sandbox()
     match found.kind:
         case "bubblewrap":
-            return ok("sandbox", "commands run inside bubblewrap")
+            return Check("sandbox", "ok", "commands run inside bubblewrap")
         case "seatbelt":
-            return ok("sandbox", "commands run inside sandbox-exec, which is untested")
+            return Check("sandbox", "ok", "commands run inside sandbox-exec, which is untested")
         case "landlock":
             text = f"commands can read everything and write in VCS folders; {found.why}"
-            return warn("sandbox", text, f"{INSTALL}.")
+            return Check("sandbox", "warn", text, f"{INSTALL}.")
         case "none":
             hint = f"{INSTALL}." if sys.platform == "linux" else "There is none for this system."
-            return warn("sandbox", f"commands run without a sandbox; {found.why}", hint)
+            return Check("sandbox", "warn", f"commands run without a sandbox; {found.why}", hint)
 
 
 def check_packages() -> Check:
@@ -311,8 +304,8 @@ def check_packages() -> Check:
         except PackageNotFoundError:
             missing.append(name)
     if missing:
-        return fail("packages", f"missing: {', '.join(missing)}", _REINSTALL)
-    return ok("packages", ", ".join(found))
+        return Check("packages", "fail", f"missing: {', '.join(missing)}", _REINSTALL)
+    return Check("packages", "ok", ", ".join(found))
 
 
 def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[Check]:
@@ -322,11 +315,11 @@ def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[C
     except SettingsError as error:
         found = [error, *(error.others if isinstance(error, WrongFile) else ())]
         how = f"Fix it; the file is {program.paths.config_file}"
-        return [fail("settings", str(each), how) for each in found]
+        return [Check("settings", "fail", str(each), how) for each in found]
     keys, exists = program.keys.readable(), program.paths.config_file.exists()
     where = str(program.paths.config_file) if exists else f"none in {program.paths.config_file}, all built in"
     return [
-        ok("settings", where),
+        Check("settings", "ok", where),
         *check_rules(settings),
         check_keys(keys, settings.endpoints, local=bool(servers)),
         check_variables(program.env, settings.pass_variables),
@@ -339,8 +332,10 @@ def check_rules(settings: Settings) -> list[Check]:
     rules = rules_of(settings.approvals)
     wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
     if not wrong:
-        return [ok("approvals", count(len(rules), "rule"))] if rules else []
-    return [warn("approvals", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong]
+        return [Check("approvals", "ok", count(len(rules), "rule"))] if rules else []
+    return [
+        Check("approvals", "warn", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong
+    ]
 
 
 def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:
@@ -355,20 +350,23 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
     usual = {key for prefix in PROVIDERS for key in required_keys(prefix)}
     present = sorted(name for name in own | usual if env.get(name, "").strip())
     if absent := sorted(own - set(present)):
-        return warn(
-            "keys", f"missing: {', '.join(absent)}", "The endpoints in the settings name these variables."
+        return Check(
+            "keys",
+            "warn",
+            f"missing: {', '.join(absent)}",
+            "The endpoints in the settings name these variables.",
         )
     if not present and not local and not endpoints:
         hint = f"Set {' or '.join(key for key, _ in MODELS_BY_KEY)}, or start a local server such as Ollama."
-        return warn("keys", f"none: only {OFFLINE_MODEL} can answer", hint)
-    return ok("keys", ", ".join(present) or "none")
+        return Check("keys", "warn", f"none: only {OFFLINE_MODEL} can answer", hint)
+    return Check("keys", "ok", ", ".join(present) or "none")
 
 
 def check_variables(env: Mapping[str, str], passed: str) -> Check:
     """Names of the variables that commands do not get."""
     held = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
     names = f"; held back: {', '.join(held[:12])}{' …' if held[12:] else ''} (pass_variables)" if held else ""
-    return ok("variables", f"commands get {len(env) - len(held)} of {len(env)}{names}")
+    return Check("variables", "ok", f"commands get {len(env) - len(held)} of {len(env)}{names}")
 
 
 def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:
@@ -388,10 +386,10 @@ def _check_model(check: str, user: str, model: str, settings: Settings, env: Map
     except Exception as error:  # an SDK may raise anything; here it is what was looked for
         reason = why_unavailable(error, model=model).message
         named = reason if model in reason else f"{model}: {reason}"
-        return warn(check, f"for {user}: {named}", _OTHER_MODEL)
-    return ok(check, f"{user} use {model}")
+        return Check(check, "warn", f"for {user}: {named}", _OTHER_MODEL)
+    return Check(check, "ok", f"{user} use {model}")
 
 
 def check_servers(servers: "Sequence[LocalServer]") -> Check:
     listed = [f"{server.name} ({len(server.models)} models)" for server in servers]
-    return ok("servers", ", ".join(listed) or "none on this machine's usual ports")
+    return Check("servers", "ok", ", ".join(listed) or "none on this machine's usual ports")

@@ -19,6 +19,7 @@ from tui_app.conversation.audits.replay import FactsKept, Outcome, Replay
 from tui_app.conversation.audits.transcript import Recorded, said_heads
 from tui_app.events import Fact, FactState
 from tui_app.records import frozen, like, picked
+from tui_app.refusals import Refusal
 from tui_app.session.importers.formats import SkippedLine
 
 
@@ -85,7 +86,7 @@ def count_facts(judged: Sequence[Fact]) -> FactsKept:
     )
 
 
-class CannotSimulate(Exception):
+class CannotSimulate(Refusal):
     """A conversation cannot be replayed; the text is a sentence for the user."""
 
 
