@@ -1,10 +1,11 @@
 """The agent that answers in a session, ours or the user's own, with the governor in front of it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic_ai import Agent
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import FunctionToolset
 
@@ -60,25 +61,16 @@ class AgentSetup:
         Args:
             own: The user's own agent; None is ours.
         """
-        opening, extras, gate = self.opening, self.extras, self.tooling.gate
-        settings, history = opening.settings, extras.history
-        recorder, steps = Recorder(history, opening.secrets()), StepWatch()
-        manner = Manner(
-            thinking=self.effort,
-            prompt_cache=settings.prompt_cache,
-            max_steps=settings.max_steps,
-            silence_s=settings.answer_timeout_s,
-        )
+        opening, extras, tooling = self.opening, self.extras, self.tooling
+        wanted: dict[str, Any] = {"thinking": self.effort, "max_steps": opening.settings.max_steps}
         if own is not None:
-            files = FilesOnDisk(Workspace(opening.cwd))
-            added = self._added(own, self._capabilities(recorder, steps, files))
-            return TurnRunner(own.agent, recorder, history.session, added, steps, manner)
-        workspace, tools, room = describe_tools(opening, self.tooling, extras)
-        if ExploreSettings(**settings.explore).enabled:
+            recorder, steps, inner = self._capabilities(Workspace(opening.cwd))
+            return self._runner(own.agent, recorder, steps, self._added(own, inner), **wanted)
+        workspace, tools, room = describe_tools(opening, tooling, extras)
+        if ExploreSettings(**opening.settings.explore).enabled:
             tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
         tools.append(GoalTools(self.goals))
-        ours = {name for each in tools for name in each.tools}
-        asking = self.tooling.asking
+        recorder, steps, inner = self._capabilities(workspace)
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
@@ -93,25 +85,69 @@ class AgentSetup:
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
                 RequestHook(extras.folders.tell_instructions),
-                *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
+                *inner,
                 ToolFailures([tool.name for tool in extras.own]),
-                *self.tooling.by_provider,
+                *tooling.by_provider,
                 room,
                 mcp_tool_search(),
-                ToolGate(gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead),
+                self._gate(tools),
             ],
             retries=2,
         )
-        cut_short = self.tooling.cut_short
-        return TurnRunner(
-            agent, recorder, history.session, Additions(), steps, manner, cut_short, opening.answers
+        return self._runner(agent, recorder, steps, Additions(), **wanted)
+
+    def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
+        """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
+
+        Args:
+            instructions: Its system prompt, in parts.
+            tools: Names of the tools that it has besides.
+        """
+        overhead, tooling = self.extras.overhead, self.tooling
+        workspace = _workspace(self.opening, self.extras)
+        wanted = [tool for tool in tooling.working if tool.__name__ in tools]
+        toolsets = [
+            looking_toolset(Looking(workspace, tooling.gate)),
+            FunctionToolset[Any](wanted, max_retries=2, docstring_format="google"),
+        ]
+        overhead.instructions = "\n\n".join(instructions)
+        overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
+        failing = ToolFailures(sorted(tool.name for tool in overhead.tools))
+        recorder, steps, inner = self._capabilities(workspace)
+        agent: Agent[None, str] = Agent(
+            None,
+            name="plimsoll-agent",
+            instructions=list(instructions),
+            toolsets=toolsets,
+            capabilities=[*inner, failing, self._gate(toolsets)],
+            retries=2,
         )
+        return self._runner(agent, recorder, steps, Additions())
+
+    def _runner(
+        self,
+        agent: AbstractAgent[Any, Any],
+        recorder: Recorder,
+        steps: StepWatch,
+        added: Additions,
+        **wanted: Any,
+    ) -> TurnRunner:
+        opening, session = self.opening, self.extras.history.session
+        cache, silence_s = opening.settings.prompt_cache, opening.settings.answer_timeout_s
+        manner = Manner(prompt_cache=cache, silence_s=silence_s, **wanted)
+        cut_short = self.tooling.cut_short
+        return TurnRunner(agent, recorder, session, added, steps, manner, cut_short, opening.answers)
+
+    def _gate(self, tools: Iterable[FunctionToolset[Any]]) -> ToolGate:
+        ours, asking = {name for each in tools for name in each.tools}, self.tooling.asking
+        return ToolGate(self.tooling.gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead)
 
     def _capabilities(
-        self, recorder: Recorder, steps: StepWatch, files: FilesOnDisk
-    ) -> list[AbstractCapability[Any]]:
-        """In the order in which they see a request."""
-        history, compactor = self.extras.history, self.compactions.compactor
+        self, workspace: Workspace
+    ) -> tuple[Recorder, StepWatch, list[AbstractCapability[Any]]]:
+        """What writes a run down, what watches its steps, and all that see a request, in their order."""
+        history, compactor, files = self.extras.history, self.compactions.compactor, FilesOnDisk(workspace)
+        recorder, steps = Recorder(history, self.opening.secrets()), StepWatch()
         governor = ContextGovernor(
             compactor.policy,
             history=history,
@@ -127,48 +163,10 @@ class AgentSetup:
             ),
             tell=history.append if self.opening.settings.tell_fullness else None,
         )
-        wanted = self.opening.settings.provider_compaction
-        by_provider = ProviderCompaction(history, compactor, wanted=wanted)
+        by_provider = ProviderCompaction(history, compactor, wanted=self.opening.settings.provider_compaction)
         before = [by_provider, steps, RequestHook(self.extras.overhead.note_request), *self.before]
-        off = SwitchedOff(self.extras.off)
-        return [*before, governor, recorder, *self.around, self.writers.sent, off]
-
-    def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
-        """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
-
-        Args:
-            instructions: Its system prompt, in parts.
-            tools: Names of the tools that it has besides.
-        """
-        opening, extras, tooling = self.opening, self.extras, self.tooling
-        recorder, steps = Recorder(extras.history, opening.secrets()), StepWatch()
-        workspace = _workspace(opening, extras)
-        wanted = [tool for tool in tooling.working if tool.__name__ in tools]
-        toolsets = [
-            looking_toolset(Looking(workspace, tooling.gate)),
-            FunctionToolset[Any](wanted, max_retries=2, docstring_format="google"),
-        ]
-        extras.overhead.instructions = "\n\n".join(instructions)
-        extras.overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
-        ours, asking = {each.name for each in extras.overhead.tools}, tooling.asking
-        agent: Agent[None, str] = Agent(
-            None,
-            name="plimsoll-agent",
-            instructions=list(instructions),
-            toolsets=toolsets,
-            capabilities=[
-                *self._capabilities(recorder, steps, FilesOnDisk(workspace)),
-                ToolFailures(sorted(ours)),
-                ToolGate(tooling.gate, ours & asking, free=ours - asking, ahead=tooling.ahead),
-            ],
-            retries=2,
-        )
-        manner = Manner(
-            prompt_cache=opening.settings.prompt_cache, silence_s=opening.settings.answer_timeout_s
-        )
-        return TurnRunner(
-            agent, recorder, extras.history.session, steps=steps, manner=manner, cut_short=tooling.cut_short
-        )
+        behind = [*self.around, self.writers.sent, SwitchedOff(self.extras.off)]
+        return recorder, steps, [*before, governor, recorder, *behind]
 
     def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> Additions:
         """What a run of the user's agent is given: its system prompt again, and a way back to what has left.
