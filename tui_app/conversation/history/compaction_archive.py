@@ -24,7 +24,6 @@ class Archive:
     folder: SessionFolder
     read: Callable[[Collection[str]], Iterable[Head]] = lambda _types: ()
     """Heads of the log's events of some types, the newest first; no more are read than are asked for."""
-    _every: dict[int, Checkpoint | None] | None = None
 
     @property
     def compactions(self) -> int:
@@ -39,17 +38,14 @@ class Archive:
 
     def _all(self) -> dict[int, Checkpoint | None]:
         """Every compaction by its log number, undone ones included, with its checkpoint, the oldest first."""
-        if self._every is None:
-            self._every, last = {}, 0
-            for head in reversed([*self.read(_RECORDED)]):
-                if head.type == CompactionComplete.TYPE and head.state == "success":
-                    last, self._every[head.seq] = head.seq, None
-                elif head.type == CheckpointCreated.TYPE and last:
-                    title = head.title.partition("  ")[2]
-                    self._every[last] = Checkpoint(
-                        number=head.ref, title=title, file=head.model, time=head.time
-                    )
-        return self._every
+        every, last = dict[int, Checkpoint | None](), 0
+        for head in reversed([*self.read(_RECORDED)]):
+            if head.type == CompactionComplete.TYPE and head.state == "success":
+                last, every[head.seq] = head.seq, None
+            elif head.type == CheckpointCreated.TYPE and last:
+                title = head.title.partition("  ")[2]
+                every[last] = Checkpoint(number=head.ref, title=title, file=head.model, time=head.time)
+        return every
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
@@ -66,13 +62,10 @@ class Archive:
         numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
-    def follow(self, head: Head) -> None:
-        if head.type in _RECORDED:
-            self._every = None
-
     def standing(self, compactions: Sequence[int]) -> list[Checkpoint]:
         """Checkpoints of the given compactions (log numbers), oldest first."""
-        return [found for seq in compactions if (found := self._all().get(seq)) is not None]
+        every = self._all()
+        return [found for seq in compactions if (found := every.get(seq)) is not None]
 
     def sync(self, compactions: Sequence[int]) -> None:
         """Let the index list the compactions that are not undone: after an undo, a redo, or a crash.

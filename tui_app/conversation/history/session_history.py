@@ -423,7 +423,6 @@ class SessionHistory:
             message = None  # of the log, and of no request
         if message is not None:
             self._messages.put(head, message)
-        self.archive.follow(head)
         if self.view.apply(head):
             self._rewritten()
         elif message is not None and self._items is not None:

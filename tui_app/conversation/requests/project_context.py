@@ -175,8 +175,6 @@ class FolderReader:
     """What was read since the last request."""
     _looked: tuple[int, set[Path]] = (0, set())
     """Version of the view, and folders that were looked into since."""
-    _told: dict[int, str] | None = None
-    """Log number and file of each message, those that were left behind included; None until it is read."""
 
     def on_record(self, record: Record) -> None:
         """Note what a tool, or the user with a prompt, has read."""
@@ -190,8 +188,6 @@ class FolderReader:
                     self._touched += map(Path, dict.fromkeys((*paths, *found)))
             case UserMessage(attachments=paths):
                 self._touched += map(Path, paths)
-            case FolderInstructions(path=path) if self._told is not None:
-                self._told[record.seq] = path
 
     async def tell_instructions(self, _request: object) -> None:
         """Put the instructions of folders that were come to behind the newest message of the view."""
@@ -219,14 +215,12 @@ class FolderReader:
 
     def in_view(self) -> dict[int, str]:
         """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
-        if self._told is None:
-            records = reversed([*self.history.newest_events(FolderInstructions)])
-            told = ((each.seq, data_of(each, FolderInstructions)) for each in records)
-            self._told = {seq: event.path for seq, event in told if event is not None}
-        if not self._told:
+        records = self.history.newest_events(FolderInstructions)
+        told = {each.seq: event.path for each in records if (event := data_of(each, FolderInstructions))}
+        if not told:
             return {}
         held = {head.seq for head in self.history.view.each_held()} | self.history.view.excluded.keys()
-        return {seq: path for seq, path in self._told.items() if seq in held}
+        return {seq: path for seq, path in sorted(told.items()) if seq in held}
 
     def additions(self) -> Sequence[Addition]:
         """Each file as it is now: what compactions keep of the messages they replace."""
