@@ -12,11 +12,11 @@ from tui_app.agent.instructions.agent_files import AgentFile
 from tui_app.agent.instructions.instructions import instructions_text
 from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.retry_rules import RetryRules
-from tui_app.agent.subagents import Order
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
+from tui_app.context.history import ignore
 from tui_app.context.summaries.prefix import SentRequest
 from tui_app.conversation.agents.agent_setup import AgentSetup
 from tui_app.conversation.agents.session_tools import Tooling
@@ -35,7 +35,7 @@ from tui_app.conversation.session_view import load_history
 from tui_app.conversation.turns.goals import Goals
 from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.turns.work_queue import WorkQueue
-from tui_app.events import AssistantMessage, Notice, Record, SessionStart
+from tui_app.events import AssistantMessage, Notice, Record, SessionStart, SubAgentStart
 from tui_app.records import frozen
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.stores.database import open_store
@@ -64,11 +64,24 @@ class AgentSessions:
     def folder(self, session: str) -> SessionFolder:
         return SessionFolder.named(self.setup.opening.paths.sessions_dir, session)
 
-    async def model(self, order: Order) -> str:
-        """Name of the model that answers; where that which is wanted cannot, the session's own."""
-        history = self.setup.extras.history
-        own = "" if order.agent is None else order.agent.model
-        wanted = "" if order.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
+    async def create(self, start: SubAgentStart, file: AgentFile | None) -> SubAgentStart:
+        """Begin the session of one, with the model that is wanted where that can answer."""
+        history, opening, now = self.setup.extras.history, self.setup.opening, time.time()
+        store, title = history.store, f"{start.name}: {words_of(start.task)}"[:_TITLE_CHARS]
+        start = replace(start, model=await self._model(start, file))
+        if not start.fork:
+            begun = SessionStart(cwd=str(opening.cwd), model=start.model, title=title, parent=history.session)
+            return replace(start, session=store.create(begun, time=now))
+        # All that was sent before the answer that calls it.
+        answers = store.newest(history.session, (AssistantMessage.TYPE,))
+        at = next((head.seq for head in answers if start.tool_call_id in head.ids), None)
+        folder = opening.paths.sessions_dir
+        fork = fork_session(store, folder, history.session, at=at, now=now, agent=title)
+        return replace(start, session=fork.session)
+
+    async def _model(self, start: SubAgentStart, file: AgentFile | None) -> str:
+        history, own = self.setup.extras.history, "" if file is None else file.model
+        wanted = "" if start.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
         if wanted:
             try:
                 await self.setup.writers.shelf.get(wanted)
@@ -78,41 +91,26 @@ class AgentSessions:
                 return history.model
         return wanted or history.model
 
-    def create(self, order: Order, name: str, model: str) -> str:
-        """Begin the session of one; returns its id."""
-        history, opening, now = self.setup.extras.history, self.setup.opening, time.time()
-        store, title = history.store, f"{name}: {words_of(order.task)}"[:_TITLE_CHARS]
-        if not order.fork:
-            start = SessionStart(cwd=str(opening.cwd), model=model, title=title, parent=history.session)
-            return store.create(start, time=now)
-        # All that was sent before the answer that calls it.
-        answers = store.newest(history.session, (AssistantMessage.TYPE,))
-        at = next((head.seq for head in answers if order.call in head.ids), None)
-        folder = opening.paths.sessions_dir
-        return fork_session(store, folder, history.session, at=at, now=now, agent=title).session
-
-    def history(self, session: str, model: str, store: SessionStore, publish: Publish) -> SessionHistory:
+    def history(self, start: SubAgentStart, store: SessionStore, publish: Publish = ignore) -> SessionHistory:
         """The view of one, as of now."""
         text, sender = self.setup.writers.text, self.setup.extras.history
-        if encoding_name(model) != encoding_name(sender.model):
-            text = TextCounter(encoding_name(model))
-        return load_history(self.setup.opening, store, session, model, text, publish)
+        if encoding_name(start.model) != encoding_name(sender.model):
+            text = TextCounter(encoding_name(start.model))
+        return load_history(self.setup.opening, store, start.session, start.model, text, publish)
 
     async def open(
-        self, order: Order, name: str, session: str, model: str, heard: Publish, closing: AsyncExitStack
+        self, start: SubAgentStart, sent: AgentFile | None, heard: Publish, closing: AsyncExitStack
     ) -> Turns:
         """Open one for writing.
 
         Args:
-            order: What it is sent for.
-            name: What it is called.
-            session: Id of its session.
-            model: Name of its model.
+            start: How it was sent.
+            sent: Says what it is; None for one of ours.
             heard: Is given all that happens there.
             closing: Takes what is to be released when it has ended.
         """
-        setup, opening = self.setup, self.setup.opening
-        settings, sent = opening.settings, order.agent
+        setup, opening, session = self.setup, self.setup.opening, start.session
+        settings = opening.settings
         store = open_store(opening.database)
         closing.callback(store.close)
         folder = self.folder(session)
@@ -120,12 +118,12 @@ class AgentSessions:
         closing.callback(lock.release)
         bus = EventBus()
         bus.listen(heard)
-        history = self.history(session, model, store, bus.publish)
+        history = self.history(start, store, bus.publish)
         policy, shelf = setup.compactions.compactor.policy, setup.writers.shelf
         if sent is not None and sent.policy:
             policy = choose_policy(settings, sent.policy)
         if sent is not None and sent.window < 1:
-            window = shelf.limits.window(await shelf.get(model)).limit
+            window = shelf.limits.window(await shelf.get(start.model)).limit
             shelf = copy.copy(shelf)
             shelf.limits = replace(shelf.limits, setting=int(window * sent.window))
         writers = replace(
@@ -147,7 +145,7 @@ class AgentSessions:
         closing.push_async_callback(compactor.aclose)
         compactions = Compactions(history, compactor, reviews)
         closing.push_async_callback(compactions.stop_jobs)
-        tooling = Tooling(opening, history, compactor, setup.tooling, name)
+        tooling = Tooling(opening, history, compactor, setup.tooling, start.name)
         own = replace(
             setup,
             opening=replace(opening, answers=None),
@@ -158,7 +156,7 @@ class AgentSessions:
             goals=Goals(history, tooling.command, is_copy=True),
             before=[RequestHook(ModeSwitch(history, tooling.approvals).tell_mode)],
         )
-        if order.fork:
+        if start.fork:
             runner = own.runner(None)
             runner.manner = replace(runner.manner, thinking=self.effort())
         else:
@@ -167,7 +165,7 @@ class AgentSessions:
         turns = Turns(
             history=history,
             queue=WorkQueue(lambda _: None),
-            models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, model),
+            models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, start.model),
             compactions=compactions,
             compacts=False,
             runner=runner,

@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from tui_app.agent.errors import describe_error
+from tui_app.agent.instructions.agent_files import AgentFile
 from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.subagents import Action, Order
 from tui_app.context.compaction.agent_brief import agent_brief
@@ -59,9 +60,10 @@ _log = logging.getLogger(__name__)
 class SubAgent:
     """One that was sent."""
 
-    order: Order
     start: SubAgentStart
     """With no session until it has begun."""
+    file: AgentFile | None
+    """Says what it is; None for one of ours."""
     outcome: SubAgentOutcome | None = None
     """How it has ended; None while it works."""
     behind: bool = False
@@ -106,7 +108,7 @@ class SubAgent:
         return self.start.session
 
     def __post_init__(self) -> None:
-        self.ended = SubAgentEnd(tool_call_id=self.order.call, outcome="done")
+        self.ended = SubAgentEnd(tool_call_id=self.start.tool_call_id, outcome="done")
 
     def restart(self, *, behind: bool) -> None:
         """Forget how it has ended."""
@@ -167,8 +169,8 @@ class SubAgents:
             fork=order.fork,
             background=order.background,
         )
-        agent = SubAgent(order, start, behind=order.background, prompts=[self._first_prompt(order)])
-        self.every[agent.name] = agent
+        agent = self.every[start.name] = SubAgent(start, order.agent, behind=order.background)
+        agent.prompts.append(self._first_prompt(agent))
         self._begin(agent)
         if order.background:
             return f"{agent.name} works in the background. Its brief comes with agents wait {agent.name}."
@@ -211,7 +213,7 @@ class SubAgents:
         if agent.outcome is not None and (used := self._used_up(agent)):
             raise ToolFailed(f"{agent.name} has used up its {used}: read its brief, or send another.")
         if not (agent.is_begun or agent.prompts):
-            agent.prompts.append(self._first_prompt(agent.order))
+            agent.prompts.append(self._first_prompt(agent))
         agent.prompts.append(text)
         if agent.outcome is None:
             if agent.turns is not None:
@@ -225,8 +227,9 @@ class SubAgents:
         """Those that work, and without which a call does not end."""
         args = call.args_as_dict() if call.tool_name == AGENTS.name else {}
         named = str(args.get("name") or "") if args.get("action") == "wait" else None
+        sender = call.tool_call_id
         return [
-            each for each in self.working if each.order.call == call.tool_call_id or named in ("", each.name)
+            each for each in self.working if each.start.tool_call_id == sender or named in ("", each.name)
         ]
 
     async def stop_agent(self, name: str) -> None:
@@ -241,7 +244,7 @@ class SubAgents:
         record = self.history.store.record(self.history.session, seq)
         call = getattr(record.data, "tool_call_id", "") if record is not None else ""
         for agent in self.working:
-            if agent.order.call == call:
+            if agent.start.tool_call_id == call:
                 await self.stop_agent(agent.name)
 
     async def promote(self, name: str) -> str:
@@ -261,7 +264,7 @@ class SubAgents:
         return [
             SkillRow(
                 each.name,
-                each.order.task,
+                each.start.task,
                 "promoted" if each.promoted else each.outcome or "at work",
                 "",
                 detail=f"{each.start.model}  {each.ended.headline()}  session {each.session}",
@@ -297,7 +300,7 @@ class SubAgents:
 
     def alive(self) -> Iterator[str]:
         """Those that work now, a line each."""
-        return (live_text(each.name, words_of(each.order.task)) for each in self.working)
+        return (live_text(each.name, words_of(each.start.task)) for each in self.working)
 
     def news(self) -> list[tuple[str, str]]:
         """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
@@ -338,7 +341,7 @@ class SubAgents:
             ours = bool(agent.session) and not agent.promoted
             newest = next(store.newest(agent.session, (ToolResult.TYPE,)), None) if ours else None
             if newest is not None and newest.time > since:
-                history = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
+                history = self.sessions.history(agent.start, store)
                 first = self._first_own(agent)
                 yield history, Ledger.from_items([each for each in history.everything() if each.key >= first])
 
@@ -367,31 +370,25 @@ class SubAgents:
                     self.note_told(record)
         for agent in self.working:
             agent.reason = ENDED
-            own = self.sessions.history(agent.session, agent.start.model, store, lambda _: None)
+            own = self.sessions.history(agent.start, store)
             self._ended(agent, "stopped", self._brief(agent, own, "stopped")())
         self._recalled.set()
 
     def _recall(self, row: SentAgent) -> None:
-        start, files = row.start, self.sessions.setup.extras.project.agents
-        order = Order(
-            call=start.tool_call_id,
-            task=start.task,
-            agent=files.named(start.agent) if start.agent else None,
-            fork=start.fork,
-            background=start.background,
-        )
-        agent = self.every[start.name] = SubAgent(order, start)
+        files, start = self.sessions.setup.extras.project.agents, row.start
+        file = files.named(start.agent) if start.agent else None
+        agent = self.every[start.name] = SubAgent(start, file)
         agent.restart(behind=row.is_behind)
         agent.ended, agent.promoted = row.sums, row.is_promoted
         agent.outcome = None if row.is_at_work else row.sums.outcome
         said = self.history.store.last_of(start.session, UserMessage.TYPE)
         agent.is_begun = said is not None and said.seq >= self._first_own(agent)
 
-    def _first_prompt(self, order: Order) -> str:
-        if not order.fork:
-            return order.task
-        words = "" if order.agent is None else f"{order.agent.body()}\n\n"
-        return PROMPTS["fork"].format(task=f"{words}{order.task}")
+    def _first_prompt(self, agent: SubAgent) -> str:
+        if not agent.start.fork:
+            return agent.start.task
+        words = "" if agent.file is None else f"{agent.file.body()}\n\n"
+        return PROMPTS["fork"].format(task=f"{words}{agent.start.task}")
 
     async def _wait(self, agent: SubAgent | None) -> str:
         """The brief of one, or of the first that has ended and was not told of."""
@@ -463,16 +460,12 @@ class SubAgents:
 
     async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> Turns:
         """Begin its session, or go on with it."""
-        order, sessions = agent.order, self.sessions
         if not agent.session:
-            model = await sessions.model(order)
-            session = sessions.create(order, agent.name, model)
-            agent.start = replace(agent.start, model=model, session=session)
+            agent.start = await self.sessions.create(agent.start, agent.file)
             self.history.append(agent.start)
         heard = partial(self._heard, agent)
-        turns = await sessions.open(order, agent.name, agent.session, agent.start.model, heard, closing)
-        agent.turns = turns
-        return turns
+        agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
+        return agent.turns
 
     def _used_up(self, agent: SubAgent) -> str:
         """Which of its limits, over all that it was sent for, is reached; empty for none."""
@@ -528,7 +521,7 @@ class SubAgents:
             case AssistantMessage() as said:
                 agent.said, agent.cut = said.text, said.interrupted
                 agent.calls, agent.open_calls = {}, set(said.call_ids)
-                agent.step = like(SubAgentStep, said, tool_call_id=agent.order.call)
+                agent.step = like(SubAgentStep, said, tool_call_id=agent.start.tool_call_id)
                 if _fresh(with_step(agent.ended, agent.step)) > self._limits.max_tokens:
                     agent.halt(f"It used up its {self._limits.max_tokens:,} tokens.")
             case ToolCall(tool_call_id=id, name=name, args=args):
@@ -549,7 +542,7 @@ class SubAgents:
                 agent.ended = replace(agent.ended, compactions=agent.ended.compactions + is_compaction)
                 if paid.input_tokens:
                     figures = picked(paid, "model input_tokens output_tokens cost_usd")
-                    self._write(agent, SubAgentStep(tool_call_id=agent.order.call, **figures))
+                    self._write(agent, SubAgentStep(tool_call_id=agent.start.tool_call_id, **figures))
             case _:
                 return
         if agent.step is not None and not agent.open_calls:
