@@ -1,11 +1,10 @@
 """``plimsoll run``: one turn without a screen, shown as text or as JSON lines."""
 
 import argparse
-import asyncio
 import math
 import sqlite3
 import sys
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -377,25 +376,20 @@ async def run_turn(
     opened = open_session(opening)
     opened.named = bool(opening.session) or isinstance(view, JsonView)
     verdict = Verdict()
-    follower: asyncio.Task[None] | None = None
+    follower = Follower(opened, view, verdict)
     outcome: Outcome = "stopped"
     try:
         place.enter(opened)
         # A new session's first event was written before it could be watched.
         if not opening.session and (start := opened.store.record(opened.conversation.session, 1)):
             view.show(start)
-        # Early errors are not shown: those that matter keep the turn from its answer, and show then.
-        early = Early()
-        opened.bus.listen(early.hear)
+        opened.bus.listen(follower.hear)
         await opened.prepare()
-        early.over = True
-        for record in early.notices:
-            view.show(record)
+        follower.is_ready = True
         if opening.answers is not None and opened.conversation.history.model == OFFLINE_MODEL:
             raise CommandFailed(
                 "The built-in search cannot give structured output. Choose a model with --model."
             )
-        follower = asyncio.create_task(_follow(opened, opened.conversation.watch(), view, verdict))
         if drop_goal:
             opened.goals.end("off")
         work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
@@ -410,8 +404,8 @@ async def run_turn(
         except (sqlite3.Error, OSError) as error:
             trouble = error
         place.let_go()
-        if follower is not None:
-            await follower
+        if follower.broken is not None:
+            raise follower.broken
         # A full disk that ended the turn refuses the end of the session, too.
         if trouble is not None and not verdict.has_told(trouble):
             raise trouble
@@ -432,25 +426,23 @@ async def _settle(opened: "OpenSession", verdict: Verdict, *, waits: bool) -> No
 
 
 @dataclass(slots=True)
-class Early:
-    """Notices, the mode, guards and switches that come before the turn is watched."""
+class Follower:
+    """Shows what happens, and stops the turn once nobody reads it any more."""
 
-    notices: list[Record] = field(default_factory=list)
-    over: bool = False
-    """Whether the turn is watched now."""
+    opened: "OpenSession"
+    view: RecordView
+    verdict: Verdict
+    is_ready: bool = False
+    """Whether the session is prepared: an early error that matters shows again when the turn has no answer."""
+    broken: BrokenPipeError | None = None
 
     def hear(self, record: Record) -> None:
-        if not self.over and isinstance(record.data, Notice | ModeChange | GuardSet | ToolSwitch):
-            self.notices.append(record)
-
-
-async def _follow(
-    opened: "OpenSession", watching: AsyncIterable[Record], view: RecordView, verdict: Verdict
-) -> None:
-    try:
-        async for record in watching:
-            verdict.note(record)
-            view.show(record)
-    except BrokenPipeError:
-        opened.conversation.cancel()
-        raise
+        is_shown = self.is_ready or isinstance(record.data, Notice | ModeChange | GuardSet | ToolSwitch)
+        if not is_shown or self.broken is not None:
+            return
+        try:
+            self.verdict.note(record)
+            self.view.show(record)
+        except BrokenPipeError as error:
+            self.broken = error
+            self.opened.conversation.cancel()

@@ -30,7 +30,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import SessionServer
 from tui_app.ui.words import text as numbers
 from tui_app.ui.words.session_report import sections
-from tui_app.ui.words.text import clean, count, one_line
+from tui_app.ui.words.text import clean, count, one_line, table_lines
 
 _TITLE_CELLS, _LONG_TITLE_CELLS = 50, 60
 _UNASKED = "Deleting cannot be undone. Without a terminal to ask in, say --yes."
@@ -161,22 +161,22 @@ def _delete(program: Program, found: Pruned) -> Pruned:
 
 
 def _report(found: Pruned, *, done: bool, json: bool) -> None:
-    if json:
-        rows = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
-        print_json({"deleted": done, "sessions": rows, "open": [each.info.id for each in found.open]})
-        return
-    if found.gone:
-        table = []
-        for each in found.gone:
-            title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
-            table.append((each.info.id, moment(each.info.updated), title, each.reason))
-        say_table(table)
+    rows = []
+    for each in found.gone:
+        title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
+        rows.append((each.info.id, moment(each.info.updated), title, each.reason))
     gone, still_open = len(found.gone), len(found.open)
     over = "is over the limits" if gone == 1 else "are over the limits"
-    say(f"{numbers.count(gone, 'session')} {'deleted' if done else over}.")
-    if still_open:
-        these = "is" if still_open == 1 else "are"
-        say(f"{still_open:,} more {these} open or just came into use, and kept.")
+    these = "is" if still_open == 1 else "are"
+    told = f"{still_open:,} more {these} open or just came into use, and kept."
+    listed = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
+    answer(
+        {"deleted": done, "sessions": listed, "open": [each.info.id for each in found.open]},
+        *table_lines(rows),
+        f"{numbers.count(gone, 'session')} {'deleted' if done else over}.",
+        *([told] if still_open else []),
+        as_json=json,
+    )
 
 
 MOST = 50
@@ -251,21 +251,20 @@ def show_session(program: Program, args: argparse.Namespace) -> None:
             for entry in fold_user_view(store.heads(info.id)).entries
         ]
         title = title_of(store, info)
-    if args.json:
-        print_json({**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]})
-        return
-    say(f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}")
     # What was imported began before it was made here.
     dates = f"{moment(min([info.created, *(each.time for each in entries)]))} to {moment(info.updated)}"
-    say(f"{dates}, {numbers.count(info.messages, 'message')}, in {info.cwd}")
-    if entries:
-        say()
-        rows = []
-        for entry in entries:
-            tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
-            what = one_line(entry.title, 90) + ("" if entry.state == "ok" else f" ({entry.state})")
-            rows.append((f"#{entry.seq}", moment(entry.time), entry.kind, what, tokens))
-        say_table(rows, right=(0, 4))
+    rows = []
+    for entry in entries:
+        tokens = numbers.tokens(entry.tokens) if entry.tokens else ""
+        what = one_line(entry.title, 90) + ("" if entry.state == "ok" else f" ({entry.state})")
+        rows.append((f"#{entry.seq}", moment(entry.time), entry.kind, what, tokens))
+    answer(
+        {**asdict(info), "title": title, "entries": [asdict(entry) for entry in entries]},
+        f"{info.id}  {one_line(title, _LONG_TITLE_CELLS)}",
+        f"{dates}, {numbers.count(info.messages, 'message')}, in {info.cwd}",
+        *(("", *table_lines(rows, right=(0, 4))) if rows else ()),
+        as_json=args.json,
+    )
 
 
 def fork(program: Program, args: argparse.Namespace) -> None:
@@ -301,10 +300,7 @@ def delete(program: Program, args: argparse.Namespace) -> None:
     size, name = numbers.count(info.messages, "message"), one_line(title, _LONG_TITLE_CELLS) or info.id
     question = f'Delete session "{name}"? {size}, cannot be undone. Type y to delete:'
     if not args.yes and not confirmed(question, _UNASKED):
-        if args.json:
-            print_json({"session": info.id, "deleted": False})
-        else:
-            tell("Kept.")
+        answer({"session": info.id, "deleted": False}, "Kept.", as_json=args.json)
         return
     folder = SessionFolder.named(program.paths.sessions_dir, info.id)
     removal.delete_session(program.database, program.paths.sessions_dir, info.id)
@@ -320,15 +316,10 @@ def print_stats(program: Program, args: argparse.Namespace) -> None:
             raise CommandFailed("There are no sessions yet. Start one with: plimsoll")
         session = (store.info(args.id) if args.id is not None else sessions[0]).id
     stats = StatsReader(program.database, session).read()
-    if args.json:
-        print_json({"session": session, **stats.to_json()})
-        return
-    say(f"{session}")
+    lines = [session]
     for section in sections(stats):
-        say()
-        say(section.title)
-        for line in section.lines:
-            say(f"  {line}")
+        lines += ["", section.title, *(f"  {line}" for line in section.lines)]
+    answer({"session": session, **stats.to_json()}, *lines, as_json=args.json)
 
 
 def show_changes(program: Program, args: argparse.Namespace) -> int:
