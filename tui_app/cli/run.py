@@ -433,7 +433,7 @@ class Follower:
     view: RecordView
     verdict: Verdict
     is_ready: bool = False
-    """Whether the session is prepared: an early error that matters shows again when the turn has no answer."""
+    """Whether the session is prepared; an early error that matters is said again by the turn."""
     broken: BrokenPipeError | None = None
 
     def hear(self, record: Record) -> None:

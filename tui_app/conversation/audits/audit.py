@@ -19,8 +19,8 @@ from tui_app.context.user_text import own_words, sentences
 from tui_app.context.views.view import Item, to_messages
 from tui_app.conversation.audits.replay import FactsKept, Replay
 from tui_app.conversation.audits.simulate import STATES, count_facts, facts_given
-from tui_app.conversation.audits.transcript import Recorded, said_heads
-from tui_app.conversation.history.view_messages import ViewMessages
+from tui_app.conversation.audits.transcript import Recorded
+from tui_app.conversation.history.view_messages import ViewMessages, said_heads
 from tui_app.events import KIND_LABELS, CompactionComplete, Fact
 from tui_app.records import frozen, picked
 from tui_app.session.event_heads import Head

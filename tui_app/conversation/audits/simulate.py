@@ -16,7 +16,8 @@ from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.views.view import Item
 from tui_app.conversation.audits.replay import FactsKept, Outcome, Replay
-from tui_app.conversation.audits.transcript import Recorded, said_heads
+from tui_app.conversation.audits.transcript import Recorded
+from tui_app.conversation.history.view_messages import said_heads
 from tui_app.events import Fact, FactState
 from tui_app.records import frozen, like, picked
 from tui_app.refusals import Refusal

@@ -1,18 +1,16 @@
 """A conversation with the compactions in it: a transcript as its import would be, or a session."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from tui_app.conversation.history.view_messages import ViewMessages
 from tui_app.conversation.imports.imports import count_events
-from tui_app.events import Payload, SessionClear, SessionRestored, SessionRewind, SessionStart, data_of
+from tui_app.events import Payload, SessionStart, data_of
 from tui_app.records import frozen, like
 from tui_app.session.event_heads import Head, head_of
-from tui_app.session.event_rows import MESSAGES
 from tui_app.session.importers.formats import FIRST_SEQ, SkippedLine, import_file
 from tui_app.session.stores.store import SessionStore
-from tui_app.session.views.agent_view import AgentView
 
 
 @frozen(kw_only=True)
@@ -83,16 +81,3 @@ def recorded_session(store: SessionStore, session: str) -> Recorded:
         event=lambda seq: data_of(store.record(info.id, seq), Payload),
         beside=(info.cwd, branch),
     )
-
-
-_TAKEN_BACK = MESSAGES | {SessionClear.TYPE, SessionRestored.TYPE, SessionRewind.TYPE}
-"""Events that say what was said; what was undone or cleared is not replayed."""
-
-
-def said_heads(heads: Iterable[Head]) -> list[Head]:
-    """What was said, in the form it was said in, less what was undone or cleared."""
-    view = AgentView()
-    for head in heads:
-        if head.type in _TAKEN_BACK:
-            view.apply(head)
-    return view.visible()

@@ -85,23 +85,28 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
     if not opening.trusted:
         raise NoProposal(UNTRUSTED)
     diff, paths, names, asked = await asyncio.to_thread(_read_changes, opening)
-    text, reason, secrets = "", "", opening.secrets()
     model = opening.settings.summarization_model or opening.model
     model = model or resolve_model(opening.settings, opening.env, opening.keys.names)
-    if model.partition(":")[0] in SEARCHING:
-        reason = "the built-in search cannot write text"
-    else:
+    text, reason = "", "the built-in search cannot write text"
+    if model.partition(":")[0] not in SEARCHING:
         wish = f"\n\nThe user wants of the message: {hint}" if hint else ""
         prompt = f"<diff>\n{diff}\n</diff>\n{asked}\n\nWrite the message of the commit with this diff.{wish}"
-        text, reason = await _written(opening, model, mask_secrets(secrets.masked(prompt)))
-    if not text:
-        # It says which files change, for whoever writes a better one.
-        first, more = names[0] if names else "files", len(names) - 1
-        rest = "" if more < 1 else " and 1 more file" if more == 1 else f" and {more} more files"
-        listed = "\n".join(f"- {name}" for name in names[:20])
-        text = f"Change {first}{rest}" + (f"\n\n{listed}" if more > 0 else "")
-        return CommitProposal(text=text, paths=paths, files=len(names), reason=reason)
-    return CommitProposal(text=mask_secrets(text), paths=paths, files=len(names), model=model)
+        text, reason = await _written(opening, model, mask_secrets(opening.secrets().masked(prompt)))
+    return CommitProposal(
+        text=mask_secrets(text) or _listed(names),
+        paths=paths,
+        files=len(names),
+        model=model if text else "",
+        reason=reason,
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """A message that says which files change, for whoever writes a better one."""
+    first, more = names[0] if names else "files", len(names) - 1
+    rest = "" if more < 1 else " and 1 more file" if more == 1 else f" and {more} more files"
+    listed = "\n".join(f"- {name}" for name in names[:20])
+    return f"Change {first}{rest}" + (f"\n\n{listed}" if more > 0 else "")
 
 
 def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], str]:

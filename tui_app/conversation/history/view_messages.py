@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from tui_app.events import AssistantMessage
+from tui_app.events import AssistantMessage, SessionClear, SessionRestored, SessionRewind
 from tui_app.session.event_heads import Head
-from tui_app.session.views.agent_view import ALONE
+from tui_app.session.event_rows import MESSAGES
+from tui_app.session.views.agent_view import ALONE, AgentView
 
 Place = tuple[int, int]
 """Number of an event, and which of its messages."""
@@ -87,3 +88,15 @@ class ViewMessages:
 
 def _place(head: Head) -> Place:
     return head.form if head.form[0] else (head.seq, ALONE)
+
+
+def said_heads(heads: Iterable[Head], *, cleared: bool = False) -> list[Head]:
+    """What was said, in the form it was said in, less what was undone, or cleared if that is not wanted."""
+    view = AgentView()
+    for head in heads:
+        if head.type in _SAYING or (head.type == SessionClear.TYPE and not cleared):
+            view.apply(head)
+    return view.visible()
+
+
+_SAYING = MESSAGES | {SessionRestored.TYPE, SessionRewind.TYPE}

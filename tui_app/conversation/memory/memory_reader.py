@@ -3,27 +3,28 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.model_shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
 from tui_app.context.views.view import Item
+from tui_app.conversation.history.view_messages import ViewMessages, said_heads
 from tui_app.conversation.requests.open_request import Opening
-from tui_app.events import MemoryConsolidated, SessionRestored, SessionRewind
+from tui_app.events import MemoryConsolidated
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidation import ConsolidationAgent, Outcome, Task, ask, extract
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
 from tui_app.records import like
-from tui_app.session.event_rows import MESSAGES
 from tui_app.session.exclusions import excluded_in
 from tui_app.session.stores.database import Database, open_store
 from tui_app.session.stores.store import SessionInfo
@@ -149,23 +150,9 @@ def said_in(database: Database, session: str) -> list[Item]:
     Raises:
         sqlite3.Error: if the file cannot be used.
     """
-    store = open_store(database, read_only=True)
-    texts: dict[int, str] = {}
-    models: dict[int, str] = {}
-    before: dict[int, dict[int, str]] = {}
-    try:
-        for record, message in store.records(session):
-            if isinstance(record.data, SessionRewind):
-                before[record.seq] = texts
-                texts = {seq: text for seq, text in texts.items() if seq < record.data.to}
-            elif isinstance(record.data, SessionRestored):
-                texts = before.get(record.data.cut, texts)
-            elif message is not None and record.data.TYPE in MESSAGES:
-                texts[record.seq] = message
-                models[record.seq] = str(getattr(record.data, "model", ""))
-        excluded = excluded_in(store, session).since
-        texts = {seq: text for seq, text in texts.items() if seq not in excluded}
-    finally:
-        store.close()
-    messages = ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts.values())}]")
-    return [Item(seq, message, 0, models[seq]) for seq, message in zip(texts, messages, strict=True)]
+    with closing(open_store(database, read_only=True)) as store:
+        excluded, heads = excluded_in(store, session).since, said_heads(store.heads(session), cleared=True)
+        heads = [head for head in heads if head.seq not in excluded]
+        messages = ViewMessages(partial(store.message, session))
+        messages.load(heads)
+        return [Item(head.seq, messages.of(head), 0, head.model) for head in heads]
