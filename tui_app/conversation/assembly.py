@@ -77,7 +77,6 @@ from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_polic
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionDeleted, SessionNotFound, SessionStore, WriteLock
 from tui_app.session.workspace import SessionFolder
-from tui_app.settings import resolve_model
 from tui_app.settings.spec import CacheSettings, SessionServer
 from tui_app.system.environment import hide_environment
 from tui_app.system.program_log import keep_out
@@ -113,8 +112,7 @@ class OpenSession:
         self.opening, self.store, self.lock, self.bus = opening, store, lock, bus
         self.named = False
         self.folder = SessionFolder.named(opening.paths.sessions_dir, session)
-        model = opening.model or (own.model_name if own else "") or known
-        model = model or resolve_model(settings, opening.env, opening.keys.names)
+        model = opening.model_for((own.model_name if own else "") or known)
         policy = policy_of(store, session, settings, opening.policy)
         # What it followed until now, where another policy is asked for.
         self.policy_before = chosen_policy(store, session) if opening.policy and not opening.passing else ""
@@ -412,8 +410,7 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
         if opening.session:
             session = store.info(opening.session).id
         else:
-            model = opening.model or (own.model_name if own else "")
-            model = model or resolve_model(settings, opening.env, opening.keys.names)
+            model = opening.model_for(own.model_name if own else "")
             start = SessionStart(cwd=str(opening.cwd), model=model, policy=policy.name)
             session = store.create(start, time=time.time())
             undo.callback(store.delete, session)

@@ -10,9 +10,9 @@ from tui_app.conversation.memory.memory_reader import SessionReader
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.records import frozen
+from tui_app.session.background import where_open
 from tui_app.session.lock import WriterLock
 from tui_app.session.stores.store import SessionInfo, SessionStore
-from tui_app.session.workspace import SessionFolder
 
 
 @frozen
@@ -55,8 +55,7 @@ async def read_sessions(
     with WriterLock(lock_of(opening.paths)):
         telling.tell()
         for info in sessions:
-            folder = SessionFolder.named(opening.paths.sessions_dir, info.id)
-            if who := store.holder(info.id, folder.lock_file):
+            if who := where_open(store, opening.paths.sessions_dir, info.id):
                 yield Reading(info.id, held=who)
                 continue
             asked = due.get(info.id)

@@ -20,7 +20,6 @@ from tui_app.conversation.session_view import load_history
 from tui_app.references import WHOLE, Span
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionStore
-from tui_app.settings import resolve_model
 from tui_app.usage import Breakdown, Overhead
 
 
@@ -70,9 +69,7 @@ async def inspect_session(opening: Opening) -> Inspection:
     store = open_store(opening.database, read_only=True)
     try:
         info = store.info(opening.session)
-        model = (
-            opening.model or info.model or resolve_model(opening.settings, opening.env, opening.keys.names)
-        )
+        model = opening.model_for(info.model)
         text = TextCounter(encoding_name(model))
         await asyncio.to_thread(text.load)
         history = load_history(opening, store, info.id, model, text)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from tui_app.cli.core.command import Program
 from tui_app.cli.core.output import answer
 from tui_app.cli.program import latest_session
+from tui_app.session.background import where_open
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents
-from tui_app.session.workspace import SessionFolder
 from tui_app.ui.words.cost_words import price_text
 from tui_app.ui.words.text import one_line, table_lines, tokens
 
@@ -19,8 +19,7 @@ def execute(program: Program, args: argparse.Namespace) -> None:
     """Print those of one session; it is only read."""
     with program.sessions() as store:
         info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
-        lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
-        is_open = bool(store.holder(info.id, lock))
+        is_open = bool(where_open(store, program.paths.sessions_dir, info.id))
         found = [_as_seen(each, is_open=is_open) for each in reversed(read_sent_agents(store, info.id))]
     rows = [
         (

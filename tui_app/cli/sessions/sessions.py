@@ -17,6 +17,7 @@ from tui_app.conversation.requests.open_request import Opening
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.session import management as removal
+from tui_app.session.background import where_open
 from tui_app.session.backup import back_up
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
@@ -137,8 +138,7 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
         found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
         parts: tuple[list[Due], list[Due]] = ([], [])
         for each in found:
-            folder = SessionFolder.named(paths.sessions_dir, each.info.id)
-            parts[bool(store.holder(each.info.id, folder.lock_file))].append(each)
+            parts[bool(where_open(store, paths.sessions_dir, each.info.id))].append(each)
     return Pruned(*map(tuple, parts))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, confirmed
 from tui_app.cli.core.output import answer, print_json, say, tell
+from tui_app.session.background import where_open
 from tui_app.session.stores.store import SessionInfo
-from tui_app.session.workspace import SessionFolder
 from tui_app.system.trust import remember_trust, trust_in
 from tui_app.system.worktrees import NoWorktree, Worktree, Worktrees
 from tui_app.ui.words.text import clean, count, one_line, table_lines
@@ -97,8 +97,7 @@ def remove(program: Program, args: argparse.Namespace) -> None:
         if sessions:
             with program.sessions() as store:
                 for info in sessions:
-                    lock = SessionFolder.named(program.paths.sessions_dir, info.id).lock_file
-                    if holder := store.holder(info.id, lock):
+                    if holder := where_open(store, program.paths.sessions_dir, info.id):
                         raise NoWorktree(f"Session {info.id} is open in {holder}: {worktree.name} was kept.")
         trees.check_removal(worktree)
         if program.paths.trust_file.exists():

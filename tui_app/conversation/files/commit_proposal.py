@@ -19,7 +19,6 @@ from tui_app.refusals import Refusal
 from tui_app.session.model_state import newest_records
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionStore
-from tui_app.settings import resolve_model
 from tui_app.system.git import Git, GitFailed
 from tui_app.system.project_files import repository_root
 from tui_app.system.secrets import mask_secrets
@@ -85,8 +84,7 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
     if not opening.trusted:
         raise NoProposal(UNTRUSTED)
     diff, paths, names, asked = await asyncio.to_thread(_read_changes, opening)
-    model = opening.settings.summarization_model or opening.model
-    model = model or resolve_model(opening.settings, opening.env, opening.keys.names)
+    model = opening.settings.summarization_model or opening.model_for()
     text, reason = "", "the built-in search cannot write text"
     if model.partition(":")[0] not in SEARCHING:
         wish = f"\n\nThe user wants of the message: {hint}" if hint else ""

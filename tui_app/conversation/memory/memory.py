@@ -31,12 +31,12 @@ from tui_app.memory.entries import KINDS, PERSON, Draft, Due, Entry
 from tui_app.memory.scope import Scope
 from tui_app.providers import OFFLINE
 from tui_app.records import frozen, like
+from tui_app.session.background import where_open
 from tui_app.session.event_rows import CARRYING
 from tui_app.session.exclusions import excluded_in
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionInfo, SessionNotFound, is_session_id
-from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import MemorySettings
 
 _HEADINGS = {
@@ -320,8 +320,7 @@ class SessionMemory:
         for due in await asyncio.to_thread(self.boards.due):
             if due.session == self.history.session or not is_session_id(due.session):
                 continue
-            folder = SessionFolder.named(self.paths.sessions_dir, due.session)
-            if self.history.store.holder(due.session, folder.lock_file):
+            if where_open(self.history.store, self.paths.sessions_dir, due.session):
                 held = True
                 continue
             try:

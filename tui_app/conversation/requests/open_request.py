@@ -11,7 +11,7 @@ from tui_app.modes import Mode, mode_named
 from tui_app.paths import Paths, from_home
 from tui_app.records import frozen
 from tui_app.session.stores.database import Database, database_of
-from tui_app.settings import Settings
+from tui_app.settings import Settings, resolve_model
 from tui_app.settings.spec import STORE_VARIABLE
 from tui_app.settings.tables import ApprovalRule, Ruling, rules_of
 from tui_app.system.project_files import MayRead, repository_root
@@ -109,6 +109,10 @@ class Opening:
         """The mode of a new session; in a folder without trust no setting lets a tool act."""
         mode = self.mode or mode_named(self.settings.mode) or "ask"
         return "ask" if mode == "edit" and self.mode is None and not self.trusted else mode
+
+    def model_for(self, known: str = "") -> str:
+        """Name of the model that answers: the one asked for, the one that is known, or the usual one."""
+        return self.model or known or resolve_model(self.settings, self.env, self.keys.names)
 
     @property
     def policies(self) -> tuple[str, ...]:
