@@ -28,6 +28,7 @@ from textual.worker import WorkerCancelled, WorkerFailed
 import tests.tool_schemas  # noqa: F401
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
+from tui_app import ui
 from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.paths import Paths
 from tui_app.session.stores.sqlite_store import SqliteStore
@@ -97,7 +98,9 @@ Dialogs = TypeVar("Dialogs", bound=Dialog[Any])
 
 
 class ThemedApp(App[None]):
-    """An application for a widget alone, with the colours that it asks for."""
+    """An application for a widget alone, with the colours and the looks that it asks for."""
+
+    CSS_PATH = Path(ui.__path__[0]) / "styles" / "widgets.tcss"
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return {**super().get_theme_variable_defaults(), **own_variables(self.current_theme)}

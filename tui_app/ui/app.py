@@ -64,8 +64,8 @@ class PlimsollApp(TellsFailures, Host):
 
     TITLE = "⊖ Plimsoll"
     BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
-    # Both at once: a sheet of the chat screen's own would make Textual apply all styles once more.
-    CSS_PATH: ClassVar[CSSPathType | None] = ["styles/app.tcss", "styles/chat.tcss"]
+    # All at once: a sheet of the chat screen's own would make Textual apply all styles once more.
+    CSS_PATH: ClassVar[CSSPathType | None] = ["styles/widgets.tcss", "styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = False
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
     DEFAULT_MODE = "session-1"

@@ -156,21 +156,6 @@ class ApprovalDetail(LongText, can_focus=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_KINDS))
     }
-    DEFAULT_CSS = """
-    ApprovalDetail { background: $panel; scrollbar-gutter: auto; }
-    ApprovalDetail > .approval--strong { text-style: bold; }
-    ApprovalDetail > .approval--added { background: $added-row; color: $added-line; }
-    ApprovalDetail > .approval--removed { background: $removed-row; color: $removed-line; }
-    ApprovalDetail > .approval--faint { color: $text-muted; }
-    ApprovalDetail > .approval--number { color: $text-muted; }
-    ApprovalDetail > .approval--sign-added { color: $added; }
-    ApprovalDetail > .approval--sign-removed { color: $removed; }
-    ApprovalDetail > .approval--code-keyword { color: $syn-keyword; }
-    ApprovalDetail > .approval--code-string { color: $syn-string; }
-    ApprovalDetail > .approval--code-number { color: $syn-number; }
-    ApprovalDetail > .approval--code-comment { color: $text-muted; text-style: italic; }
-    ApprovalDetail > .approval--remark, ApprovalDetail > .approval--mark { color: $text-warning; }
-    """
 
     def __init__(self, *, id: str | None = None) -> None:
         """Create it empty.
@@ -345,20 +330,6 @@ class AskBox(EdgedPanel, Vertical):
         id: Textual id.
     """
 
-    DEFAULT_CSS = """
-    AskBox { height: auto; width: 1fr; margin: 0 2; padding: 0 2 0 1; display: none; background: $panel; }
-    AskBox { border-left: inner $warning; border-top: inner $panel; border-bottom: inner $panel; }
-    AskBox:focus, AskBox:focus-within {
-        background: $surface; border-top: inner $surface; border-bottom: inner $surface;
-    }
-    AskBox:nocolor, AskBox:ansi, AskBox:nocolor:focus, AskBox:ansi:focus {
-        border-top: blank; border-bottom: blank;
-    }
-    AskBox.-asking { display: block; }
-    AskBox > Input { height: 1; border: none; padding: 0 1; background: $surface; }
-    AskBox > Input:focus { border: none; background: $surface; background-tint: $foreground 0%; }
-    """
-
     @dataclass
     class Replied(Message):
         """The user has answered in words; an empty text is no answer."""
@@ -437,14 +408,6 @@ class ApprovalBox(AskBox, can_focus=True):
 
     HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
     BINDINGS = place_bindings("question")
-    DEFAULT_CSS = """
-    ApprovalBox:focus > ApprovalDetail { background: $surface; }
-    ApprovalBox > #approval-title { height: 1; width: 1fr; }
-    ApprovalBox > ApprovalDetail { height: auto; width: 1fr; min-height: 1; max-height: 36vh; margin: 1 0; }
-    ApprovalBox > #approval-note { height: auto; max-height: 3; width: 1fr; color: $text-muted; }
-    ApprovalBox > Input { display: none; }
-    ApprovalBox.-typing > Input { display: block; }
-    """
 
     question: "reactive[ApprovalRequested | None]" = reactive(None)
 

@@ -52,10 +52,6 @@ def hint_pieces(hint: TourHint, width: int, way_out: str) -> tuple[str, str, str
 class TourRow(Widget):
     """One row of words directly above the prompt."""
 
-    DEFAULT_CSS = """
-    TourRow { height: 1; width: 1fr; padding: 0 2; }
-    """
-
     hint: reactive[TourHint | None] = reactive(None)
 
     def __init__(self, way_out: str) -> None:

@@ -49,11 +49,6 @@ class QuestionBox(AskBox):
 
     HELP = "The model asks. A number or enter chooses, words and enter answer, esc gives no answer."
     BINDINGS = place_bindings("asked")
-    DEFAULT_CSS = """
-    QuestionBox > #asked-title { height: auto; max-height: 20vh; width: 1fr; overflow-y: auto; }
-    QuestionBox > #asked-choices { height: auto; width: 1fr; }
-    QuestionBox > Input, QuestionBox > Input:focus { margin-top: 1; background: $panel; }
-    """
 
     question: "reactive[QuestionAsked | None]" = reactive(None)
     marked: reactive[int] = reactive(0, init=False)
@@ -155,9 +150,6 @@ class QuestionBox(AskBox):
 class AskPlace(Vertical):
     """Holds the boxes, of which one at most is shown."""
 
-    DEFAULT_CSS = """
-    AskPlace { height: auto; width: 1fr; }
-    """
     type_ahead: TypeAhead | None = None
 
     def compose(self) -> ComposeResult:

@@ -206,17 +206,6 @@ class Timeline(RowList):
         "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
         "timeline--left", "timeline--newest",
     }  # fmt: skip
-    DEFAULT_CSS = """
-    Timeline {
-        & > .timeline--user { color: $foreground; }
-        & > .timeline--detail { color: $text-muted; }
-        & > .timeline--compaction { color: $foreground; }
-        & > .timeline--bad { color: $text-error; }
-        & > .timeline--left { color: $text-faint; }
-        & > .timeline--newest { color: $accent; }
-        & > .row-list--right { color: $text-faint; }
-    }
-    """
 
     plain: reactive[bool] = reactive(False)
     """ASCII signs only."""

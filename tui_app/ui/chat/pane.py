@@ -88,10 +88,6 @@ class ReadAlongWanted(Message):
 class ChatHints(HintRow):
     """Shows the chat's own hints, those of the focused list, or those of marked entries."""
 
-    DEFAULT_CSS = """
-    ChatHints { padding: 0 2; }
-    """
-
     keymap: reactive[Mapping[str, str]] = reactive(dict, init=False)
     """Keys of the actions that have others than the built-in ones."""
     marked: reactive[int] = reactive(0, init=False)

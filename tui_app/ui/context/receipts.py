@@ -33,11 +33,6 @@ class ReceiptList(Vertical):
     """The newest request first."""
 
     BINDINGS = place_bindings("requests")
-    DEFAULT_CSS = """
-    ReceiptList { height: 1fr; }
-    ReceiptList > RowList { height: 1fr; min-height: 3; }
-    ReceiptList > .dialog-note { height: auto; max-height: 50%; padding: 0 2; }
-    """
     _rows = getters.query_one(RowList)
 
     def __init__(self) -> None:

@@ -35,9 +35,6 @@ _SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
 class ContextGauge(Widget):
     """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
 
-    DEFAULT_CSS = """
-    ContextGauge { height: 1; width: 1fr; padding: 0 2; color: $foreground; pointer: pointer; }
-    """
     HELP = "Context usage. The two marks: compaction starts, sending waits."
 
     load: reactive[Load] = reactive(Load())

@@ -23,10 +23,6 @@ MIN_TITLE = 12
 class ChatHeader(Widget):
     """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is the last to go."""
 
-    DEFAULT_CSS = """
-    ChatHeader { height: 1; width: 1fr; margin-bottom: 1; padding: 0 2; }
-    """
-
     title: reactive[str] = reactive("")
     place: reactive[str] = reactive("")
     """Folder and branch; empty where the screen says it elsewhere."""

@@ -21,14 +21,6 @@ def tail_of(text: str, rows: int = ROWS) -> list[str]:
 class OutputTail(Exact, Static):
     """Takes no room while no command prints."""
 
-    DEFAULT_CSS = """
-    OutputTail {
-        height: auto; max-height: 6; width: 1fr; padding-left: 4; display: none;
-        color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis;
-    }
-    OutputTail.-printing { display: block; }
-    """
-
     output: reactive[str] = reactive("")
 
     def watch_output(self, output: str) -> None:

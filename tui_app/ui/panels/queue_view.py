@@ -69,11 +69,6 @@ class QueueView(Widget, can_focus=True):
 
     BINDINGS = place_bindings("waiting")
     HELP = "Queued prompts. Enter opens the queue: edit, remove, move."
-    DEFAULT_CSS = """
-    QueueView { height: auto; width: 1fr; padding: 0 2 0 2; color: $text-muted; display: none; }
-    QueueView.-waiting { display: block; }
-    QueueView:focus { color: $foreground; text-style: bold; }
-    """
 
     waiting: reactive[Waiting] = reactive(Waiting(), layout=True)
 

@@ -176,10 +176,6 @@ class StatusRow(Widget):
     something runs takes rows below that where it has no room behind it.
     """
 
-    DEFAULT_CSS = """
-    StatusRow { height: auto; min-height: 1; width: 1fr; padding: 0 2 0 2; }
-    """
-
     status: reactive[Status] = reactive(Status())
     tasks: reactive[int] = reactive(0)
     """Background commands that run."""

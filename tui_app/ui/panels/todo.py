@@ -68,11 +68,6 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content
 class TodoPanel(Widget):
     """Takes no room without a list."""
 
-    DEFAULT_CSS = """
-    TodoPanel { height: auto; width: 1fr; padding: 1 2 0 1; display: none; }
-    TodoPanel.-listing { display: block; }
-    """
-
     items: reactive[tuple[TodoItem, ...]] = reactive((), layout=True)
     is_wanted: reactive[bool] = reactive(False, layout=True)
 

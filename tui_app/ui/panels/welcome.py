@@ -124,10 +124,6 @@ def look_around(launch: "Launch") -> Beginning:
 class Welcome(Widget):
     """Stands in the place of an empty conversation."""
 
-    DEFAULT_CSS = """
-    Welcome { display: none; width: 1fr; height: 1fr; }
-    """
-
     beginning: reactive[Beginning | None] = reactive(None)
     shares: "reactive[tuple[Share, ...]]" = reactive(())
     """What parts of the next request take of it, on the gauge's scale; empty until it is measured."""

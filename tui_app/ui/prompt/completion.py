@@ -42,11 +42,6 @@ class Offer(NamedTuple):
 class OfferList(TellsFailures, Widget):
     """The list above the prompt, one row marked; or one sentence when nothing fits. The prompt decides."""
 
-    DEFAULT_CSS = """
-    OfferList { height: auto; max-height: 8; padding: 0 2; background: $panel; display: none; }
-    OfferList.-open { display: block; }
-    """
-
     offers: reactive[tuple[Offer, ...]] = reactive((), layout=True)
     marked: reactive[int] = reactive(0)
     message: reactive[str] = reactive("", layout=True)

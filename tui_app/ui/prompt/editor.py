@@ -157,13 +157,6 @@ class PromptEditor(WrittenArea):
 
     BINDINGS = as_bindings("prompt")
     HELP = "Enter sends, ctrl+j starts a new line, / lists commands, @ files, up brings earlier prompts back."
-    DEFAULT_CSS = """
-    PromptEditor, PromptEditor:focus {
-        height: auto; max-height: 8; min-height: 1; width: 1fr; padding: 0; border: none;
-        & > .text-area--placeholder { color: $text-muted; }
-        & > .prompt--shell { color: $text-accent; text-style: bold; }
-    }
-    """
     COMPONENT_CLASSES = {"prompt--shell"}  # noqa: RUF012 - Textual's type
 
     vim_keys: reactive[bool] = reactive(False)

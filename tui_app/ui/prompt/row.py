@@ -125,11 +125,6 @@ def _label(bundle: Bundle) -> str:
 class AttachedRow(Widget):
     """The row of what is attached; takes no room while nothing is."""
 
-    DEFAULT_CSS = """
-    AttachedRow { height: 1; width: 1fr; padding: 0 2 0 4; color: $text-muted; display: none; }
-    AttachedRow.-bringing { display: block; }
-    """
-
     bundles: reactive[tuple[Bundle, ...]] = reactive(())
     keys: reactive[str] = reactive("")
 
@@ -147,30 +142,6 @@ class PromptLine(EdgedPanel, Horizontal):
 
 class PromptRow(TellsFailures, Vertical):
     """The prompt with its sign and its size in tokens; above it the offers and what is attached."""
-
-    DEFAULT_CSS = """
-    PromptRow { height: auto; width: 1fr; }
-    PromptRow > #prompt-line {
-        height: auto; margin: 0 2; padding: 0 2 0 1; background: $panel;
-        border-left: inner $line-strong; border-top: inner $panel; border-bottom: inner $panel;
-    }
-    PromptRow:focus-within > #prompt-line {
-        background: $surface;
-        border-left: inner $accent; border-top: inner $surface; border-bottom: inner $surface;
-    }
-    PromptRow PromptEditor { background: $panel; }
-    PromptRow PromptEditor:focus { background: $surface; }
-    PromptRow > #prompt-line:nocolor, PromptRow:focus-within > #prompt-line:nocolor,
-    PromptRow > #prompt-line:ansi, PromptRow:focus-within > #prompt-line:ansi {
-        border-top: blank; border-bottom: blank;
-    }
-    PromptRow.-plain > #prompt-line, PromptRow.-plain:focus-within > #prompt-line {
-        border: blank; border-left: none; padding: 0 2 0 0;
-    }
-    PromptRow #prompt-sign { display: none; width: 2; color: $text-accent; text-style: bold; }
-    PromptRow.-plain #prompt-sign { display: block; }
-    PromptRow #prompt-count { width: auto; padding-left: 1; color: $text-muted; }
-    """
 
     shell: reactive[str] = reactive("")
     """What is said of a command that is typed, as whom it runs; empty for a prompt."""

@@ -74,14 +74,6 @@ class FindRow(TellsFailures, Horizontal):
         id: Textual id.
     """
 
-    DEFAULT_CSS = """
-    FindRow { display: none; height: 1; background: $surface; }
-    FindRow.-open { display: block; }
-    FindRow > #find-label { width: 6; }
-    FindRow > Input { width: 1fr; }
-    FindRow > #find-state { width: auto; max-width: 70%; padding-left: 2; text-wrap: nowrap; }
-    """
-
     class Words(WrittenLine):
         """The field for the words."""
 

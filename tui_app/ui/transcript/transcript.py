@@ -120,14 +120,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         "The conversation. Arrow keys move from entry to entry, enter opens one, end returns to the newest."
     )
     BINDINGS = place_bindings("transcript")
-    DEFAULT_CSS = """
-    Transcript {
-        background: $background;
-        scrollbar-color: $line-strong; scrollbar-background: $background;
-        scrollbar-color-hover: $text-faint; scrollbar-background-hover: $background;
-        scrollbar-color-active: $accent; scrollbar-background-active: $background;
-    }
-    """
 
     cursor: var[int | None] = var(None, init=False)
     """Index of the entry that keys act on; one behind the last is the live answer."""

@@ -47,10 +47,6 @@ LEAST_HINTS = 33
 class HintRow(Widget):
     """Key hints that shorten by leaving out whole ones; a click runs what the key would."""
 
-    DEFAULT_CSS = """
-    HintRow { height: 1; width: 1fr; color: $text-muted; }
-    """
-
     hints: reactive[tuple[Hint, ...]] = reactive(footer_hints())
     instead: reactive[tuple[Hint, ...]] = reactive(())
     """What keys do for the moment, in place of the hints with the same labels."""

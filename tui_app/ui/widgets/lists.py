@@ -39,15 +39,6 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row-list--row", "row-list--right", "row-list--quiet", "row-list--head", "row-list--cursor",
     }  # fmt: skip
-    DEFAULT_CSS = """
-    RowList {
-        background: $background;
-        & > .row-list--right { color: $foreground 70%; }
-        & > .row-list--quiet { color: $text-muted; }
-        & > .row-list--head { color: $foreground; text-style: bold; }
-        & > .row-list--cursor { background: $block-cursor-background; color: $block-cursor-foreground; }
-    }
-    """
 
     cursor: reactive[int | None] = reactive(None)
     """Index of the focused row."""

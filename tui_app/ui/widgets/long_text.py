@@ -59,19 +59,11 @@ def wrapped(text: str, width: int) -> Wrapped:
 class PaintedRows(ScrollView):
     """A view that paints the rows in sight itself, with a scroll bar of one cell at their side."""
 
-    DEFAULT_CSS = """
-    PaintedRows {
-        color: $foreground; overflow-x: hidden; overflow-y: auto;
-        scrollbar-gutter: stable; scrollbar-size-vertical: 1;
-    }
-    """
-
 
 class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     """Shows a text of any size; a megabyte in one line costs no frame."""
 
     BINDINGS = place_bindings("text")
-    DEFAULT_CSS = "LongText { background: $surface; }"
 
     class Laid(Message):
         """The text can be read."""
