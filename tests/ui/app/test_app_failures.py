@@ -110,6 +110,24 @@ async def test_a_session_that_cannot_be_shown_ends_the_program(
     assert app.return_code == 1
 
 
+async def test_sessions_that_cannot_be_read_are_no_list_to_choose_from(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.paths.ensure()
+    served.paths.database.write_bytes(b"no database at all " * 99)
+    gate = threading.Event()
+    monkeypatch.setattr(chat, "_load", lambda: gate.wait(LIMIT_S))
+    app = served.app(pick_session=True)
+    async with shown(app) as deck:
+        await deck.until(lambda: not app._running or app._exit, "the end")
+        gate.set()
+    assert app.return_code == 1
+    happened, why, *what_to_do = app.ended_by.split(". ")
+    assert happened == "Plimsoll could not start"
+    assert str(served.paths.database) in why and "file is not a database" in why
+    assert what_to_do[0] == "Nothing was deleted" and what_to_do[-1].endswith("start again.")
+
+
 @pytest.mark.parametrize("times", [1, 9])
 async def test_a_log_that_refuses_while_a_turn_runs_hides_no_answer(
     served: Desk,

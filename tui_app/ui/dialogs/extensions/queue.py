@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 EMPTY = "The queue is empty."
-PAUSED = "Paused: enter on an empty prompt sends the next one. A new prompt goes first."
+PAUSED = "Paused: enter on an empty prompt sends them one after the other. A new prompt goes first."
+PAUSED_ALONE = "Paused: enter on an empty prompt sends it. A new prompt goes first."
 
 
 class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
@@ -54,7 +55,8 @@ class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
         options.add_options([Option(Content(row)) for row in rows])
         if self._shown:
             options.highlighted = min(at, len(self._shown) - 1)
-        note = (PAUSED if self._view.waiting.paused else "") if self._shown else EMPTY
+        paused = PAUSED if len(self._shown) > 1 else PAUSED_ALONE
+        note = (paused if self._view.waiting.paused else "") if self._shown else EMPTY
         self.query_one("#queue-note", Static).update(note)
 
     @property
