@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import takewhile
 from math import prod
 from typing import Literal, NamedTuple
 
@@ -66,26 +68,7 @@ class Vim:
     insertion: Insertion | None = None
 
 
-class Pressed(NamedTuple):
-    """What a key has made of a prompt."""
-
-    vim: Vim
-    text: str
-    cursor: int
-    effect: Effect = ""
-    times: int = 1
-    """How often the effect is wanted."""
-
-    @property
-    def selection(self) -> Span:
-        """Where the selection begins, and its other end, where a field shows its cursor."""
-        if self.vim.mode not in ("visual", "visual line"):
-            return self.cursor, self.cursor
-        low, high = _selected(self.vim, self.text, self.cursor)
-        return (low, high) if self.vim.anchor <= self.cursor else (high, low)
-
-
-def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()) -> Pressed:
+def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()) -> "Pressed":
     """Decide what a key does.
 
     Args:
@@ -95,14 +78,11 @@ def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()
         key: The sign that it types, ``ESCAPE`` or ``REDO``.
         whole: Parts of the text that are changed as one or not at all.
     """
-    edit = _Edit(vim, text, min(max(cursor, 0), len(text)), tuple(whole))
-    if vim.mode == "insert":
-        edit.leave_insert() if key == ESCAPE else edit.write(key)
-    elif key == ESCAPE:
-        edit.vim = replace(vim, mode="normal", pending="")
-    else:
-        edit.take(key)
-    return edit.done()
+    done = Pressed(vim, text, min(max(cursor, 0), len(text)), whole)
+    done.act(key)
+    if done.vim.mode != "insert":
+        done.cursor = _on_a_sign(done.text, done.cursor)
+    return done
 
 
 def difference(before: str, after: str) -> tuple[int, int, str]:
@@ -114,9 +94,7 @@ def difference(before: str, after: str) -> tuple[int, int, str]:
 
 def _alike(one: str, other: str) -> int:
     """How many signs two texts begin with alike."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
 
 
 def put_in_insert(vim: Vim) -> Vim:
@@ -125,25 +103,41 @@ def put_in_insert(vim: Vim) -> Vim:
 
 
 @dataclass(slots=True)
-class _Edit:
-    """A prompt while one key acts on it."""
+class Pressed:
+    """What a key has made of a prompt."""
 
     vim: Vim
     text: str
     cursor: int
-    whole: tuple[Span, ...] = ()
+    whole: Sequence[Span] = ()
     effect: Effect = ""
     times: int = 1
+    """How often the effect is wanted."""
     is_given: bool = field(default=False, init=False)
     """Whether a count was typed."""
 
-    def done(self) -> Pressed:
-        cursor = min(max(self.cursor, 0), len(self.text))
-        if self.vim.mode != "insert":
-            cursor = _on_a_sign(self.text, cursor)
-        return Pressed(self.vim, self.text, cursor, self.effect, self.times)
+    @property
+    def selection(self) -> Span:
+        """Where the selection begins, and its other end, where a field shows its cursor."""
+        if self.vim.mode not in ("visual", "visual line"):
+            return self.cursor, self.cursor
+        low, high = self._selected
+        return (low, high) if self.vim.anchor <= self.cursor else (high, low)
 
-    # Insert mode
+    @property
+    def _selected(self) -> Span:
+        low, high = sorted((min(self.vim.anchor, len(self.text)), self.cursor))
+        if self.vim.mode == "visual line":
+            return _line_start(self.text, low), min(len(self.text), _line_end(self.text, high) + 1)
+        return low, min(len(self.text), high + 1)
+
+    def act(self, key: str) -> None:
+        if self.vim.mode == "insert":
+            self.leave_insert() if key == ESCAPE else self.write(key)
+        elif key == ESCAPE:
+            self.vim = replace(self.vim, mode="normal", pending="")
+        else:
+            self._take(key)
 
     def write(self, text: str) -> None:
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
@@ -168,9 +162,7 @@ class _Edit:
             self.cursor -= 1
         self.vim = replace(self.vim, mode="normal", pending="", insertion=None)
 
-    # Normal and visual mode
-
-    def take(self, key: str) -> None:
+    def _take(self, key: str) -> None:
         """Add a key to the command, and carry it out once it is complete."""
         keys = self.vim.pending + key
         if not self.text and not self.vim.pending and key in _OPENERS:
@@ -227,7 +219,7 @@ class _Edit:
         if operator == "c" and keys in ("w", "W") and self.text[self.cursor : self.cursor + 1].strip():
             keys = "e" if keys == "w" else "E"
             # On the last sign of a word, that word is what changes.
-            goal = _word_end(self.text, self.cursor - 1, count, big=keys == "E")
+            goal = _word(keys, self.text, self.cursor - 1, count, self.is_given)
         elif (found := self._goal(keys, count)) is None:
             return
         else:
@@ -286,7 +278,7 @@ class _Edit:
                 self.vim, self.cursor = replace(self.vim, anchor=span[0]), span[1] - 1
         elif (operator := _OVER_SELECTION.get(keys)) is not None:
             lines = self.vim.mode == "visual line"
-            low, high = _selected(self.vim, self.text, self.cursor)
+            low, high = self._selected
             # Again over as much from wherever the cursor will be.
             size = self.text.count("\n", low, max(low, high - 1)) + 1 if lines else high - low
             typed = f"{size}{operator}{operator if lines else ' '}"
@@ -295,7 +287,7 @@ class _Edit:
             if self.vim.mode != "insert":
                 self.vim = replace(self.vim, mode="normal")
         elif keys in ("~", "J"):
-            low, high = _selected(self.vim, self.text, self.cursor)
+            low, high = self._selected
             self.vim, self.cursor = replace(self.vim, mode="normal"), low
             size = high - low if keys == "~" else self.text.count("\n", low, high) + 1
             _COMMANDS[keys](self, keys, max(1, size), f"{size}{keys}")
@@ -303,7 +295,7 @@ class _Edit:
         elif (goal := self._goal(keys, count)) is not None:
             self.cursor = goal.at
 
-    # Commands of normal mode: the keys behind the count, the count, all keys
+    # Commands of normal mode take the keys behind the count, the count, and all keys.
 
     def insert(self, keys: str, count: int, typed: str) -> None:
         """Begin to insert: here, behind, or at an end of the line."""
@@ -373,12 +365,7 @@ class _Edit:
         self.vim = replace(self.vim, pending="")
         for sign in repeat:
             self.cursor = self.cursor if self.vim.mode == "insert" else _on_a_sign(self.text, self.cursor)
-            if self.vim.mode != "insert":
-                self.take(sign)
-            elif sign == ESCAPE:
-                self.leave_insert()
-            else:
-                self.write(sign)
+            self.act(sign)
         self.vim = replace(self.vim, mode="normal", pending="", insertion=None)
 
     def _is_free(self, low: int, high: int) -> bool:
@@ -387,13 +374,6 @@ class _Edit:
             and self._widened(low, high) == (low, high)
             and not any(low <= start and end <= high for start, end in self.whole)
         )
-
-
-def _selected(vim: Vim, text: str, cursor: int) -> Span:
-    low, high = sorted((min(vim.anchor, len(text)), cursor))
-    if vim.mode == "visual line":
-        return _line_start(text, low), min(len(text), _line_end(text, high) + 1)
-    return low, min(len(text), high + 1)
 
 
 def _line_start(text: str, at: int) -> int:
@@ -423,10 +403,6 @@ _WORDS = {False: r"\w+|[^\w\s]+", True: r"\S+"}
 """What words are made of: signs of one kind, or whatever is no space."""
 
 
-def _words(text: str, *, big: bool) -> list[Span]:
-    return [found.span() for found in re.finditer(_WORDS[big], text)]
-
-
 class _Goal(NamedTuple):
     """Where a motion leads, and what an operator takes of the way."""
 
@@ -451,12 +427,9 @@ def _down(text: str, at: int, count: int) -> int:
     return min(start + column, max(start, _line_end(text, at) - 1))
 
 
-def _lines(direction: int) -> _Motion:
-    def go(text: str, at: int, count: int, given: bool) -> _Goal | None:
-        is_last = _line_end(text, at) == len(text) if direction > 0 else _line_start(text, at) == 0
-        return None if is_last else _Goal(_down(text, at, direction * count), takes_lines=True)
-
-    return go
+def _lines(step: int, text: str, at: int, count: int, _given: bool) -> _Goal | None:
+    is_last = _line_end(text, at) == len(text) if step > 0 else _line_start(text, at) == 0
+    return None if is_last else _Goal(_down(text, at, step * count), takes_lines=True)
 
 
 def _line_number(text: str, number: int) -> _Goal:
@@ -464,22 +437,14 @@ def _line_number(text: str, number: int) -> _Goal:
     return _Goal(_first_sign(text, starts[min(max(1, number), len(starts)) - 1]), takes_lines=True)
 
 
-def _word(*, big: bool, forward: bool) -> _Motion:
-    """To the beginning of a word or an empty line."""
-
-    def go(text: str, at: int, count: int, given: bool) -> _Goal:
-        starts = [found.start() for found in re.finditer(rf"{_WORDS[big]}|(?<=\n)(?=\n)", text)]
-        if forward:
-            return _Goal(([start for start in starts if start > at][count - 1 :] or [len(text)])[0])
-        before = [start for start in starts if start < at]
-        return _Goal(before[-count] if count <= len(before) else 0)
-
-    return go
-
-
-def _word_end(text: str, at: int, count: int, *, big: bool) -> _Goal:
-    ends = [end - 1 for _, end in _words(text, big=big) if end - 1 > at]
-    return _Goal(ends[count - 1] if count <= len(ends) else max(0, len(text) - 1), takes_sign=True)
+def _word(key: str, text: str, at: int, count: int, _given: bool) -> _Goal:
+    """To the beginning of a word or an empty line with ``w`` and ``b``, to the end of a word with ``e``."""
+    end, back = key in "eE", key in "bB"
+    found = re.finditer(_WORDS[key.isupper()] + ("" if end else r"|(?<=\n)(?=\n)"), text)
+    places = [each.end() - 1 if end else each.start() for each in found]
+    ahead = [place for place in reversed(places) if place < at] if back else [p for p in places if p > at]
+    beyond = 0 if back else max(0, len(text) - end)
+    return _Goal(ahead[count - 1] if count <= len(ahead) else beyond, takes_sign=end)
 
 
 def _find(text: str, at: int, count: int, how: str, sign: str, *, again: bool = False) -> _Goal | None:
@@ -500,14 +465,9 @@ _MOTIONS: Mapping[str, _Motion] = {
     "h": lambda text, at, count, given: _Goal(max(_line_start(text, at), at - count)),
     "l": lambda text, at, count, given: _Goal(min(_line_end(text, at), at + count)),
     " ": lambda text, at, count, given: _Goal(min(len(text), at + count)),
-    "j": _lines(1),
-    "k": _lines(-1),
-    "w": _word(big=False, forward=True),
-    "W": _word(big=True, forward=True),
-    "b": _word(big=False, forward=False),
-    "B": _word(big=True, forward=False),
-    "e": lambda text, at, count, given: _word_end(text, at, count, big=False),
-    "E": lambda text, at, count, given: _word_end(text, at, count, big=True),
+    "j": partial(_lines, 1),
+    "k": partial(_lines, -1),
+    **{key: partial(_word, key) for key in "wWbBeE"},
     "0": lambda text, at, count, given: _Goal(_line_start(text, at)),
     "^": lambda text, at, count, given: _Goal(_first_sign(text, at)),
     "_": lambda text, at, count, given: _Goal(_first_sign(text, at)),
@@ -515,15 +475,15 @@ _MOTIONS: Mapping[str, _Motion] = {
     "gg": lambda text, at, count, given: _line_number(text, count),
     "G": lambda text, at, count, given: _line_number(text, count if given else len(text) + 1),
 }
-_COMMANDS: Mapping[str, Callable[[_Edit, str, int, str], None]] = {
-    **dict.fromkeys("iaIA", _Edit.insert),
-    **dict.fromkeys("oO", _Edit.open_line),
-    **dict.fromkeys("pP", _Edit.paste),
-    **dict.fromkeys("vV", _Edit.look_closer),
-    **dict.fromkeys(("u", REDO), _Edit.take_back),
-    **dict.fromkeys("r~", _Edit.rewrite),
-    "J": _Edit.join,
-    ".": _Edit.again,
+_COMMANDS: Mapping[str, Callable[[Pressed, str, int, str], None]] = {
+    **dict.fromkeys("iaIA", Pressed.insert),
+    **dict.fromkeys("oO", Pressed.open_line),
+    **dict.fromkeys("pP", Pressed.paste),
+    **dict.fromkeys("vV", Pressed.look_closer),
+    **dict.fromkeys(("u", REDO), Pressed.take_back),
+    **dict.fromkeys("r~", Pressed.rewrite),
+    "J": Pressed.join,
+    ".": Pressed.again,
 }
 
 
