@@ -14,10 +14,10 @@ from textual.reactive import reactive
 from tui_app.session.branches import Branch
 from tui_app.session.views.entries import Entry, EntryState
 from tui_app.ui.keyboard.keys import place_bindings
-from tui_app.ui.transcript.entries import LEFT, Rail, Wording, has_lines, sub_agent_figures, tool_sign
+from tui_app.ui.transcript.entries import LEFT, Rail, has_lines, sub_agent_figures, tool_sign
 from tui_app.ui.widgets.lists import Row, RowList
-from tui_app.ui.words.glyphs import PLAIN, Glyphs
-from tui_app.ui.words.text import clock, one_line, tokens, without_drawing
+from tui_app.ui.words.glyphs import UNICODE
+from tui_app.ui.words.text import clock, one_line, tokens
 
 _CELLS = 200
 _LATER, _ASIDE = 2**62, -1
@@ -70,15 +70,15 @@ class BranchRow(NamedTuple):
     """What it opens."""
 
 
-def branch_rows(branches: Sequence[Branch], glyphs: Glyphs) -> list[BranchRow]:
+def branch_rows(branches: Sequence[Branch]) -> list[BranchRow]:
     """A row for each branch and one for each of its prompts."""
     rows: list[BranchRow] = []
     for branch in branches:
         component = "timeline--newest" if branch.state == "open" else "timeline--detail"
-        named = Row(f"{glyphs.branch} {one_line(branch.name, _CELLS)}", branch.state, "timeline--user")
+        named = Row(f"{UNICODE.branch} {one_line(branch.name, _CELLS)}", branch.state, "timeline--user")
         rows.append(BranchRow(branch.at, named._replace(leads=((2, component),)), branch.info.id))
         for prompt in branch.prompts:
-            said = f"{glyphs.pipe} {glyphs.bullet} {one_line(prompt.title, _CELLS)}"
+            said = f"{UNICODE.pipe} {UNICODE.bullet} {one_line(prompt.title, _CELLS)}"
             row = Row(said, str(prompt.tools or ""), "timeline--detail")
             rows.append(BranchRow(branch.at, row, branch.info.id))
     return rows
@@ -92,14 +92,14 @@ def rows_of(entry: Entry) -> int:
 
 
 def timeline_row(
-    entry: Entry, number: int, wording: Wording, *, steps: int = 0, sunk: bool = False, newest: bool = False
+    entry: Entry, number: int, scale: float, *, steps: int = 0, sunk: bool = False, newest: bool = False
 ) -> Row:
     """Word one row of an entry.
 
     Args:
         entry: What happened.
         number: Which of its rows, from 0.
-        wording: Signs to draw with.
+        scale: Tokens as the model counts them for each counted one.
         steps: Tools that a prompt has led to.
         sunk: Whether the model does not see it any more: one level quieter.
         newest: Whether it is the newest prompt.
@@ -108,9 +108,9 @@ def timeline_row(
         # The figures of a compaction as short as possible; the transcript has them in full.
         parts = one_line(entry.title, _CELLS).split(" · ")
         figures = [part.removesuffix(" facts") for part in parts if not part.endswith("became a summary")]
-        row = Row(f"  {f' {wording.glyphs.separator} '.join(figures[:2])}", "", "timeline--detail")
+        row = Row(f"  {' · '.join(figures[:2])}", "", "timeline--detail")
     else:
-        row = _first_row(entry, wording, steps)
+        row = _first_row(entry, scale, steps)
     if entry.left:
         row = row._replace(component="timeline--left", right_component="timeline--left")
     elif entry.kind == "user":
@@ -120,21 +120,21 @@ def timeline_row(
         row = row._replace(leads=((1, "timeline--newest"),))
     elif sunk and row.component == "timeline--detail":
         row = row._replace(component="timeline--left")
-    return row._replace(text=without_drawing(row.text)) if wording.plain else row
+    return row
 
 
-def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
-    glyphs, title, time = wording.glyphs, one_line(entry.title, _CELLS), clock(entry.time)
+def _first_row(entry: Entry, scale: float, steps: int) -> Row:
+    title, time = one_line(entry.title, _CELLS), clock(entry.time)
     left = LEFT if entry.left else ""
     stopped = bool(entry.guard) and entry.kind != "tool"
     title = title.split(" · ")[0] if stopped else title
     kind = "error" if stopped else entry.kind
     texts: dict[str, str] = {
-        "checkpoint": f"{glyphs.checkpoint} {title}",
-        "model": f"{glyphs.model} {'' if title.startswith('policy ') else 'model '}{title}",
-        "truncation": f"{glyphs.load_line} {title or 'Request truncated'}",
-        "clear": f"{glyphs.separator} {title or 'conversation cleared'}",
-        "merge": f"{glyphs.merge} {title or 'conversation cleared'}",
+        "checkpoint": f"{UNICODE.checkpoint} {title}",
+        "model": f"{UNICODE.model} {'' if title.startswith('policy ') else 'model '}{title}",
+        "truncation": f"{UNICODE.load_line} {title or 'Request truncated'}",
+        "clear": f"{UNICODE.separator} {title or 'conversation cleared'}",
+        "merge": f"{UNICODE.merge} {title or 'conversation cleared'}",
     }
     if (text := texts.get(kind)) is not None:
         word = "undone" if entry.state == "undone" and not left else ""
@@ -143,58 +143,57 @@ def _first_row(entry: Entry, wording: Wording, steps: int) -> Row:
     match kind:
         case "user":
             word = left or ("not sent" if entry.state == "failed" else "")
-            return Row(f"{glyphs.bullet} {title}", f"{word} {steps or ''}".strip(), "timeline--user")
+            return Row(f"{UNICODE.bullet} {title}", f"{word} {steps or ''}".strip(), "timeline--user")
         case "compaction":
-            return _compaction_row(entry, title, time, glyphs)
+            return _compaction_row(entry, title, time)
         case "error":
-            return Row(f"{glyphs.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
+            return Row(f"{UNICODE.cross} {title}", f"{left} {time}".strip(), "timeline--bad")
         case "assistant":
-            return _detail_row(entry, "answer", wording)
+            return _detail_row(entry, "answer", scale)
         case "shell":
             command, _, ended = title.rpartition(" · ") if entry.result_seq else (title, "", "")
             word = left or ("" if entry.state == "ok" else ended or entry.state)
             return Row(f"$ {command}", word, "timeline--detail")
-    return _detail_row(entry, _object(title.split(" · ")[0], entry, glyphs), wording)
+    return _detail_row(entry, _object(title.split(" · ")[0], entry), scale)
 
 
-def _object(title: str, entry: Entry, glyphs: Glyphs) -> str:
+def _object(title: str, entry: Entry) -> str:
     """In a narrow column the file or the words of a call tell more than the name of its tool."""
-    if entry.kind != "tool" or (sign := tool_sign(title, glyphs)) == glyphs.server:
+    if entry.kind != "tool" or (sign := tool_sign(title, UNICODE)) == UNICODE.server:
         return title or entry.kind
     return f"{sign} {title.partition(' ')[2] or title}"
 
 
-def _detail_row(entry: Entry, title: str, wording: Wording) -> Row:
+def _detail_row(entry: Entry, title: str, scale: float) -> Row:
     """Word a tool, an answer or a rewrite: its size, and how it ended unless it went well."""
-    glyphs = wording.glyphs
     bad = entry.state in _BAD
     word = {"ok": "", "asking": "waiting", "undone": "" if entry.left else "undone"}.get(
         entry.state, entry.state
     )
-    size = tokens(round(entry.tokens * wording.scale)) if entry.tokens else ""
+    size = tokens(round(entry.tokens * scale)) if entry.tokens else ""
     size = "  ".join(filter(None, (*sub_agent_figures(entry), size)))
     if bad:
-        word = f"{glyphs.cross} {word}" + (f" {glyphs.separator} {LEFT}" if entry.left else "")
+        word = f"{UNICODE.cross} {word}" + (f" · {LEFT}" if entry.left else "")
     right = "  ".join(filter(None, (word, size)))
     return Row(
-        f"{glyphs.pipe}  {title}", right, "timeline--detail", "timeline--bad" if bad else "row-list--right"
+        f"{UNICODE.pipe}  {title}", right, "timeline--detail", "timeline--bad" if bad else "row-list--right"
     )
 
 
-def _compaction_row(entry: Entry, title: str, time: str, glyphs: Glyphs) -> Row:
+def _compaction_row(entry: Entry, title: str, time: str) -> Row:
     if entry.state in ("ok", "undone"):
         text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
-        return Row(f"{glyphs.load_line} {text}", "", "timeline--compaction")
+        return Row(f"{UNICODE.load_line} {text}", "", "timeline--compaction")
     if entry.state == "running":
         how, _, done = title.partition(" · ")
-        text = f"Compacting {glyphs.separator} {how}" if how else "Compacting"
-        return Row(f"{glyphs.load_line} {text}", done, "timeline--compaction")
+        text = f"Compacting · {how}" if how else "Compacting"
+        return Row(f"{UNICODE.load_line} {text}", done, "timeline--compaction")
     text = f"Compaction {entry.state}"
     if title.lower().startswith(text.lower()):
         text = title
     elif title and title.lower() != entry.state:
         text = f"{text}: {title}"
-    return Row(f"{glyphs.load_line} {text}", time, "timeline--detail")
+    return Row(f"{UNICODE.load_line} {text}", time, "timeline--detail")
 
 
 class Timeline(RowList):
@@ -207,8 +206,6 @@ class Timeline(RowList):
         "timeline--left", "timeline--newest",
     }  # fmt: skip
 
-    plain: reactive[bool] = reactive(False)
-    """ASCII signs only."""
     scale: reactive[float] = reactive(1.0)
     """Tokens as the model counts them for each counted one."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.MOMENTS, init=False)
@@ -232,9 +229,8 @@ class Timeline(RowList):
 
         session: str = ""
 
-    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
+    def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._entry_row, head="Timeline", id=id)
-        self._glyphs = glyphs
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}
         self._lines: list[tuple[int, int]] = []
@@ -278,9 +274,6 @@ class Timeline(RowList):
         elif same_rows:
             self.refresh()
 
-    def watch_plain(self) -> None:
-        self._say_which()
-
     def watch_running(self) -> None:
         self._count_rows()
 
@@ -322,7 +315,7 @@ class Timeline(RowList):
 
     def _say_which(self) -> None:
         tools = "  tools" if self.shown in (TimelineFilter.MOMENTS, TimelineFilter.TREE) else ""
-        self.set_head("Timeline", f"{self.shown.value} {self._wording.glyphs.expanded}{tools}")
+        self.set_head("Timeline", f"{self.shown.value} {UNICODE.expanded}{tools}")
 
     @property
     def _on_running(self) -> bool:
@@ -338,10 +331,10 @@ class Timeline(RowList):
             self.cursor = self.count - 1
 
     def _list_rows(self) -> None:
-        glyphs, (above, branches) = self._wording.glyphs, self.relatives
-        self._lines, self._aside = [], branch_rows(branches, glyphs)
+        above, branches = self.relatives
+        self._lines, self._aside = [], branch_rows(branches)
         if above is not None:
-            title = f"{glyphs.branch} {one_line(above[1], _CELLS) or above[0]}"
+            title = f"{UNICODE.branch} {one_line(above[1], _CELLS) or above[0]}"
             self._aside.insert(0, BranchRow(0, Row(title, "above", "timeline--detail"), above[0]))
         self._add_branches(0, self._entries[0].seq if self._entries else 0)
         for slot in range(len(self._entries)):
@@ -379,19 +372,9 @@ class Timeline(RowList):
             newest = next((each for each in reversed(self._entries) if each.kind == "user"), None)
             turn = takewhile(lambda each: each.kind != "user", islice(self._entries, slot + 1, None))
             steps = sum(each.kind == "tool" for each in turn) if entry.kind == "user" else 0
-            row = timeline_row(
-                entry,
-                number,
-                self._wording,
-                steps=steps,
-                sunk=not self.rail.sees(entry),
-                newest=entry is newest,
-            )
+            sunk = not self.rail.sees(entry)
+            row = timeline_row(entry, number, self.scale, steps=steps, sunk=sunk, newest=entry is newest)
             # What a rewind has left is a branch nobody has gone on with.
             aside = entry.left and self.shown is TimelineFilter.TREE
-            return row._replace(text=f"{self._wording.glyphs.pipe} {row.text}", leads=()) if aside else row
-        return timeline_row(self.running, 0, self._wording) if self.running else Row("")
-
-    @property
-    def _wording(self) -> Wording:
-        return Wording(PLAIN if self.plain else self._glyphs, self.plain, self.scale)
+            return row._replace(text=f"{UNICODE.pipe} {row.text}", leads=()) if aside else row
+        return timeline_row(self.running, 0, self.scale) if self.running else Row("")

@@ -124,8 +124,9 @@ async def test_sessions_that_cannot_be_read_are_no_list_to_choose_from(
     assert app.return_code == 1
     happened, why, *what_to_do = app.ended_by.split(". ")
     assert happened == "Plimsoll could not start"
-    assert str(served.paths.database) in why and "file is not a database" in why
-    assert what_to_do[0] == "Nothing was deleted" and what_to_do[-1].endswith("start again.")
+    assert str(served.paths.database) in why
+    assert what_to_do[0] == "Nothing was deleted"
+    assert what_to_do[-1].endswith("start again.")
 
 
 @pytest.mark.parametrize("times", [1, 9])

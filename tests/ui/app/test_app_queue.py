@@ -405,7 +405,9 @@ async def test_a_paused_queue_says_how_it_goes_on(served: Desk, fake_openai: Fak
         await deck.idle()
         await deck.press("backspace")
         await opened(deck)
-        await deck.says("Paused: enter on an empty prompt sends them one after the other. A new prompt goes first.")
+        await deck.says(
+            "Paused: enter on an empty prompt sends them one after the other. A new prompt goes first."
+        )
         if plain:
             assert not any("\u2500" <= sign <= "\u257f" for sign in deck.text)
 

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from textual.app import ComposeResult
 
-from tests.ui.kit import ThemedApp
+from tests.ui.kit import ThemedApp, in_plain
 from tests.ui.widgets.transcript_kit import NOON, Library, Talk
 from tui_app.events import RowKind
 from tui_app.session.views.entries import Body, Entry, EntryState
 from tui_app.ui.colours.palette import Tone
 from tui_app.ui.timeline import Timeline, TimelineFilter, timeline_row
-from tui_app.ui.transcript.entries import Rail, Wording
+from tui_app.ui.transcript.entries import Rail
 from tui_app.ui.widgets.lists import Row, RowList
 from tui_app.ui.words.glyphs import UNICODE
 
@@ -24,7 +24,7 @@ class Side(ThemedApp):
         self.jumps: list[Entry] = []
 
     def compose(self) -> ComposeResult:
-        yield Timeline(UNICODE)
+        yield Timeline()
 
     def on_mount(self) -> None:
         self.timeline.set_entries(self.entries)
@@ -277,8 +277,7 @@ async def test_what_happens_under_a_filter_is_listed_only_where_it_fits() -> Non
 async def test_plain_rows_have_no_drawing() -> None:
     app = Side(sample())
     async with app.run_test(size=(35, 14)):
-        app.timeline.plain = True
-        text = "".join(shown(app.timeline))
+        text = in_plain("".join(shown(app.timeline)))
         assert not [c for c in text if "\u2500" <= c <= "\u257f"]
         assert "@ Conversation compacted" in text
 
@@ -354,12 +353,11 @@ async def test_an_empty_timeline_says_nothing_of_filters() -> None:
 def test_what_has_left_is_one_level_quieter_and_the_newest_prompt_has_the_accent() -> None:
     prompt = Entry(seq=2, kind="user", time=NOON, title="Why?")
     done = Entry(seq=9, kind="compaction", time=NOON, title="7 messages became a summary · 9k → 1k")
-    wording = Wording(UNICODE)
     rows = [
-        timeline_row(prompt, 0, wording, sunk=True),
-        timeline_row(prompt, 0, wording),
-        timeline_row(prompt, 0, wording, newest=True),
-        timeline_row(done, 0, wording),
+        timeline_row(prompt, 0, 1.0, sunk=True),
+        timeline_row(prompt, 0, 1.0),
+        timeline_row(prompt, 0, 1.0, newest=True),
+        timeline_row(done, 0, 1.0),
     ]
     assert [(row.component, row.leads) for row in rows] == [
         ("timeline--detail", ((1, "timeline--left"),)),

@@ -601,8 +601,8 @@ class Neighbours(ThemedApp):
         self.talk = talk
 
     def compose(self) -> ComposeResult:
-        yield Transcript(self.talk.library, UNICODE)
-        yield Timeline(UNICODE)
+        yield Transcript(self.talk.library)
+        yield Timeline()
         yield Static("row\nrow\nrow", id="row")
 
     def on_mount(self) -> None:
@@ -1001,7 +1001,7 @@ def said(row: Entry) -> str:
 
 
 def listed(row: Entry) -> str:
-    found = timeline_row(row, 0, Wording(glyphs=UNICODE))
+    found = timeline_row(row, 0, 1.0)
     return f"{found.text}  {found.right}"
 
 

@@ -9,7 +9,6 @@ from tui_app.events import RowKind
 from tui_app.session.views.entries import Body, Entry, EntryState
 from tui_app.ui.transcript.lines import GUTTER, SIGN, Line
 from tui_app.ui.transcript.transcript import STREAM_END, Transcript
-from tui_app.ui.words.glyphs import UNICODE
 
 NOON = 1_767_268_800.0
 ANSWER = """The parser drops rows whose weekday is `0`.
@@ -88,7 +87,7 @@ class Stage(ThemedApp):
         self.heard: list[Transcript.Asked] = []
 
     def compose(self) -> ComposeResult:
-        yield Transcript(self.library, UNICODE)
+        yield Transcript(self.library)
 
     def on_mount(self) -> None:
         self.transcript.set_entries(self.entries)

@@ -44,7 +44,6 @@ from tui_app.ui.panels.welcome import Welcome, first_look, look_around, place_of
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.widgets.hint_row import HintRow, TellsFailures
-from tui_app.ui.words.glyphs import PLAIN, UNICODE
 from tui_app.ui.words.load import BACKGROUND, BLOCKING, NOT_OPEN, Load
 
 if TYPE_CHECKING:
@@ -179,7 +178,6 @@ class ChatPane(TellsFailures, Vertical):
             id: Textual id.
         """
         super().__init__(id=id)
-        self.glyphs = PLAIN if settings.plain else UNICODE
         self._settings = settings
         self._marked_for: object = None
         """Measured context and policy that the gauge's marks are of."""
@@ -189,7 +187,7 @@ class ChatPane(TellsFailures, Vertical):
         """Tokens of the answer that the gauge's measure does not hold yet."""
         self.header, self.status = ChatHeader(id="header"), StatusRow(id="status")
         self.gauge, self.hints = ContextGauge(id="gauge"), ChatHints(settings.keymap, id="hints")
-        self.welcome = Welcome(self.glyphs, id="welcome")
+        self.welcome = Welcome(id="welcome")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.keymap = settings.keymap
         """Keys that the settings have changed."""
@@ -245,10 +243,10 @@ class ChatPane(TellsFailures, Vertical):
         from tui_app.ui.transcript.transcript import Transcript
 
         self.bodies = LateBodies()
-        self.transcript = Transcript(self.bodies, self.glyphs, id="transcript")
-        self.timeline = Timeline(self.glyphs, id="timeline")
+        self.transcript = Transcript(self.bodies, id="transcript")
+        self.timeline = Timeline(id="timeline")
         self.transcript.use_keymap(self.keymap)
-        self.transcript.plain = self.timeline.plain = self._settings.plain
+        self.transcript.plain = self._settings.plain
         self.finding = FindRow(self.transcript, self.bodies, id="find")
         self.todo, self.todo_low = TodoPanel(id="todo"), TodoPanel(id="todo-low")
         questions = AskPlace(id="questions")

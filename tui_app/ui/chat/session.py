@@ -45,7 +45,6 @@ from tui_app.ui.chat.state import (
 )
 from tui_app.ui.chat.unsent import Unsent
 from tui_app.ui.launch import Launch, begun_elsewhere, started
-from tui_app.ui.words.glyphs import PLAIN, UNICODE, Glyphs
 
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
@@ -153,10 +152,6 @@ class ChatSession:
     def conversation(self) -> "Conversation | None":
         """What the engine's thread drives, to be called through it; None until the session is open."""
         return self.engine.opened.conversation if self.engine.opened is not None else None
-
-    @property
-    def glyphs(self) -> Glyphs:
-        return PLAIN if self.launch.settings.plain else UNICODE
 
     @property
     def folder(self) -> Path:

@@ -36,7 +36,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         ("Model", state.model),
         ("Effort", state.effort or launch.settings.thinking),
         ("Policy", state.policy),
-        ("Context", filled.replace("·", session.glyphs.separator)),
+        ("Context", filled.replace("·", "-" if launch.settings.plain else "·")),
         ("Cost", "unknown" if state.costs.usd is None else cost(state.costs.usd)),
         ("Web search", WEB_SEARCH if launch.settings.web_search else ""),
         ("Files", str(session.folder)),

@@ -14,7 +14,6 @@ from textual.widget import Widget
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.settings import OFFLINE_MODEL
-from tui_app.ui.words.glyphs import Glyphs
 from tui_app.ui.words.text import from_home, one_line, tokens, wrap_spans
 
 if TYPE_CHECKING:
@@ -129,10 +128,6 @@ class Welcome(Widget):
     """What parts of the next request take of it, on the gauge's scale; empty until it is measured."""
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
-    def __init__(self, glyphs: Glyphs, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.glyphs = glyphs
-
     def measure(self, shares: "Iterable[Share]", parts: "Breakdown") -> None:
         """Name the sizes of instructions as they are on the gauge's scale."""
         from tui_app.conversation.message_actions import on_scale
@@ -144,8 +139,7 @@ class Welcome(Widget):
         width, height = self.size
         if self.beginning is None or not width:
             return Content("")
-        plain = self.glyphs.gauge_full.isascii()
-        drawn = width >= WIDE and height >= HIGH and not plain
+        drawn = width >= WIDE and height >= HIGH and not self.app.has_class("-plain")
         label, value = (_LABEL, _VALUE) if drawn else (4, 4 + _NARROW_VALUE)
         if drawn:
             head = _drawn_mark()
@@ -190,10 +184,7 @@ class Welcome(Widget):
         ]
         for number, (typed, long, short) in enumerate(_TRY):
             what = long if cell_len(long) + 10 <= room else short
-            dots = self.glyphs.dots
-            said = Content.assemble(
-                (f"{typed:<10}" if what else typed, "$accent"), (what.replace("…", dots), "$text-muted")
-            )
+            said = Content.assemble((f"{typed:<10}" if what else typed, "$accent"), (what, "$text-muted"))
             rows.append(_row(label, value, "try" if not number else "", said))
         return rows
 

@@ -32,7 +32,7 @@ from tui_app.ui.transcript.pieces import folds
 from tui_app.ui.transcript.search import Hit
 from tui_app.ui.widgets.long_text import PaintedRows
 from tui_app.ui.widgets.widgets import Exact
-from tui_app.ui.words.glyphs import PLAIN, Glyphs
+from tui_app.ui.words.glyphs import PLAIN, UNICODE
 from tui_app.ui.words.text import count
 
 FRAMES_PER_SECOND = 40
@@ -145,11 +145,10 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
         count: int
 
-    def __init__(self, bodies: Bodies, glyphs: Glyphs, *, id: str | None = None) -> None:
+    def __init__(self, bodies: Bodies, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._wording = Wording(glyphs=glyphs)
-        self._glyphs = glyphs
-        self._pages = Layout(bodies, Painter(PLAIN_PALETTE, glyphs, 80), self._wording)
+        self._wording = Wording(UNICODE)
+        self._pages = Layout(bodies, Painter(PLAIN_PALETTE, UNICODE, 80), self._wording)
         self._viewport = Viewport(self._pages)
         self._placed_y = 0
         self._placing = False
@@ -301,7 +300,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def watch_plain(self, plain: bool) -> None:
-        self._wording = self._wording._replace(glyphs=PLAIN if plain else self._glyphs, plain=plain)
+        self._wording = self._wording._replace(glyphs=PLAIN if plain else UNICODE, plain=plain)
         self._respell()
 
     def notify_style_update(self) -> None:
