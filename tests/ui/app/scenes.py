@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from inspect import isawaitable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,7 +17,7 @@ from tests.ui.plans import CURRENT, SWITCH, proposed
 from tui_app.agent.catalog import ModelChoice
 from tui_app.agent.mcp.status import McpStatus, McpTool
 from tui_app.agent.tools.task_output import Page
-from tui_app.agent.tools.tasks import TaskRow
+from tui_app.agent.tools.tasks import TaskRow, task_rows
 from tui_app.context.compaction.handoff import Brief
 from tui_app.conversation.branches.branch_files import FilesOfBranch
 from tui_app.conversation.files.commit_proposal import CommitProposal
@@ -49,12 +50,12 @@ from tui_app.ui.dialogs.compactions.review_flow import ReadAlongScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.drafts import JOB, show_brief
 from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, ApprovalsView
-from tui_app.ui.dialogs.extensions.mcp import McpScreen, SessionServers
+from tui_app.ui.dialogs.extensions.mcp import McpScreen
 from tui_app.ui.dialogs.extensions.memory import MemoryScreen
 from tui_app.ui.dialogs.extensions.queue import QueueScreen
 from tui_app.ui.dialogs.extensions.server_questions import ServerEditDialog
 from tui_app.ui.dialogs.extensions.skills import AgentsScreen, SkillsScreen
-from tui_app.ui.dialogs.extensions.tasks import EngineTasks, TaskScreen, TasksScreen
+from tui_app.ui.dialogs.extensions.tasks import TaskScreen, TasksScreen
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.message import MessageScreen
@@ -495,14 +496,13 @@ TOOLS = (
 )
 
 
-class StillServers(SessionServers):
-    """Servers of which nothing changes any more."""
+async def still_servers(_: object) -> Sequence[McpStatus]:
+    """Nothing changes any more."""
+    return SERVERS
 
-    def __init__(self) -> None:
-        """Belong to no session."""
 
-    async def read(self) -> Sequence[McpStatus]:
-        return SERVERS
+def servers() -> McpScreen:
+    return McpScreen(SERVERS, cast("Any", SimpleNamespace(ask=still_servers)))
 
 
 async def queue(deck: Deck) -> None:
@@ -568,23 +568,24 @@ TASKS = (
 OUTPUT = Page(tuple((number, f"GET /ferries 200 in {number} ms") for number in range(2, 42)), 41)
 
 
-class StillTasks(EngineTasks):
+class StillTasks:
     """Tasks of which nothing changes any more."""
 
-    def __init__(self) -> None:
-        """Belong to no session."""
-
-    async def rows(self) -> list[TaskRow]:
-        return list(TASKS)
-
-    async def end_task(self, id: str) -> bool:
-        return False
-
-    async def grown(self, id: str, chars: int) -> None:
+    async def wait_for_output(self, _id: str, _chars: int) -> None:
         await asyncio.Event().wait()
 
-    async def page(self, id: str, start: int, most: int) -> Page:
+    def page(self, _id: str, _start: int, _most: int) -> Page:
         return OUTPUT
+
+    def end_task(self, _id: str) -> None:
+        """Leave it as it is."""
+
+
+async def ask_still(do: Callable[[Any], Any]) -> Any:
+    if do is task_rows:
+        return TASKS
+    done = do(StillTasks())
+    return await done if isawaitable(done) else done
 
 
 def tasks_screen() -> TasksScreen:
@@ -592,7 +593,7 @@ def tasks_screen() -> TasksScreen:
 
 
 def task_screen() -> TaskScreen:
-    return TaskScreen(TASKS[0], StillTasks())
+    return TaskScreen(TASKS[0], ask_still)
 
 
 async def one_task(deck: Deck) -> None:
@@ -664,7 +665,7 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "key": (KeyDialog, asks(lambda: KeyDialog("openai:gpt-5-mini", "OPENAI_API_KEY", "It is empty."))),
     "imported": (ImportedDialog, asks(lambda: ImportedDialog(IMPORTED, 101_100, 128_000))),
     "importing": (ImportProgressDialog, asks(lambda: ImportProgressDialog("a.jsonl", lambda: True))),
-    "servers": (McpScreen, asks(lambda: McpScreen(SERVERS, StillServers()))),
+    "servers": (McpScreen, asks(servers)),
     "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS))),
     "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
 }

@@ -19,15 +19,14 @@ from tests.ui.app.scenes import (
     FILES,
     IMPORTED,
     RUN,
-    SERVERS,
     SKILLS,
     VIEW,
     Scene,
-    StillServers,
     compacted_talk,
     context_screen,
     opens,
     search,
+    servers,
     talk,
 )
 from tests.ui.app.story import Story
@@ -42,7 +41,6 @@ from tui_app.ui.colours.palette import MIN_CONTRAST, contrast
 from tui_app.ui.colours.themes import THEMES
 from tui_app.ui.dialogs.compactions.checkpoints import CheckpointsScreen
 from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
-from tui_app.ui.dialogs.extensions.mcp import McpScreen
 from tui_app.ui.dialogs.extensions.queue import QueueScreen
 from tui_app.ui.dialogs.extensions.skills import SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
@@ -385,7 +383,7 @@ async def _settled(pilot: "Pilot[Any]") -> None:
 
 
 async def test_mcp_servers(desk: Desk, looks: Looks) -> None:
-    screen = McpScreen(SERVERS, StillServers())
+    screen = servers()
     await looks(desk.app(), showing(screen, *["down"] * 4))
 
 

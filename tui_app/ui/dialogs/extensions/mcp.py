@@ -1,7 +1,7 @@
 """MCP servers and skills: what each offers and costs, and what went wrong."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -124,15 +124,9 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         key=lambda row: (row.server.name, row.name),
     )
 
-    def __init__(self, statuses: Sequence[McpStatus], servers: "SessionServers") -> None:
-        """Show servers.
-
-        Args:
-            statuses: As they are.
-            servers: Reads and changes them.
-        """
+    def __init__(self, statuses: Sequence[McpStatus], session: ChatSession) -> None:
         super().__init__(rows_of(statuses))
-        self._statuses, self._servers = tuple(statuses), servers
+        self._statuses, self._session = tuple(statuses), session
 
     def on_mount(self) -> None:
         self._follow()
@@ -144,7 +138,7 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             await self._look()
 
     async def _look(self) -> None:
-        statuses = tuple(await self._servers.read())
+        statuses = tuple(await self._session.ask(_statuses))
         if statuses != self._statuses:
             self._statuses = statuses
             self.show(rows_of(statuses))
@@ -164,29 +158,30 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         if (row := self.marked) is not None:
             name = row.server.name
             self.note(f"Starting {name} again.")
-            await self._servers.reload([name])
+            await self._session.ask(lambda opened: opened.extras.servers.reload([name]))
             await self._look()
 
     @work(group="reload", exit_on_error=False)
     async def action_sign_in(self) -> None:
         if (row := self.marked) is None:
             return
+        name = row.server.name
         if not row.server.is_address:
-            self.note(f"{row.server.name} is a program: there is nothing to sign in to.")
+            self.note(f"{name} is a program: there is nothing to sign in to.")
             return
 
         def show(consent: Consent) -> None:
             told = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
             self.app.call_from_thread(self.note, told)
 
-        self.note(f"Asking {row.server.name} how to sign in.")
-        await self._servers.sign_in(row.server.name, show)
+        self.note(f"Asking {name} how to sign in.")
+        await self._session.ask(lambda opened: opened.extras.servers.sign_in(name, show))
         await self._look()
 
     @work(group="reload", exit_on_error=False)
     async def action_switch(self) -> None:
         if (row := self.marked) is not None:
-            said = await self._servers.switch(row.server.name, row.server.state == "off")
+            said = await _switch(self._session, row.server.name, on=row.server.state == "off")
             await self._look()
             self.note(said)
 
@@ -205,7 +200,7 @@ async def mentions_of(session: ChatSession) -> Sequence[str]:
     """What the servers have to read, as an ``@`` in the prompt names it."""
     if session.conversation is None:
         return ()
-    statuses = await SessionServers(session).read()
+    statuses = await session.ask(_statuses)
     mentions = (each.mention for status in statuses for each in status.resources)
     return [mention for mention in mentions if is_writable(mention)]
 
@@ -221,44 +216,31 @@ async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCo
     return tuple(each for each in prompt_commands(await session.ask(look)) if each.name not in taken)
 
 
-@frozen
-class SessionServers:
-    """The MCP servers of a session, asked for on the engine's thread."""
+def _statuses(opened: "OpenSession") -> Sequence[McpStatus]:
+    return opened.extras.servers.statuses()
 
-    session: ChatSession
 
-    async def read(self) -> Sequence[McpStatus]:
-        return await self.session.ask(lambda opened: opened.extras.servers.statuses())
-
-    async def reload(self, names: list[str]) -> None:
-        """Start some again; all where none is named."""
-        await self.session.ask(lambda opened: opened.extras.servers.reload(names))
-
-    async def sign_in(self, name: str, announce: Callable[[Consent], None]) -> None:
-        """Start one again and let the user sign in."""
-        await self.session.ask(lambda opened: opened.extras.servers.sign_in(name, announce))
-
-    async def switch(self, name: str, on: bool) -> str:
-        """Switch one on or off, now and from now on; says what has come of it."""
-        launch, word = self.session.launch, "on" if on else "off"
-        await self.session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
-        if name not in launch.settings.mcp:
-            return f"{name} is switched {word} in this session."
-        try:
-            file = SettingsFile(launch.paths, launch.env)
-            await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
-        except (SettingsError, OSError) as error:
-            return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
-        return f"{name} is switched {word}, in this session and in the settings."
+async def _switch(session: ChatSession, name: str, *, on: bool) -> str:
+    """Switch a server on or off, now and from now on; says what has come of it."""
+    launch, word = session.launch, "on" if on else "off"
+    await session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
+    if name not in launch.settings.mcp:
+        return f"{name} is switched {word} in this session."
+    try:
+        file = SettingsFile(launch.paths, launch.env)
+        await asyncio.to_thread(file.put, ("mcp", name, "enabled"), on)
+    except (SettingsError, OSError) as error:
+        return f"{name} is switched {word} in this session only: {one_line(str(error), 300)}"
+    return f"{name} is switched {word}, in this session and in the settings."
 
 
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the servers, or start them again."""
-    words, servers = argument.split(), SessionServers(session)
+    words = argument.split()
     if session.read_only:
         session.say(session.read_only)
     elif not words:
-        await app.push_screen_wait(McpScreen(await servers.read(), servers))
+        await app.push_screen_wait(McpScreen(await session.ask(_statuses), session))
     elif words[0].lower() == "reload" and len(words) < 3:
         names, defined = words[1:], session.launch.settings.mcp
         if unknown := next((name for name in names if name not in defined), ""):
@@ -268,7 +250,7 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
             session.say("No MCP server is configured.")
         else:
             session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
-            await servers.reload(names)
+            await session.ask(lambda opened: opened.extras.servers.reload(names))
     else:
         session.say(USAGE)
 

@@ -1,6 +1,8 @@
 """Background commands: what runs, what it prints, and stopping it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from operator import methodcaller
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -10,8 +12,7 @@ from textual.widgets import Static, TextArea
 from textual.worker import Worker
 
 from tui_app.agent.tools.task_output import Page
-from tui_app.agent.tools.tasks import BackgroundTasks, TaskRow, task_rows
-from tui_app.records import frozen
+from tui_app.agent.tools.tasks import TaskRow, task_rows
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
@@ -35,6 +36,8 @@ _NARROW = 50
 
 _APART_S = 0.2
 """Seconds between two looks at an output that grows."""
+
+Ask = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 def how_text(row: TaskRow) -> str:
@@ -83,12 +86,12 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
     Args:
         row: The command.
-        tasks: Reads its lines, and ends it.
+        ask: Has something done with the commands, on the engine's thread.
     """
 
-    def __init__(self, row: TaskRow, tasks: "EngineTasks") -> None:
+    def __init__(self, row: TaskRow, ask: "Ask") -> None:
         super().__init__(one_line(f"{row.id} · {row.command}", 200))
-        self._row, self._tasks, self._looked = row, tasks, monotonic()
+        self._row, self._ask, self._looked = row, ask, monotonic()
         self._page: Page | None = None
         self._start = 0
         """Number of the first line that is shown; 0 follows the end."""
@@ -106,13 +109,14 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         """Show what is new while something still runs; what was paged back to stays."""
         await self._show()
         while self._row.is_running and self._page is not None:
-            await self._tasks.grown(self._row.id, self._page.chars)
+            await self._ask(methodcaller("wait_for_output", self._row.id, self._page.chars))
             await asyncio.sleep(_APART_S)
             await self._show()
 
     async def _show(self) -> None:
-        self._row = await self._tasks.row(self._row.id) or self._row
-        page = await self._tasks.page(self._row.id, self._start or -PAGE_LINES, PAGE_LINES)
+        id, start = self._row.id, self._start or -PAGE_LINES
+        self._row = next((row for row in await self._ask(task_rows) if row.id == id), self._row)
+        page: Page | None = await self._ask(methodcaller("page", id, start, PAGE_LINES))
         self._page, self._looked = page, monotonic()
         if page is None:
             return
@@ -149,49 +153,25 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
     @work(exit_on_error=False, group="stop")
     async def action_stop(self) -> None:
-        await self._tasks.end_task(self._row.id)
+        await self._ask(methodcaller("end_task", self._row.id))
         await self._show()
-
-
-@frozen
-class EngineTasks:
-    """The background commands of a session, asked for on the engine's thread."""
-
-    session: ChatSession
-    tasks: BackgroundTasks
-
-    async def rows(self) -> list[TaskRow]:
-        return await self.session.ask(lambda _: task_rows(self.tasks))
-
-    async def row(self, id: str) -> TaskRow | None:
-        return next((each for each in await self.rows() if each.id == id), None)
-
-    async def end_task(self, id: str) -> object:
-        return await self.session.ask(lambda _: self.tasks.end_task(id))
-
-    async def keep(self, id: str) -> object:
-        return await self.session.ask(lambda _: self.tasks.keep(id))
-
-    async def grown(self, id: str, chars: int) -> None:
-        """Wait until it has printed more than so many characters, or has ended."""
-        await self.session.ask(lambda _: self.tasks.wait_for_output(id, chars))
-
-    async def page(self, id: str, start: int, most: int) -> Page | None:
-        """Lines from a number on, negative from the end."""
-        return await self.session.ask(lambda _: self.tasks.page(id, start, most))
 
 
 async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
     running = await session.ask(lambda opened: opened.conversation.tooling.tasks)
-    if running is None or not (found := await (tasks := EngineTasks(session, running)).rows()):
+
+    async def ask(do: Callable[[Any], Any]) -> Any:
+        return await session.ask(lambda _: do(running))
+
+    if not (found := await ask(task_rows)):
         session.say(NOTHING)
         return
     screen = TasksScreen(found)
     await app.push_screen(screen)
 
     async def follow() -> None:
-        screen.show(await tasks.rows())
+        screen.show(await ask(task_rows))
 
     def begun_or_ended() -> None:
         _reading: Worker[None] = screen.run_worker(follow, exclusive=True, exit_on_error=False, group="read")
@@ -199,7 +179,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
     screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
     while (wish := await screen.wanted()) and (row := wish.row):
         if wish.what == "enter":
-            await app.push_screen_wait(TaskScreen(row, tasks))
+            await app.push_screen_wait(TaskScreen(row, ask))
         else:
-            await (tasks.end_task if wish.what == "stop" else tasks.keep)(row.id)
+            await ask(methodcaller("end_task" if wish.what == "stop" else "keep", row.id))
         await follow()
