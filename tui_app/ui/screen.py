@@ -21,10 +21,6 @@ from tui_app.ui.chat.pane import (
     LEAST,
     WIDE,
     ChatPane,
-    ReadAlongWanted,
-    ReviewOver,
-    ReviewWanted,
-    ServerQuestion,
 )
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keyboard.keys import as_bindings
@@ -40,7 +36,7 @@ from tui_app.ui.slash import (
     named,
     parse,
 )
-from tui_app.ui.slash_commands import answer_server, built_in_words, offer_served, run_command
+from tui_app.ui.slash_commands import built_in_words, run_command
 from tui_app.ui.widgets.hint_row import SESSION, SelectsWhatIsSeen, TellsFailures
 from tui_app.ui.words.text import clean
 
@@ -79,8 +75,6 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self._launch, self._wanted = launch, session
         self.carried, self._at = carried, at
         self._session: ChatSession | None = None
-        self._questions = asyncio.Lock()
-        """Held while a question of an MCP server is asked."""
         self.pane = ChatPane(launch.settings, launch.cwd, id="chat")
         self.pane.prompt.gate = launch.may_read
         self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
@@ -118,6 +112,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         await self.pane.painted()
         await asyncio.to_thread(_load)
         from tui_app.ui.chat.session import ChatSession
+        from tui_app.ui.dialogs.compactions.review_flow import follow_review
+        from tui_app.ui.dialogs.extensions.server_questions import follow_servers
         from tui_app.ui.dialogs.row_keys import follow_rows
         from tui_app.ui.terminal_input import tell_of_keys
 
@@ -131,6 +127,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)
         self._session.at = self._at
+        self._session.followers += [partial(follow_review, self), partial(follow_servers, self)]
         self.work(self._session.unsent.write_down(lambda: self.pane.draft), group="unsent")
         follow_rows(self)
         self.work(self._session.show_older(), group="older")
@@ -190,12 +187,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         editor = self.pane.prompt.editor
         editor.completer.custom = written = await asyncio.to_thread(find)
         if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
-            await offer_served(self, written)
+            from tui_app.ui.dialogs.extensions.mcp import offer_served
 
-    async def _answer_server(self, asked: Any) -> None:
-        """Have a question of a server answered; a second one waits for the first one's answer."""
-        async with self._questions:
-            await answer_server(self, asked)
+            await offer_served(self, written)
 
     def run(self, command: SlashCommand, argument: str = "") -> None:
         self.app.quit_asked = float("-inf")
@@ -212,36 +206,22 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.app.type_ahead.end()
 
     @on(PromptEditor.Wanted)
-    @on(ReviewWanted)
-    @on(ReviewOver)
-    @on(ServerQuestion)
-    @on(ReadAlongWanted)
-    def obey(self, event: Message) -> None:
-        """Do what a key or a click in a widget asks for, or what has to be asked."""
+    def obey(self, event: PromptEditor.Wanted) -> None:
+        """Do what a key in the prompt asks for."""
         from tui_app.ui.dialogs.actions import edit_queued, go_on
-        from tui_app.ui.dialogs.compactions.review_flow import close_review, read_along, review
 
-        match event:
-            case PromptEditor.Wanted(what="help"):
+        match event.what:
+            case "help":
                 self.action_slash("/help")
-            case PromptEditor.Wanted(what="cleared"):
+            case "cleared":
                 self.session.say(DRAFT_CLEARED)
-            case PromptEditor.Wanted(what="next"):
+            case "next":
                 go_on(self.session)
-            case PromptEditor.Wanted(what="queued"):
+            case "queued":
                 # Not exclusive: a second press must not lose the prompt the first is about to give back.
                 self.work(edit_queued(self.session), group="cancel", exclusive=False)
-            case PromptEditor.Wanted(what="quit"):
+            case "quit":
                 self.action_slash("/quit")
-            case ReviewWanted(event=about):
-                review(self.app, self.session, about)
-            case ServerQuestion(event=asked):
-                self.app.terminal_title.ask(self.session.state)
-                self.work(self._answer_server(asked), group="questions", exclusive=False)
-            case ReadAlongWanted():
-                read_along(self.app, self.session)
-            case ReviewOver(job=job):
-                close_review(self.app, job)
 
     # By their names: these widgets come behind the first frame.
 
@@ -300,6 +280,12 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
         notices = "\n".join(self.session.read_notices()) or "Nothing was reported."
         self.app.push_screen(DetailsScreen("Notices", notices))
+
+    def action_read_along(self) -> None:
+        """Show the summary that is being written."""
+        from tui_app.ui.dialogs.compactions.review_flow import read_along
+
+        read_along(self.app, self.session)
 
     def action_cancel(self) -> None:
         """Stop what runs, or go one step back."""

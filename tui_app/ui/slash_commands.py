@@ -4,7 +4,6 @@ Prompt, help, palette and the page of the keys read the table. It is made before
 command needs is imported when it runs.
 """
 
-from collections.abc import Sequence
 from importlib import import_module
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tui_app.records import frozen
 from tui_app.refusals import Refusal
 from tui_app.ui import slash
-from tui_app.ui.slash import CustomCommand, SlashCommand
+from tui_app.ui.slash import SlashCommand
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Chat
@@ -71,39 +70,10 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
             raise
 
 
-async def offer_served(chat: "Chat", written: Sequence[CustomCommand]) -> None:
-    """Let the prompt offer what MCP servers have beside the commands out of files, once they have started."""
-    from tui_app.ui.dialogs.extensions import mcp as extensions
-
-    await extensions.offer_served(chat, written)
-
-
-async def answer_server(chat: "Chat", asked: Any) -> None:
-    """Have the user answer what an MCP server asks."""
-    from tui_app.ui.dialogs.extensions.server_questions import ask_for_server
-
-    await ask_for_server(chat.app, chat.session, asked)
-
-
 async def _verify(chat: "Chat", _: str) -> None:
     from tui_app.conversation.work import VerifySummary
 
     chat.session.submit(VerifySummary())
-
-
-async def _context(chat: "Chat", _: str) -> None:
-    from tui_app.ui.dialogs.compactions.context import show_context
-
-    chat.session.presenter.jump_to(await show_context(chat.app, chat.session))
-
-
-async def _model(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.models import choose_model, switch_to
-
-    if argument:
-        await switch_to(chat.app, chat.session, argument)
-    else:
-        await choose_model(chat.app, chat.session)
 
 
 async def _todo(chat: "Chat", _: str) -> None:
@@ -119,22 +89,6 @@ async def _new(chat: "Chat", _: str) -> None:
 
 async def _find(chat: "Chat", argument: str) -> None:
     await chat.pane.finding.open(argument)
-
-
-async def _import(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.sessions.import_export import import_transcript
-    from tui_app.ui.dialogs.sessions.session_choice import go_to
-
-    if chosen := await import_transcript(chat.app, chat.session, argument):
-        await go_to(chat.app, chat.session, chosen)
-
-
-async def _commit(chat: "Chat", argument: str) -> None:
-    from tui_app.ui.dialogs.changes import commit
-    from tui_app.ui.dialogs.extensions.trust import may_use_git
-
-    if await may_use_git(chat.app, chat.session):
-        await commit(chat.app, chat.session, argument)
 
 
 async def _quit(chat: "Chat", _: str) -> None:
@@ -170,8 +124,9 @@ COMMANDS += (
         busy="queue", opens="always", writes=True),
     SlashCommand("history", "Show turn and message counts", Flow("session_info.show_history"),
         opens="always"),
-    SlashCommand("context", "Show what fills the context", _context, aliases=("tokens",), opens="always"),
-    SlashCommand("model", "Choose a model", _model,
+    SlashCommand("context", "Show what fills the context", Flow("compactions.context.show_context"),
+        aliases=("tokens",), opens="always"),
+    SlashCommand("model", "Choose a model", Flow("models.choose_model", _ALL),
         aliases=("models",), argument="[name]", busy="queue", opens="alone", writes=True),
     SlashCommand("effort", "Choose the reasoning effort", Flow("choices.change_effort", _ALL),
         argument="[level]", busy="queue", opens="alone"),
@@ -197,7 +152,7 @@ COMMANDS += (
     SlashCommand("diff", "What this session changed, and what git says", Flow("changes.show_changes"),
         opens="always"),
     SlashCommand("commit", "Propose a commit message, then commit if you agree",
-        _commit, argument="[hint]", opens="always"),
+        Flow("changes.commit", _ALL), argument="[hint]", opens="always"),
     SlashCommand("tasks", "Background commands: read their output, stop them",
         Flow("extensions.tasks.show_tasks"),
         opens="always"),
@@ -215,8 +170,8 @@ COMMANDS += (
         Flow("sessions.prompts.search_prompts"), opens="always"),
     SlashCommand("export", "Save this conversation (md, html, json)",
         Flow("sessions.export.export_session", _TOLD), argument="[file]"),
-    SlashCommand("import", "Continue a session from Claude Code, Codex, …", _import,
-        argument="[file]", opens="always"),
+    SlashCommand("import", "Continue a session from Claude Code, Codex, …",
+        Flow("sessions.import_export.import_transcript", _ALL), argument="[file]", opens="always"),
     SlashCommand("demo", "Guided demo on a recorded session; run it again to leave",
         Flow("demo.toggle_demo", folder="tui_app.ui"), leaves=True),
     SlashCommand("editor", "Write the prompt in $EDITOR",

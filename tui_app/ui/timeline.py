@@ -230,7 +230,7 @@ class Timeline(RowList):
         session: str = ""
 
     def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(self._entry_row, head="Timeline", id=id)
+        super().__init__(self._entry_row, head=self._title, id=id)
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}
         self._lines: list[tuple[int, int]] = []
@@ -295,7 +295,6 @@ class Timeline(RowList):
 
     def watch_shown(self) -> None:
         self._list_anew()
-        self._say_which()
         self.follow()
         if self.shown is TimelineFilter.TREE:
             self.post_message(self.Branched())
@@ -303,19 +302,15 @@ class Timeline(RowList):
     def watch_relatives(self) -> None:
         self._list_anew()
 
-    def on_resize(self, event: events.Resize) -> None:
-        """Keep the word at the right end of the title."""
-        self._say_which()
-
     def on_click(self, event: events.Click) -> None:
         """Change the filter with a click on the title; rows are the list's own."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y == 0:
             self.action_filter()
 
-    def _say_which(self) -> None:
+    def _title(self) -> Row:
         tools = "  tools" if self.shown in (TimelineFilter.MOMENTS, TimelineFilter.TREE) else ""
-        self.set_head("Timeline", f"{self.shown.value} {UNICODE.expanded}{tools}")
+        return Row("Timeline", f"{self.shown.value} {UNICODE.expanded}{tools}")
 
     @property
     def _on_running(self) -> bool:

@@ -155,6 +155,7 @@ async def test_the_summary_is_read_along_while_it_is_written(
         while deck.app.screen is not deck.app.chat:
             await deck.press("escape")
         deck.editor.focus()
+        told = list(deck.app.chat.session.followers)
         await deck.press("ctrl+g")
         await deck.says("ctrl+o reads along")
         await deck.press("ctrl+o")
@@ -172,7 +173,7 @@ async def test_the_summary_is_read_along_while_it_is_written(
         await deck.until(lambda: "Writing" not in str(title.content), "what became of it")
         await deck.press("ctrl+o")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
-        assert not deck.app.chat.session.followers
+        assert deck.app.chat.session.followers == told, "whoever has left hears no more"
 
 
 async def test_while_one_runs_the_context_screen_says_so_and_a_second_is_refused(

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.screen import Screen
 
 from tests.ui.kit import ThemedApp, in_plain
 from tests.ui.screens.test_context import Source
@@ -114,10 +115,18 @@ def test_a_bar_is_exact_to_half_a_cell() -> None:
     assert not Load(usage(33_600), leaving=8_000).bar(40).half
 
 
-class GaugeApp(ThemedApp):
+class Commands(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
-        self.clicked = 0
+        self.run: list[str] = []
+
+    def action_slash(self, text: str) -> None:
+        self.run.append(text)
+
+
+class GaugeApp(ThemedApp):
+    def get_default_screen(self) -> Screen[None]:
+        return Commands()
 
     def compose(self) -> ComposeResult:
         yield ContextGauge()
@@ -126,9 +135,6 @@ class GaugeApp(ThemedApp):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = THEMES[0].name
-
-    def on_context_gauge_clicked(self) -> None:
-        self.clicked += 1
 
 
 def row(app: App[None]) -> str:
@@ -206,11 +212,12 @@ async def test_plain_signs_and_no_colour_still_say_everything(monkeypatch: pytes
         assert plain.count("|") == 2
 
 
-async def test_click_is_a_message() -> None:
+async def test_a_click_shows_what_fills_the_context() -> None:
     app = GaugeApp()
     async with app.run_test(size=(80, 5)) as pilot:
         await pilot.click(ContextGauge)
-        assert app.clicked == 1
+        assert isinstance(app.screen, Commands)
+        assert app.screen.run == ["/context"]
 
 
 def test_context_screen_and_gauge_say_the_same_number() -> None:

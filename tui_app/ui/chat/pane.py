@@ -5,7 +5,7 @@ The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
@@ -47,7 +46,6 @@ from tui_app.ui.widgets.hint_row import HintRow, TellsFailures
 from tui_app.ui.words.load import BACKGROUND, BLOCKING, NOT_OPEN, Load
 
 if TYPE_CHECKING:
-    from tui_app.events import CompactionProgress, CompactionProposed, CompactionStart, ServerAsked
     from tui_app.ui.chat.state import ChatState
     from tui_app.ui.keyboard.type_ahead import TypeAhead
     from tui_app.ui.launch import Launch
@@ -57,31 +55,6 @@ if TYPE_CHECKING:
     from tui_app.ui.timeline import Timeline
     from tui_app.ui.transcript.find import FindRow
     from tui_app.ui.transcript.transcript import Transcript
-
-
-@dataclass
-class ReviewWanted(Message):
-    """A summary that a user decides on is begun, goes on, or waits for the decision."""
-
-    event: "CompactionStart | CompactionProgress | CompactionProposed"
-
-
-@dataclass
-class ServerQuestion(Message):
-    """An MCP server asks the user something."""
-
-    event: "ServerAsked"
-
-
-@dataclass
-class ReviewOver(Message):
-    """A compaction has ended: there is nothing to decide about it any more."""
-
-    job: str
-
-
-class ReadAlongWanted(Message):
-    """The summary that is being written is to be shown."""
 
 
 class ChatHints(HintRow):
@@ -388,14 +361,6 @@ class ChatPane(TellsFailures, Vertical):
         if self._place is not None:
             self.header.place = await asyncio.to_thread(self._place)
 
-    @on(ContextGauge.Clicked)
-    async def open_context(self) -> None:
-        await self.run_action("screen.slash('/context')")
-
-    @on(QueueView.Opened)
-    async def open_queue(self) -> None:
-        await self.run_action("screen.slash('/queue')")
-
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
         """Say what the keys do with this draft."""
@@ -515,13 +480,13 @@ class ChatPane(TellsFailures, Vertical):
             self.call_after_refresh(target.focus)
         self.call_after_refresh(self.hints.tell)
 
-    def action_details(self) -> None:
+    async def action_details(self) -> None:
         """Open the marked row where the keys are; from elsewhere what is being written, or the newest row."""
         if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
         elif self.transcript.has_focus:
             self.transcript.action_details()
         elif self._writes_summary:
-            self.post_message(ReadAlongWanted())
+            await self.run_action("screen.read_along")
         else:
             self.transcript.open_newest()

@@ -4,21 +4,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from textual.message import Message
 from textual.signal import Signal
 
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
     CompactionComplete,
-    CompactionProgress,
-    CompactionProposed,
-    CompactionStart,
     Error,
     MemoryPressure,
-    Payload,
     Record,
-    ServerAsked,
     ShellResult,
     ToolOutput,
     TurnEnd,
@@ -35,7 +29,7 @@ from tui_app.session.stores.store import SessionInfo
 from tui_app.session.views.agent_view import AgentView
 from tui_app.session.views.entries import Entry, EntryState
 from tui_app.session.views.user_view import Change, UserView
-from tui_app.ui.chat.pane import ChatPane, ReviewOver, ReviewWanted, ServerQuestion
+from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.state import ChatState, advance, saying
 from tui_app.ui.transcript.entries import Rail
 
@@ -215,8 +209,6 @@ class Presenter:
             editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
 
     def _draw(self, record: Record) -> None:
-        if (asked := _asked(record.data)) is not None:
-            self._pane.post_message(asked)
         match record.data:
             case TurnStart():
                 self._transcript.live_start()
@@ -295,22 +287,6 @@ def _unallowed(state: ChatState) -> dict[str, EntryState]:
     """How the calls are shown that wait for a user: the user is asked about some of them now."""
     asked = (each.tool_call_id for each in (state.question, state.asked) if each is not None)
     return {**dict.fromkeys(state.ahead, "waiting"), **dict.fromkeys(asked, "asking")}
-
-
-def _asked(payload: Payload) -> Message | None:
-    """What the user is to be asked because of an event, or not any more."""
-    match payload:
-        case CompactionStart(trigger="manual", reviewed=True) | CompactionProposed():
-            return ReviewWanted(payload)
-        case CompactionProgress(text=text) if text:
-            # A review that no user asked for is shown once there is something to decide.
-            return ReviewWanted(payload)
-        case ServerAsked():
-            return ServerQuestion(payload)
-        case CompactionComplete(job=job):
-            return ReviewOver(job)
-        case _:
-            return None
 
 
 def _is_said(entry: Entry) -> bool:

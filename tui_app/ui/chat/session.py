@@ -98,6 +98,8 @@ class ChatSession:
         """When Esc was pressed with nothing to stop, in monotonic seconds."""
         self._painted = asyncio.Event()
         """Set once what is known at first has been painted."""
+        self.asking = asyncio.Lock()
+        """Held while a question of an MCP server is asked."""
         self.cold_asked = False
         """Whether the user was asked about a turn on a cold prompt cache: once is enough."""
         self.at = 0

@@ -40,7 +40,7 @@ class ReceiptList(Vertical):
         self._found: Sequence[Receipt] = ()
 
     def compose(self) -> ComposeResult:
-        yield RowList(self._row, head=" ", follows=False, id="request-items")
+        yield RowList(self._row, head=lambda: self._laid(HEADS), follows=False, id="request-items")
         yield Static(classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
@@ -61,7 +61,6 @@ class ReceiptList(Vertical):
         self._rows.set_count(len(found))
         places = [place for place, each in enumerate(self._found) if each.seq == seq]
         self._rows.cursor = next(iter(places), 0 if found else None)
-        self._write_head()
         self._rows.post_message(RowList.Moved())
 
     def explain(self, receipt: "Receipt", sizes: Mapping[str, Any], bar: Content | None) -> None:
@@ -70,13 +69,6 @@ class ReceiptList(Vertical):
         told = Content("\n".join(["", *lines]))
         said = Content.assemble(head, "\n", bar, told) if bar is not None else Content.assemble(head, told)
         self.query_one(".dialog-note", Static).update(said)
-
-    def on_resize(self) -> None:
-        self._write_head()
-
-    def _write_head(self) -> None:
-        head = self._laid(HEADS)
-        self._rows.set_head(head.text, head.right)
 
     def _row(self, index: int) -> Row:
         return self._laid(receipt_row(self._found[index], 200))

@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple, get_args
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from tui_app.session.figures.request_ledger import ItemKind, ItemState, LedgerRow
 from tui_app.session.views.entries import Body, Entry
@@ -73,15 +72,15 @@ class Columns(NamedTuple):
     """Cells of the longest number of a message, with its sign."""
 
 
-def head_text(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> str:
-    """Return the names of the columns, their order, and how many items a search has found."""
+def head_row(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> Row:
+    """The names of the columns, their order, and how many items a search has found."""
     kind = "" if columns.width < _NARROW else f"{'kind':<12}    "
     orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
     names = f"{'tok':>7}  {'age':>4}  {kind}what ({orders[sort]}){found}"
-    right = f"state  {'#':>{columns.number}} "
-    gap = columns.width - len(names) - len(right)
-    return names if not kind or gap < 1 else f"{names}{' ' * gap}{right}"
+    right = f"state  {'#':>{columns.number}}"
+    right = right if kind and len(names) + len(right) + 1 < columns.width else ""
+    return Row(names, right, right_component="row-list--quiet")
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
@@ -185,11 +184,10 @@ class LedgerList(Vertical):
         self._shown = arranged(rows, self._sort, "")
 
     def compose(self) -> ComposeResult:
-        yield Static(self._head(), id="context-head", markup=False)
         search = WrittenLine(placeholder="words to look for", id="context-search", compact=True)
         search.display = False
         yield search
-        yield RowList(self._row, follows=False, id="context-items")
+        yield RowList(self._row, head=self._head, follows=False, id="context-items")
 
     def on_mount(self) -> None:
         self.rows.set_count(len(self._shown))
@@ -245,19 +243,14 @@ class LedgerList(Vertical):
         self.rows.set_count(len(self._shown))
         self.rows.cursor = next(iter(places), self._first)
         self.rows.refresh()
-        self.query_one("#context-head", Static).update(self._head())
         self.rows.post_message(RowList.Moved())
 
-    def _head(self) -> Content:
-        shown, count = len(self._shown), len(self._all)
-        return Content(head_text(self._sort, self._wanted, shown, count, self._columns))
+    def _head(self) -> Row:
+        return head_row(self._sort, self._wanted, len(self._shown), len(self._all), self._columns)
 
     @property
     def _columns(self) -> Columns:
         return Columns(self.size.width, len(f"#{max((row.seq for row in self._all), default=0)}"))
-
-    def on_resize(self) -> None:
-        self.query_one("#context-head", Static).update(self._head())
 
     def _row(self, index: int) -> Row:
         row = self._shown[index]

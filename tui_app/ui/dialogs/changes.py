@@ -10,6 +10,7 @@ from tui_app.session.stores.database import open_store
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
+from tui_app.ui.dialogs.extensions.trust import may_use_git
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.review import ReviewScreen, Words
 from tui_app.ui.widgets.long_text import Wrapped
@@ -153,6 +154,8 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
         session: Whose changes are committed, where nothing is staged.
         hint: What the message should say.
     """
+    if not await may_use_git(app, session):
+        return
     refusal = ""
 
     async def committed(proposal: "CommitProposal", message: str) -> "CommitProposal | None":

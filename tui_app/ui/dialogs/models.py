@@ -320,8 +320,11 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
         self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
 
 
-async def choose_model(app: "Host", session: ChatSession) -> None:
-    """Let the user pick a model and change to it; a key that it lacks is asked for."""
+async def choose_model(app: "Host", session: ChatSession, name: str = "") -> None:
+    """Change to a model, one that the user picks where none is named; a key that it lacks is asked for."""
+    if name:
+        await switch_to(app, session, name)
+        return
     desk = SettingsDesk(app)
 
     def make_default(name: str) -> str:

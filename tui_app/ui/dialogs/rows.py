@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from tui_app.conversation.work import Compact, Pin, Restore
+from tui_app.conversation.work import Compact, Restore
 from tui_app.events import CompactionComplete, CompactionEdited, Error, Record
 from tui_app.session.figures.compaction_diff import Difference, compaction_diff
 from tui_app.session.figures.passages import passages
@@ -23,7 +23,7 @@ from tui_app.ui.dialogs.actions import part_of, undo
 from tui_app.ui.dialogs.compaction import CompactionDetail, CompactionView
 from tui_app.ui.dialogs.details import DetailsScreen, file_text, unchanged_text
 from tui_app.ui.dialogs.message import MessageFacts, MessageScreen
-from tui_app.ui.dialogs.message_actions import act_on, exclude, full_text
+from tui_app.ui.dialogs.message_actions import act_on, full_text
 from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.words.reports import read_audit
@@ -74,10 +74,8 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
 
     screen = MessageScreen(facts, text, raw, can_change=not session.read_only)
     match await app.push_screen_wait(screen):
-        case "pin":
-            session.submit(Pin(entry.message, not entry.pinned))
-        case "exclude":
-            await exclude(app, session, [entry])
+        case "pin" | "exclude" as wanted_of_it:
+            await act_on(app, session, wanted_of_it, [entry])
         case "restore":
             session.submit(Restore(facts.stage))
         case "rewind":

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -33,7 +32,7 @@ _SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
 
 
 class ContextGauge(Widget):
-    """Context usage as a bar and in words. Attributes down, :class:`Clicked` up."""
+    """Context usage as a bar and in words."""
 
     HELP = "Context usage. The two marks: compaction starts, sending waits."
 
@@ -41,12 +40,9 @@ class ContextGauge(Widget):
     caption: reactive[str] = reactive("")
     """Said in place of the figures; empty for them."""
 
-    class Clicked(Message):
-        """The gauge was clicked: the user wants to see what fills the context."""
-
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.post_message(self.Clicked())
+        await self.run_action("screen.slash('/context')")
 
     def watch_load(self, load: Load) -> None:
         waits = f", sending waits at {load.blocking:.0%}" if load.blocking and load.threshold else ""

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
-from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -65,22 +64,19 @@ class Waiting(NamedTuple):
 
 
 class QueueView(Widget, can_focus=True):
-    """Waiting prompts; takes no room while there are none. Attributes down, :class:`Opened` up."""
+    """Waiting prompts; takes no room while there are none."""
 
     BINDINGS = place_bindings("waiting")
     HELP = "Queued prompts. Enter opens the queue: edit, remove, move."
 
     waiting: reactive[Waiting] = reactive(Waiting(), layout=True)
 
-    class Opened(Message):
-        """The user wants to change the queue."""
+    async def action_open(self) -> None:
+        await self.run_action("screen.slash('/queue')")
 
-    def action_open(self) -> None:
-        self.post_message(self.Opened())
-
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         event.stop()
-        self.action_open()
+        await self.action_open()
 
     def watch_waiting(self) -> None:
         self.set_class(bool(self.waiting.prompts or self.waiting.sending), "-waiting")

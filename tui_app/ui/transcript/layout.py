@@ -101,46 +101,25 @@ MAX_LINES = 2_000
 """Lines kept; the piece used longest ago leaves first."""
 
 
-class LineCache:
+class LineCache(OrderedDict[Piece, Sequence[Line]]):
     """Painted pieces, as many as a few screens need: least recently used leave first.
 
     The key is the piece itself: equal pieces share lines.
     """
 
-    def __init__(self, limit: int = MAX_LINES) -> None:
-        self._limit = limit
-        self._painted: OrderedDict[Piece, Sequence[Line]] = OrderedDict()
-
     @property
     def size(self) -> int:
         """Lines kept at present."""
-        return sum(map(len, self._painted.values()))
-
-    def height(self, piece: Piece) -> int | None:
-        """Return the height of a piece if it is painted."""
-        lines = self._painted.get(piece)
-        return None if lines is None else len(lines)
+        return sum(map(len, self.values()))
 
     def lines(self, piece: Piece, painter: Painter) -> Sequence[Line]:
         """Return the lines of a piece, painting it when needed."""
-        if piece not in self._painted:
-            self._painted[piece] = piece.lines(painter)
-            while self.size > self._limit and len(self._painted) > 1:
-                self._painted.popitem(last=False)
-        self._painted.move_to_end(piece)
-        return self._painted[piece]
-
-    def keep(self, pieces: Iterable[Piece]) -> None:
-        for piece in self._painted.keys() - set(pieces):
-            self.forget(piece)
-
-    def forget(self, piece: Piece) -> None:
-        """Drop a piece that will not be shown again, such as a former state of a growing one."""
-        self._painted.pop(piece, None)
-
-    def clear(self) -> None:
-        """Forget everything, because colours or width changed."""
-        self._painted.clear()
+        if piece not in self:
+            self[piece] = piece.lines(painter)
+            while self.size > MAX_LINES and len(self) > 1:
+                self.popitem(last=False)
+        self.move_to_end(piece)
+        return self[piece]
 
 
 _MAX_BLOCKS = 300
@@ -377,7 +356,8 @@ class Layout:
         """Drop the lines of all entries outside of two slots; heights stay as they are known."""
         near = {slot: block for slot, block in self._blocks.items() if first <= slot <= last}
         self._blocks = OrderedDict(near)
-        self._lines.keep(piece for block in near.values() for piece in block.pieces)
+        for piece in self._lines.keys() - {piece for block in near.values() for piece in block.pieces}:
+            del self._lines[piece]
 
     def stale(self, slot: int) -> None:
         """Forget the pieces of a slot; its height is known again when it is painted."""
@@ -400,7 +380,7 @@ class Layout:
         block = self.block(slot)
         for piece in former.pieces[-1:] if former else ():
             if piece not in block.pieces[-2:]:
-                self._lines.forget(piece)
+                self._lines.pop(piece, None)
 
     @property
     def growing_from(self) -> int:
@@ -437,8 +417,8 @@ class Layout:
             )
         block = self._blocks[slot] = _Block(parts, self.painter.width)
         for number, piece in enumerate(parts):
-            if (height := self._lines.height(piece)) is not None:
-                block.heights.set(number, height)
+            if (lines := self._lines.get(piece)) is not None:
+                block.heights.set(number, len(lines))
         self._index.set(slot, block.heights.total)
         if len(self._blocks) > _MAX_BLOCKS:
             self._blocks.popitem(last=False)

@@ -58,21 +58,24 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         """The cursor is on another row, or the row has changed."""
 
     def __init__(
-        self, row: Callable[[int], Row], *, head: str = "", follows: bool = True, id: str | None = None
+        self,
+        row: Callable[[int], Row],
+        *,
+        head: Callable[[], Row] | None = None,
+        follows: bool = True,
+        id: str | None = None,
     ) -> None:
         """Make an empty list.
 
         Args:
             row: Returns the row with an index; called for visible rows only.
-            head: A title that stays at the top while the rows scroll under it; empty for none.
+            head: Returns a title that stays at the top while the rows scroll under it; None for none.
             follows: Whether it starts at its end and stays there while rows come.
             id: Textual id.
         """
         super().__init__(id=id)
         self._row = row
-        self._head = head
-        self._head_right = ""
-        self._head_rows = 1 if head else 0
+        self._head, self._head_rows = head, int(head is not None)
         self._nothing = ""
         self._count = 0
         self._follows = self._following = follows
@@ -85,10 +88,6 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     def say_when_empty(self, text: str) -> None:
         self._nothing = text
-        self.refresh()
-
-    def set_head(self, head: str, right: str = "") -> None:
-        self._head, self._head_right = head, right
         self.refresh()
 
     def set_count(self, count: int) -> None:
@@ -146,13 +145,12 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
-        if y < self._head_rows:
+        if self._head is not None and not y:
             # Where no row shows that this list has the keys, its title does.
             rows = self.scrollable_content_region.height - self._head_rows
             in_sight = self.cursor is not None and 0 <= self.cursor - self.scroll_offset.y < rows
             focused = self.has_focus and not in_sight
-            row = Row(self._head, self._head_right, component="row-list--head")
-            return self._paint(row, width, focused=focused)
+            return self._paint(self._head()._replace(component="row-list--head"), width, focused=focused)
         index = self.scroll_offset.y + y - self._head_rows
         if not self._count and not index and self._nothing:
             return self._paint(Row(self._nothing, component="row-list--right"), width)

@@ -538,8 +538,8 @@ def compacting_text(session: ChatSession) -> str:
     return "compacting in the background: c cancels it" if state.background is not None else ""
 
 
-async def show_context(app: App[Any], session: ChatSession) -> int:
-    """Show what fills the context; the number of the message the user wants to see, 0 for none."""
+async def show_context(app: App[Any], session: ChatSession) -> None:
+    """Show what fills the context, and then the message that the user wants to see."""
     source = SessionContext(session)
     wanted = await app.push_screen_wait(ContextScreen(source, await source.read()))
-    return wanted or 0
+    session.presenter.jump_to(wanted or 0)

@@ -13,7 +13,7 @@ from tui_app.ui.dialogs.sent import reader_of
 from tui_app.ui.words.text import clean
 
 if TYPE_CHECKING:
-    from tui_app.ui.host import Host
+    from tui_app.ui.host import Chat, Host
 from tui_app.ui.dialogs.review import SUMMARY, ReviewScreen, fill_of, progress_line
 from tui_app.ui.dialogs.summary_area import SummaryArea
 
@@ -59,20 +59,23 @@ def read_along(app: "Host", session: ChatSession) -> None:
     app.push_screen(screen, lambda _: session.followers.remove(screen.keep_up))
 
 
-Reviewable = CompactionStart | CompactionProgress | CompactionProposed
-
-
-def review(app: "Host", session: ChatSession, event: Reviewable) -> None:
-    """Follow a summary under review: a question that stands is kept up to date, else one is asked."""
-    shown = _screen(app, event.job)
-    proposed = event if isinstance(event, CompactionProposed) else None
-    if isinstance(event, CompactionProgress):
-        if shown is not None:
-            shown.hear(event)
-    elif shown is not None and proposed is not None:
-        shown.propose(proposed)
-    else:
-        app.chat.work(_ask(app, session, proposed, event.job), group="review")
+def follow_review(chat: "Chat", record: Record) -> None:
+    """Keep the question about a summary up to date, ask one where none stands, and end it with its job."""
+    match record.data:
+        case CompactionProgress(job=job, text=text) as progress if text:
+            # A review that no user asked for is shown once there is something to decide.
+            if (shown := _screen(chat.app, job)) is not None:
+                shown.hear(progress)
+        case CompactionStart(trigger="manual", reviewed=True, job=job):
+            chat.work(_ask(chat.app, chat.session, None, job), group="review")
+        case CompactionProposed(job=job) as proposed:
+            if (shown := _screen(chat.app, job)) is not None:
+                shown.propose(proposed)
+            else:
+                chat.work(_ask(chat.app, chat.session, proposed, job), group="review")
+        case CompactionComplete(job=job):
+            if (shown := _screen(chat.app, job)) is not None:
+                shown.give_up()
 
 
 async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:
@@ -90,13 +93,6 @@ async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed |
             decision = Attempt() if wanted.focus is None else Refocus(wanted.focus)
         session.engine.call(session.conversation.reviews.decide, job, decision)
         proposed = None
-
-
-def close_review(app: "Host", job: str) -> None:
-    """Take the question off the screen when its job has ended otherwise."""
-    screen = _screen(app, job)
-    if screen is not None:
-        screen.give_up()
 
 
 def _screen(app: "Host", job: str) -> ReviewScreen | None:

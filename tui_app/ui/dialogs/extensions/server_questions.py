@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events
 
-from tui_app.events import ServerAsked
+from tui_app.events import Record, ServerAsked
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
@@ -14,7 +14,7 @@ from tui_app.ui.widgets.long_text import wrapped
 from tui_app.ui.words.text import clean, one_line
 
 if TYPE_CHECKING:
-    from tui_app.ui.host import Host
+    from tui_app.ui.host import Chat, Host
 
 DECLINE = "Decline"
 
@@ -53,11 +53,19 @@ class ServerEditDialog(EditDialog):
         return self.stray.catch(event)
 
 
-async def ask_for_server(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
+def follow_servers(chat: "Chat", record: Record) -> None:
+    """Have a question of a server answered; a second one waits for the first one's answer."""
+    if isinstance(record.data, ServerAsked):
+        chat.app.terminal_title.ask(chat.session.state)
+        chat.work(_ask(chat.app, chat.session, record.data), group="questions", exclusive=False)
+
+
+async def _ask(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
     """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
     values = None
     try:
-        values = await _values(app, asked)
+        async with session.asking:
+            values = await _values(app, asked)
     except Declined as declined:
         session.say(f"Declined what {asked.server} asks{declined}.")
     await session.ask(lambda opened: opened.extras.answer(asked.id, values))

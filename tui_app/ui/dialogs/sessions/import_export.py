@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path, PurePath
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import App, ComposeResult
 from textual.content import Content
@@ -33,12 +33,15 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import DetailedWays, Way
-from tui_app.ui.dialogs.sessions.session_choice import Chosen
+from tui_app.ui.dialogs.sessions.session_choice import Chosen, go_to
 from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.cost_words import window_text
 from tui_app.ui.words.text import clean, clock, count, file_size, one_line, tokens
 from tui_app.usage import percent_text
+
+if TYPE_CHECKING:
+    from tui_app.ui.host import Host
 
 
 class TranscriptRow(NamedTuple):
@@ -165,17 +168,13 @@ class ImportedDialog(DetailedWays, place="imported"):
 _LOG = logging.getLogger(__name__)
 
 
-async def import_transcript(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
-    """Import a file, or one that the user chooses from those on this machine.
+async def import_transcript(app: "Host", session: ChatSession, argument: str) -> None:
+    """Import a file, or one that the user chooses from those on this machine, and go to its session."""
+    if chosen := await _imported(app, session, argument):
+        await go_to(app, session, chosen)
 
-    Args:
-        app: Shows the screens.
-        session: The open session, which is told when an import is stopped.
-        argument: The file; empty to choose from a list.
 
-    Returns:
-        The session to open, and whether it is compacted then; None when there is none.
-    """
+async def _imported(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
     if argument:
         return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
     row = await _choose(app, session.launch)
