@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from shutil import get_terminal_size
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual import events, on
@@ -121,8 +122,9 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             await self.pane.complete()
         if not self.is_attached:
             return  # left while it loaded: nobody would close the session
-        announce = self.app.terminal_title.show
-        self._session = ChatSession(self._launch, self._wanted, self.pane, announce, self._admit)
+        self._session = ChatSession(self._launch, self._wanted, self.pane, self._admit)
+        changed, title = self._session.presenter.changed, self.app.terminal_title
+        changed.subscribe(self, lambda state: title.show(state, monotonic()), immediate=True)
         if self.carried.draft:
             self.pane.prompt.editor.give_back(self.carried.draft)
         self._session.bring(self.carried.notices)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tui_app.records import frozen
 from tui_app.ui.words.load import BACKGROUND, BLOCKING
 from tui_app.ui.words.text import one_line, tokens
 from tui_app.usage import percent_text
@@ -16,15 +15,6 @@ KEEP_TITLE, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
 NO_PROGRESS = "\x1b]9;4;0;0\x07"
 _SOME_PROGRESS = "\x1b]9;4;3;0\x07"
 _TITLE_CELLS = 60
-
-
-@frozen
-class Outward:
-    """What the window says."""
-
-    title: str
-    progress: str
-    """Escape sequence of the progress; empty where the terminal knows none."""
 
 
 class TerminalTitle:
@@ -57,7 +47,8 @@ class TerminalTitle:
         self.bell_after_s = bell_after_s
         """Seconds a turn must have taken for a bell at its end; 0 for no bell at all."""
         self._write: Callable[[str], None] | None = None
-        self._said = Outward("", "")
+        self._said = "", ""
+        """The title, and the escape sequence of the progress; empty where there is none to say."""
         self._turn_started: float | None = None
         self._asked = ""
 
@@ -65,7 +56,7 @@ class TerminalTitle:
         self._write = write
         if self._titled:
             write(KEEP_TITLE)
-        said, self._said = self._said, Outward("", "")
+        said, self._said = self._said, ("", "")
         self._say(said)
 
     def farewell(self) -> str:
@@ -79,9 +70,7 @@ class TerminalTitle:
             state: Of the chat.
             now: Monotonic seconds, the clock of the state.
         """
-        self._say(
-            Outward(window_title(state) if self._titled else "", progress(state) if self._progress else "")
-        )
+        self._say((window_title(state) if self._titled else "", progress(state) if self._progress else ""))
         started, self._turn_started = self._turn_started, state.turn_started if state.turn else None
         asked, self._asked = self._asked, question_of(state)
         calls = self._calls
@@ -110,14 +99,12 @@ class TerminalTitle:
                 self._notification.format(f"{one_line(state.title, _TITLE_CELLS) or 'Plimsoll'} {what}")
             )
 
-    def _say(self, now: Outward) -> None:
-        before, self._said = self._said, now
-        if self._write is None:
-            return
-        if now.title and now.title != before.title:
-            self._write(f"\x1b]2;{now.title}\x07")
-        if now.progress != before.progress:
-            self._write(now.progress)
+    def _say(self, now: tuple[str, str]) -> None:
+        (title, progress), (titled, progressed), self._said = now, self._said, now
+        if self._write is not None and title not in ("", titled):
+            self._write(f"\x1b]2;{title}\x07")
+        if self._write is not None and progress != progressed:
+            self._write(progress)
 
 
 @runtime_checkable

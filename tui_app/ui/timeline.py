@@ -279,8 +279,6 @@ class Timeline(RowList):
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
         """Turn the selected row into its entry; what runs now comes after the last one."""
-        if event.row_list is not self:
-            return
         event.stop()
         slot = self._slot(event.index)
         if slot is not None and slot < 0:

@@ -150,7 +150,7 @@ async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(
         while tree.shown is not TimelineFilter.TREE:
             tree.action_filter()
         await deck.until(lambda: "├↳ list them" in timeline(deck), "the tree")
-        tree.post_message(RowList.Selected(tree, tree.count - 1))
+        tree.post_message(RowList.Selected(tree.count - 1))
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session, "the branch")
         await deck.ready()
         await deck.send("/tree")

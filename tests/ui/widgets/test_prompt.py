@@ -62,7 +62,7 @@ class Desk(ThemedApp):
         self.files.append(event.files)
 
     def on_prompt_editor_typed(self, event: PromptEditor.Typed) -> None:
-        self.typed.append(event.editor.draft)
+        self.typed.append(self.query_one(PromptEditor).draft)
 
     def on_prompt_editor_wanted(self, event: PromptEditor.Wanted) -> None:
         self.asked.append(event.what)

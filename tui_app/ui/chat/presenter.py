@@ -1,7 +1,7 @@
 """Turns events into widget updates: the one place that knows both."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from textual.signal import Signal
@@ -60,10 +60,9 @@ class Presenter:
 
     Args:
         pane: Holds the widgets.
-        announce: Says outside the screen what a state changes; called with the state and monotonic seconds.
     """
 
-    def __init__(self, pane: ChatPane, announce: Callable[[ChatState, float], None]) -> None:
+    def __init__(self, pane: ChatPane) -> None:
         self.state = ChatState()
         self.view = UserView()
         self.agent_view = AgentView()
@@ -77,9 +76,9 @@ class Presenter:
         """Window the user has set, in tokens."""
         self.policy = ""
         """Name of the policy the user has set; in force where none was chosen for the session."""
-        self._pane, self._announce = pane, announce
+        self._pane = pane
         self.changed: Signal[ChatState] = Signal(pane, "changed")
-        """Told to screens above the chat, which show more than the state holds."""
+        """Told to screens above the chat, which show more than the state holds, and to the terminal."""
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
@@ -196,7 +195,6 @@ class Presenter:
         if state.leaving != was.leaving:
             self._show_rail()
         self._pane.show(state)
-        self._announce(state, time.monotonic())
         self.changed.publish(state)
 
     def take_away(self, text: str) -> None:

@@ -62,7 +62,6 @@ class ChatSession:
         launch: What the program was started with.
         wanted: Id of the session to resume; empty begins a new one.
         pane: Shows what happens.
-        announce: Says outside the screen what a state changes; called with the state and monotonic seconds.
         admit: Asks what the user has to answer before anything is opened.
     """
 
@@ -71,11 +70,10 @@ class ChatSession:
         launch: Launch,
         wanted: str,
         pane: ChatPane,
-        announce: Callable[[ChatState, float], None],
         admit: Callable[[], Awaitable[None]],
     ) -> None:
         self._admit = admit
-        self.presenter = presenter = Presenter(pane, announce)
+        self.presenter = presenter = Presenter(pane)
         self.launch = launch
         self.id = wanted
         presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy

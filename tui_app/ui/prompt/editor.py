@@ -168,7 +168,6 @@ class PromptEditor(WrittenArea):
     class Submitted(Message):
         """The user sent ``text``, chips expanded: a prompt, or a command that exists. Never empty."""
 
-        editor: "PromptEditor"
         text: str
         files: tuple[str, ...] = ()
         """Paths that were written as ``@path``, not those within a paste."""
@@ -177,7 +176,6 @@ class PromptEditor(WrittenArea):
     class Typed(Message):
         """The draft changed."""
 
-        editor: "PromptEditor"
         files: tuple[str, ...]
         """Paths that are written as ``@path``."""
 
@@ -469,7 +467,7 @@ class PromptEditor(WrittenArea):
                 self.completer.dismiss()
                 if self.type_ahead is not None and text_opens(complete):
                     self.type_ahead.begin()
-                self.post_message(self.Submitted(self, complete, files))
+                self.post_message(self.Submitted(complete, files))
 
     def _choose(self, fill: Fill) -> None:
         if fill.span is not None:
@@ -576,7 +574,7 @@ class PromptEditor(WrittenArea):
                 self.completer.dismiss()
             else:
                 self.completer.follow(self._at_cursor)
-        self.post_message(self.Typed(self, self.files))
+        self.post_message(self.Typed(self.files))
 
     @on(TextArea.SelectionChanged)
     def _moved(self, event: TextArea.SelectionChanged) -> None:

@@ -47,12 +47,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     class Selected(Message):
         """The user selected a row with enter or a click."""
 
-        row_list: "RowList"
         index: int
-
-        @property
-        def control(self) -> "RowList":
-            return self.row_list
 
     class Moved(Message):
         """The cursor is on another row, or the row has changed."""
@@ -193,7 +188,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     def action_select(self) -> None:
         if self.cursor is not None:
-            self.post_message(self.Selected(self, self.cursor))
+            self.post_message(self.Selected(self.cursor))
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
