@@ -1,7 +1,7 @@
 """A program that kills branching, merging and undoing in the middle: ``killing_branches.py FOLDER``.
 
-Each deed is done again and again in a child that dies by SIGKILL at its first, second, … step that reaches
-the disk or git, until one lives to the end. Behind each kill all is as before, or as the whole deed left it.
+Each deed is done again and again in a child that dies by SIGKILL at its first, second, … step that writes to
+the disk or may have git do so, until one lives to the end. Behind each kill all is as before, or as the whole deed left it.
 """
 
 import asyncio
@@ -28,15 +28,19 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.system.trust import TRUST_VARIABLE
 
 State = tuple[dict[str, bytes], bytes]
+LOOKS = frozenset(
+    {"cat-file", "config", "for-each-ref", "ls-files", "ls-tree", "merge-base", "rev-list", "rev-parse"}
+)
+"""Commands of git that write nothing: who dies in front of one leaves what the step before has left."""
 
 
 def arm(countdown: int) -> None:
-    """Let this process die in front of the nth step that reaches the disk or git."""
-    left = [countdown]
+    """Let this process die in front of the nth step that writes to the disk, or has git do so."""
+    left, run = [countdown], subprocess.run
 
     def dying(step: Callable[..., Any]) -> Callable[..., Any]:
         def instead(*args: Any, **options: Any) -> Any:
-            left[0] -= 1
+            left[0] -= not (step is run and LOOKS.intersection(args[0]))
             if left[0] < 0:
                 die()
             return step(*args, **options)
