@@ -1,7 +1,8 @@
 """A program that kills branching, merging and undoing in the middle: ``killing_branches.py FOLDER``.
 
 Each deed is done again and again in a child that dies by SIGKILL at its first, second, … step that writes to
-the disk or may have git do so, until one lives to the end. Behind each kill all is as before, or as the whole deed left it.
+the disk or may have git do so, until one lives to the end. Behind each kill all is as before, or as the whole
+deed left it.
 """
 
 import asyncio

@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import pytest
@@ -135,27 +134,26 @@ async def test_it_is_offered_once_with_quote_and_number_and_lifted_again(
         assert [type(each) for each in of(log, *kinds)] == [*kinds]
 
 
-async def test_a_hundred_sessions_stop_what_breaks_a_guard_after_a_compaction_and_nothing_else(
-    desk: Desk, fake_openai: FakeOpenAI
+SPELT = ("edits legacy/", "edits ./legacy", "edits legacy/**", "edits leg?cy/", "edits LEGACY")
+
+
+@pytest.mark.parametrize("guard", SPELT)
+async def test_what_breaks_a_guard_after_a_compaction_is_stopped_and_nothing_else(
+    desk: Desk, fake_openai: FakeOpenAI, guard: str
 ) -> None:
+    """Every line is ruled under every spelling, and run by a model under one of them."""
     (desk.cwd / "legacy").mkdir(exist_ok=True)
-    pairs = list(zip(EDITS, LOOKS, strict=True))
-    stopped = let = 0
-    for number, (guard, (bad, good)) in enumerate(
-        product(
-            ("edits legacy/", "edits ./legacy", "edits legacy/**", "edits leg?cy/", "edits LEGACY"), pairs
-        )
-    ):
-        async with working(desk, fake_openai, allow=FREE, attended=False, guards=(guard,)) as opened:
-            fake_openai.add(Text(f"Well. {LONG}"))
-            await turn(opened.conversation, f"Work on {number}, and leave legacy alone. {LONG}")
-            await done(opened.conversation, Compact(extract=True))
-            fake_openai.add(command(bad), Text("All right."))
+    async with working(desk, fake_openai, allow=FREE, attended=False, guards=(guard,)) as opened:
+        fake_openai.add(Text(f"Well. {LONG}"))
+        await turn(opened.conversation, f"Work on, and leave legacy alone. {LONG}")
+        await done(opened.conversation, Compact(extract=True))
+        gate = opened.conversation.tooling.approvals
+        assert [line for line in EDITS if not gate.judged(run(line)).guard] == []
+        assert [line for line in LOOKS if gate.judged(run(line)).ruling != "allow"] == []
+        for line in EDITS[SPELT.index(guard) :: len(SPELT)]:
+            fake_openai.add(command(line), Text("All right."))
             records = await turn(opened.conversation, "Go on.")
-            stopped += [by for _, by, _, _ in decided(records)] == ["guard"]
-            gate = opened.conversation.tooling.approvals
-            let += gate.judged(run(good)).ruling == "allow"
-    assert (stopped, let) == (100, 100)
+            assert [by for _, by, _, _ in decided(records)] == ["guard"], line
 
 
 TESTS = "echo '3 passed in 0.1s'"

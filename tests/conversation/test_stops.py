@@ -200,7 +200,7 @@ async def test_a_full_window_is_compacted_and_asked_again(
 ) -> None:
     """A server whose window is a third of what is known of it, and that never refuses a request."""
     served(desk, strict)
-    strict.text = f"{SAID} nine, as it does on every day but Sunday. " * 12
+    strict.text = f"{SAID} nine, as it does on every day but Sunday. " * 40
     strict.summary = f"Title: Ferries\n\n## Intent\n{SAID} nine.\n\n## Next steps\nGo on."
     window, cut = 9_000, list[int]()
 
@@ -213,13 +213,15 @@ async def test_a_full_window_is_compacted_and_asked_again(
 
     strict.manner = manner
     async with desk.session(model=f"{wire}:{WIRES[wire].model}", retries=1) as opened:
-        compacted = 0
-        for number in range(60):
+        compacted = number = 0
+        while compacted < 2:
             records = await turn(opened.conversation, f"When, on day {number}? " + "It matters. " * 40)
             assert outcomes(records) == ["done"], told(records)
             compacted += len(of(records, CompactionComplete))
             assert len(answers(records)) == 1 + (silent and FULL.lower() in told(records).lower())
-    assert compacted >= 2
+            number += 1
+            assert number < 60, "never compacted again"
+        assert outcomes(await turn(opened.conversation, "And then?")) == ["done"]
     assert len(cut) <= compacted + 1
     assert strict.refused == []
 
