@@ -92,6 +92,7 @@ def _what_stays_is_not_searched() -> Iterator[None]:
 # Nobody cuts the power of a test, and a thousand of them wait for the disk at every event.
 SYNCHRONOUS = sqlite_connection.SYNCHRONOUS
 sqlite_connection.SYNCHRONOUS = "OFF"
+os.fsync = lambda _file: None
 
 hypothesis.settings.load_profile(PROFILE)
 

@@ -5,7 +5,7 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,23 @@ async def test_text_has_contrast_focus_is_seen_keys_are_in_the_palette_and_all_f
             await in_colour_and_at_all_sizes(deck, scene)
 
 
+IN_COLOUR, OF_THE_TERMINAL = ("plimsoll-dark", "plimsoll-light"), "ansi-dark"
+
+
 async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
-    assert faint(deck) == set()
-    await the_focus_is_seen(deck)
-    dark, theme = painted(deck), deck.app.theme
-    deck.app.theme = "plimsoll-light"
-    await deck.settle()
-    assert painted(deck) != dark
-    assert faint(deck) == set()
-    await the_focus_is_seen(deck)
+    """In each theme, beginning with that which is on: the next scene begins with the last of them."""
+    order = sorted((*IN_COLOUR, OF_THE_TERMINAL), key=lambda name: name != deck.app.theme)
+    looks = []
+    for theme in order:
+        deck.app.theme = theme
+        await deck.settle()
+        looks.append(painted(deck))
+        if theme == OF_THE_TERMINAL:
+            assert unseen(deck) == set()
+        else:
+            assert faint(deck) == set()
+            await the_focus_is_seen(deck)
+    assert all(one != other for one, other in combinations(looks, 2))
     if scene not in WITHOUT_DIALOG:
         await keys_are_offered(deck)
     for size in (SMALL, USUAL, (200, 60)):
@@ -149,10 +157,6 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
         if isinstance(screen := deck.app.screen, Dialog):
             assert screen.is_seen, f"no key may decide anything in {scene} at {size}"
     await no_key_decides_what_is_not_seen(deck, scene)
-    deck.app.theme = "ansi-dark"
-    await deck.settle()
-    assert unseen(deck) == set()
-    deck.app.theme = theme
 
 
 async def no_key_decides_what_is_not_seen(deck: Deck, scene: str) -> None:
