@@ -451,9 +451,8 @@ class ListHistory(History):
     def append_note(self, event: Payload, message: ModelMessage) -> None:
         """Put a note of the program behind the newest message."""
         item = Item(self._next, message)
-        self._items, self._next, self.version = [*self._items, item], self._next + 1, self.version + 1
-        self._exclude()
-        self._recount()
+        self._items, self._next = [*self._items, item], self._next + 1
+        self._rewritten()
         self.listener(event)
 
     def set_overhead(self, overhead: Overhead, model: str) -> None:
@@ -475,9 +474,7 @@ class ListHistory(History):
         self._originals.remember(self._items, rewrite)
         self._items = rewritten_items(self._items, rewrite, self._next)
         self._next += rewrite.digest is not None
-        self.version += 1
-        self._exclude()
-        self._recount()
+        self._rewritten()
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
@@ -494,9 +491,7 @@ class ListHistory(History):
         stays = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
         self._items = place_summary(stays, new, proposal.complete.behind)
         self._next += len(new)
-        self.version += 1
-        self._exclude()
-        self._recount()
+        self._rewritten()
         complete = replace(
             proposal.complete,
             tokens_before=before.total,
@@ -535,6 +530,11 @@ class ListHistory(History):
         answer = item.message
         output = answer.usage.output_tokens if item.reported and isinstance(answer, ModelResponse) else 0
         return MessageWeight(item.key, self.counter.message(answer), item.reported, item.model, output)
+
+    def _rewritten(self) -> None:
+        self.version += 1
+        self._exclude()
+        self._recount()
 
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded

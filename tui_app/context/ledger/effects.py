@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from tui_app.context.ledger.tools import SUBCOMMANDS
 from tui_app.context.shell_line import SimpleCommand, bare_words, simple_commands
 from tui_app.records import frozen
 from tui_app.text import words
@@ -49,7 +50,7 @@ def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
         words = bare_words(command.words)
         if not words or skips or not has_run:
             continue
-        if words[0] in _FOLDERS:
+        if words[0] in FOLDERS:
             places.change(words)
             continue
         # A folder that is deleted or moved may be written with its slash.
@@ -86,7 +87,8 @@ def _has_run(commands: Sequence[SimpleCommand]) -> list[bool]:
     return run
 
 
-_FOLDERS = frozenset({"cd", "pushd", "popd"})
+FOLDERS = frozenset({"cd", "pushd", "popd"})
+"""Programs that change the folder of a line."""
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9_.~@/+:,=%*?\-\[\]\u00c0-\uffff ]{1,300}")
 _PATTERN = re.compile(r"[*?]")
 
@@ -201,14 +203,8 @@ def _in_place(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[E
 
 
 def _editor(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
-    deeds: Mapping[str, Deed] = {
-        "view": "read",
-        "create": "created",
-        "str_replace": "edited",
-        "insert": "edited",
-    }
-    if len(operands) > 1 and operands[0] in deeds:
-        yield Effect(operands[1], deeds[operands[0]])
+    if len(operands) > 1 and operands[0] in SUBCOMMANDS:
+        yield Effect(operands[1], SUBCOMMANDS[operands[0]])
 
 
 _PROGRAMS: Mapping[str, tuple[_Reader, str]] = {

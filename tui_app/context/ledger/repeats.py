@@ -5,7 +5,7 @@ from dataclasses import field
 from functools import partial
 from typing import Any
 
-from tui_app.context.ledger.effects import file_effects
+from tui_app.context.ledger.effects import FOLDERS, file_effects
 from tui_app.context.ledger.ledger import Action, Ledger, is_look
 from tui_app.context.ledger.outcomes import DECLINED
 from tui_app.context.ledger.tools import (
@@ -24,7 +24,6 @@ from tui_app.records import frozen
 from tui_app.tool_specs import SUB_AGENT_TOOLS
 
 _TOLD_CHARS, _MOST_TASKS = 160, 3
-_PLACES = frozenset({"cd", "pushd", "popd"})
 _KEPT = frozenset({"added", "committed"})
 """What git notes of files without changing them."""
 
@@ -156,7 +155,7 @@ def _written(line: str) -> Sequence[str]:
 def _name(line: str) -> str:
     """What a line has in common with another one that does the same."""
     commands = simple_commands(line)
-    moves = any(each.program in _PLACES or each.reads for each in commands)
+    moves = any(each.program in FOLDERS or each.reads for each in commands)
     # Variables that it is run with, and texts that are no words of it.
     words = (word.text for each in commands for word in each.parts if word.text not in bare_words(each.words))
     if moves or any("=" in word for word in words) or read_line(line).texts or _written(line):

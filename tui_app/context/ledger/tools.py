@@ -82,7 +82,7 @@ _PATCHERS = words("apply_patch applypatch cd cat echo")
 """Programs of a shell line that are the patch, or bring it."""
 _NO_LETTER = re.compile(r"[^a-z]")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_SUBCOMMANDS: Mapping[str, "FileVerb"] = {
+SUBCOMMANDS: Mapping[str, "FileVerb"] = {
     "view": "read", "read": "read", "create": "created", "write": "written", "str_replace": "edited",
     "insert": "edited", "edit": "edited", "append": "edited", "undo_edit": "edited", "delete": "deleted",
 }  # fmt: skip
@@ -312,8 +312,8 @@ def _id(args: Mapping[str, Any], names: Sequence[str] = _HANDLE_ARGUMENTS) -> st
 
 def _file_verb(named: frozenset[str], args: Mapping[str, Any]) -> FileVerb | None:
     subcommand = args.get("command")
-    if isinstance(subcommand, str) and subcommand in _SUBCOMMANDS:
-        return _SUBCOMMANDS[subcommand]
+    if isinstance(subcommand, str) and subcommand in SUBCOMMANDS:
+        return SUBCOMMANDS[subcommand]
     if named & _LOOKS - {"directory"} and not first_text(args, NEW_TEXT_ARGUMENTS):
         return None
     verb = next((verb for verb, words in _VERBS if named & words), None)
