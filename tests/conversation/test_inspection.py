@@ -99,11 +99,11 @@ async def test_who_sees_a_message(
     assert (words in document.partition("\n")[2]) == agent, "its heading is the first prompt"
     assert (words in export_session(store, session, format="pydantic-ai", view="user")) == user
     ModelMessagesTypeAdapter.validate_json(export_session(store, session, format="pydantic-ai", view="user"))
-    assert any(each.kind == kind for each in mixed.view.seen())
+    assert any(each.kind == kind for each in mixed.view.newest_first())
 
 
 async def test_what_is_counted_is_what_the_agent_sees(mixed: SessionHistory) -> None:
-    messages = mixed.view.seen()
+    messages = [*mixed.view.newest_first()][::-1]
     assert [each.head for each in messages if each.agent] == mixed.view.visible()
     assert [(each.kind, each.agent, each.user) for each in messages] == [
         ("system", True, True),
@@ -127,8 +127,8 @@ async def test_the_screen_shows_what_is_for_people(mixed: SessionHistory) -> Non
     """A stand-in has a row that says what was done; its words are in none."""
     entries = fold_user_view(mixed.store.heads(mixed.session)).entries
     told = [entry.seq for entry in entries] + [entry.result_seq for entry in entries if entry.result_seq]
-    assert {each.head.seq for each in mixed.view.seen() if each.user} <= set(told)
-    by_hand = next(each.head.seq for each in mixed.view.seen() if each.kind == "acknowledgement")
+    assert {each.head.seq for each in mixed.view.newest_first() if each.user} <= set(told)
+    by_hand = next(each.head.seq for each in mixed.view.newest_first() if each.kind == "acknowledgement")
     assert by_hand not in told
     rows = {entry.kind: entry.title for entry in entries}
     assert rows["rewrite"].startswith("1 old result archived")
@@ -137,7 +137,10 @@ async def test_the_screen_shows_what_is_for_people(mixed: SessionHistory) -> Non
 
 async def test_taking_an_archive_back_makes_it_a_result_again(mixed: SessionHistory) -> None:
     mixed.restore(mixed.view.rewrites[-1])
-    assert {each.kind for each in mixed.view.seen()} & {"tool_result_archived", "tool_summary"} == set()
+    assert {each.kind for each in mixed.view.newest_first()} & {
+        "tool_result_archived",
+        "tool_summary",
+    } == set()
 
 
 def test_the_agent_view_in_markdown_points_where_the_model_is_shown_a_pointer(

@@ -218,15 +218,15 @@ class PlainView:
         """Heads of the visible messages, in the order they are sent."""
         return [item.shown for item in self._items if item.visible]
 
-    def seen(self) -> list[Seen]:
-        """Every message there is, hidden ones included, with its kind and whom it is shown to."""
+    def newest_first(self) -> list[Seen]:
+        """Every message from the end, hidden ones included, with its kind and whom it is shown to."""
         return [
             seen(
                 item.shown,
                 hidden_by=item.hidden_by,
                 stage=self._heads[item.shown.form[0]].type if item.forms else "",
             )
-            for item in self._items
+            for item in reversed(self._items)
         ]
 
     def rewritten(self) -> dict[int, Head]:

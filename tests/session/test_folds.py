@@ -686,7 +686,7 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
     """All that anybody can ask of a view."""
     return {
         "visible": view.visible(),
-        "seen": view.seen(),
+        "seen": [*view.newest_first()][::-1],
         "held": view.held(),
         "rewritten": view.rewritten(),
         "hidden by": [view.hidden_by(seq) for seq in numbers],

@@ -287,13 +287,11 @@ class AgentView:
         """What is visible, less the notes in the middle of a turn."""
         return [head for head in self.visible() if head.type not in NOTES]
 
-    def seen(self) -> list[Seen]:
-        """Every message there is, hidden ones included, with its kind and whom it is shown to."""
-        self._want(item for items, _ in self._groups() for item in items)
-        return [*self.newest_first()][::-1]
-
     def newest_first(self) -> Iterator[Seen]:
-        """As ``seen`` from the end; each head is read when it is asked for."""
+        """Every message from the end, hidden ones included, with its kind and whom it is shown to.
+
+        A head is read when it is asked for.
+        """
         runs = (zip(reversed(items), repeat(by)) for items, by in self._groups())
         every = merge(*runs, key=lambda each: each[0].order, reverse=True)
         return (self._seen(item, by) for item, by in every)
