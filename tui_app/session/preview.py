@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice, takewhile
 from pathlib import Path
@@ -177,8 +177,7 @@ class StoreBodies:
             # How it ended stands in the row.
             return Body(text=text.partition("\n")[2], args=record.data.text)
         except sqlite3.Error as error:
-            told = storage_error(error, self._store.path)
-            return Body(text=str(told) if told else f"This text cannot be read: {error}.")
+            return unreadable(error, self._store.path)
 
 
 def body_of(record: Record, entry: Entry) -> Body:
@@ -237,16 +236,19 @@ class StatsReader:
 
 
 def read_body(database: Database, session: str, entry: Entry) -> Body:
-    """Read a text with a connection of this thread's own."""
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            return StoreBodies(store, session).body(entry)
-    except sqlite3.Error as error:
-        return unreadable(error)
+    """Read a text with a connection of this thread's own.
+
+    Raises:
+        sqlite3.Error: if there is none.
+    """
+    with closing(open_store(database, read_only=True)) as store:
+        return StoreBodies(store, session).body(entry)
 
 
-def unreadable(error: Exception) -> Body:
+def unreadable(error: Exception, file: Path | None = None) -> Body:
     """Return a body that says why a text cannot be read."""
+    if told := storage_error(error, file):
+        return Body(text=str(told))
     if isinstance(error, sqlite3.Error):
         return Body(text=f"This text cannot be read: {str(error).removesuffix('.')}.")
     return Body(text=f"This text cannot be read: {type(error).__name__}. See plimsoll.log for details.")
@@ -258,29 +260,25 @@ def why_no_record(database: Database, session: str, seq: int) -> str:
         with closing(open_store(database, read_only=True)) as store:
             store.record(session, seq)
     except (sqlite3.Error, OSError) as error:
-        return f"{explained(error, database if isinstance(database, Path) else None)}"
+        return explained(error, database if isinstance(database, Path) else None)
     return "It is no longer in the log. Another window may have deleted the session."
 
 
 def read_records(database: Database, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
     """Read events with a connection of this thread's own."""
-    try:
-        with closing(open_store(database, read_only=True)) as store:
-            return records_from(store, session, seqs)
-    except sqlite3.Error:
-        return {}
+    with suppress(sqlite3.Error), closing(open_store(database, read_only=True)) as store:
+        return records_from(store, session, seqs)
+    return {}
 
 
 def records_from(store: SessionStore, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
     """Read events over a connection there is already."""
     found: dict[int, Record] = {}
-    for seq in seqs:
-        try:
-            record = store.record(session, seq)
-        except DamagedEvent:
-            continue
-        except sqlite3.Error:
-            return {}
-        if record is not None:
-            found[seq] = record
+    try:
+        for seq in seqs:
+            with suppress(DamagedEvent):
+                if (record := store.record(session, seq)) is not None:
+                    found[seq] = record
+    except sqlite3.Error:
+        return {}
     return found
