@@ -45,14 +45,12 @@ from tui_app.session.views.view_items import (
     ViewItem,
     by_order,
     find_item,
-    items_of,
-    plain_items,
 )
 from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 10
+_FORMAT = 11
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
 _APART = ("edits", "cuts", "_heads", "_visible", "_hidden", "_tally")
 """What the text of a view has otherwise than the view, or not at all."""
@@ -391,7 +389,7 @@ class AgentView:
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
         edits = {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()}
-        parts = {"format": _FORMAT, "own": own, "edits": edits, "visible": plain_items(self._visible)}
+        parts = {"format": _FORMAT, "own": own, "edits": edits, "visible": self._visible}
         return msgspec.json.encode(parts).decode()
 
     def groups(self) -> dict[int, HiddenItems]:
@@ -417,7 +415,7 @@ class AgentView:
         view = replace(
             msgspec.json.decode(parts["own"], type=cls),
             _heads=heads,
-            _visible=items_of(msgspec.json.decode(parts["visible"])),
+            _visible=msgspec.json.decode(parts["visible"], type=list[ViewItem]),
             _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
         )
         for compaction, edits in msgspec.json.decode(parts["edits"], type=dict[int, list[int]]).items():

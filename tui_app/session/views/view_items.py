@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import msgspec
 
 from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import STAGES
@@ -24,23 +26,6 @@ class ViewItem(NamedTuple):
     order: Order
     forms: tuple[tuple[int, int], ...] = ()
     """Other forms that stand, the newest last: number of the rewrite and the place in it."""
-
-
-def plain_items(items: Iterable[ViewItem]) -> list[object]:
-    """Items as JSON has them: most are no more than their number."""
-    return [
-        item.seq if item.order == (item.seq,) and not item.forms else (item.seq, item.order, item.forms)
-        for item in items
-    ]
-
-
-def items_of(items: Iterable[Any]) -> list[ViewItem]:
-    return [
-        ViewItem(item, (item,))
-        if isinstance(item, int)
-        else ViewItem(item[0], tuple(item[1]), tuple((rewrite, place) for rewrite, place in item[2]))
-        for item in items
-    ]
 
 
 def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
@@ -76,14 +61,14 @@ class HiddenItems:
 
     def to_text(self) -> str:
         """All of them as two lines of JSON: what is known without reading them, and they themselves."""
-        items = self._text or json.dumps(plain_items(self._items), separators=(",", ":"))
+        items = self._text or msgspec.json.encode(self._items).decode()
         return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
 
     @property
     def items(self) -> Sequence[ViewItem]:
         """All of them, in their order."""
         if self._text:
-            self._items, self._text = items_of(json.loads(self._text)), ""
+            self._items, self._text = msgspec.json.decode(self._text, type=list[ViewItem]), ""
         return self._items
 
     def find(self, seq: int) -> ViewItem | None:
