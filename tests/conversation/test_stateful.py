@@ -281,7 +281,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: self.history.view.edits)
     @rule(choice=CHOICE)
     def take_an_edit_back(self, choice: int) -> None:
-        edits = [each.form[0] for edits in self.history.view.edits.values() for each in edits]
+        edits = [each for edits in self.history.view.edits.values() for each in edits]
         assert self.compactions.restore(edits[choice % len(edits)])
 
     @rule()

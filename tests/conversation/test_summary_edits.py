@@ -92,7 +92,7 @@ async def test_an_edit_is_an_event_that_the_view_and_the_gauge_follow(
     async with desk.session(session=session) as opened:
         assert view_bytes(opened.conversation) == edited
         fake_openai.add(Text("Yes."))
-        await done(opened.conversation, Restore(opened.conversation.history.view.edits[number][-1].form[0]))
+        await done(opened.conversation, Restore(opened.conversation.history.view.edits[number][-1]))
         assert view_bytes(opened.conversation) == first
         assert stored(opened, RewriteUndone)
 

@@ -256,6 +256,10 @@ class PlainView:
         """Whether a log number is that of a prompt the view holds, or holds in a summary."""
         return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
 
+    @property
+    def edit_numbers(self) -> dict[int, tuple[int, ...]]:
+        return {seq: tuple(each.form[0] for each in edits) for seq, edits in self.edits.items()}
+
     def edited_by(self, edit: int) -> int:
         """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
         found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))

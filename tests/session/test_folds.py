@@ -697,7 +697,7 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
         "reversible": view.reversible,
         "lists": (view.version, view.compactions, view.undone, view.rewrites),
         "excluded": (view.exclusions, view.excluded),
-        "sets": (view.restored, view.pins, view.edits),
+        "sets": (view.restored, view.pins, view.edit_numbers if isinstance(view, PlainView) else view.edits),
         "newest": view.newest,
     }
 

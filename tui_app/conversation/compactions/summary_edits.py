@@ -151,7 +151,7 @@ class SummaryEdits:
         item = next((item for item in history.items() if item.key == number), None)
         # The event that says how it is worded now.
         edits = history.view.edits.get(number)
-        done = self._event(edits[-1].form[0] if edits else number)
+        done = self._event(edits[-1] if edits else number)
         if item is None or done is None or number not in history.view.compactions:
             none = "The model sees no summary now. /compact writes one."
             return NOT_SHOWN.format(number) if number else none

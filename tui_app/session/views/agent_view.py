@@ -50,10 +50,10 @@ from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 11
+_FORMAT = 12
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
-_APART = ("edits", "cuts", "_heads", "_visible", "_hidden", "_tally")
-"""What the text of a view has otherwise than the view, or not at all."""
+_APART = ("cuts", "_heads", "_hidden", "_tally")
+"""What the text of a view does not have."""
 
 
 def pictured(head: Head) -> int:
@@ -95,7 +95,7 @@ class AgentView:
         rewrites: Numbers of the stages' rewrites that stand, oldest first.
         restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
         pins: Messages that stay word for word, by number.
-        edits: By the number of a compaction, the other words its summary was given, the newest last.
+        edits: By the number of a compaction, those of the other words its summary was given, newest last.
         cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
         newest: The newest report of a provider, whatever has happened to the view since.
         measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
@@ -109,7 +109,7 @@ class AgentView:
     rewrites: list[int] = field(default_factory=list)
     restored: set[tuple[str, int]] = field(default_factory=set)
     pins: set[int] = field(default_factory=set)
-    edits: dict[int, tuple[Head, ...]] = field(default_factory=dict)
+    edits: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     newest: Report = field(default_factory=Report)
     measured: tuple[tuple[int, int], ...] = ()
@@ -179,9 +179,9 @@ class AgentView:
             case CompactionUndone.TYPE:
                 self._undo([head.ref])
                 self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
-            case CompactionEdited.TYPE if done := self._succeeded(head.ref):
-                words = replace(done, tokens=head.tokens, form=(head.seq, ALONE))
-                self.edits[head.ref] = (*self.edits.pop(head.ref, ()), words)
+            case CompactionEdited.TYPE if self._succeeded(head.ref):
+                self._heads[head.seq] = head
+                self.edits[head.ref] = (*self.edits.pop(head.ref, ()), head.seq)
                 self.measured, self._before = (), {}
             case CompactionRedone.TYPE if done := self._succeeded(head.ref):
                 self._compact(done, head.seq)
@@ -240,8 +240,7 @@ class AgentView:
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
                 # What stays is as it was measured, unless something is undone with the rest.
-                edits = (edit.form[0] for words in self.edits.values() for edit in words)
-                rewrites = (*self.compactions, *self.rewrites, *edits)
+                rewrites = (*self.compactions, *self.rewrites, *chain(*self.edits.values()))
                 self.measured = () if any(seq >= head.ref for seq in rewrites) else known
                 self._undo([seq for seq in self.compactions if seq >= head.ref])
                 self._take_back({seq for seq in self.rewrites if seq >= head.ref})
@@ -365,7 +364,7 @@ class AgentView:
 
     def edited_by(self, edit: int) -> int:
         """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
-        found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
+        found = (seq for seq, edits in self.edits.items() if edit in edits)
         return next(found, 0)
 
     def weighed(self) -> list[MessageWeight]:
@@ -388,9 +387,7 @@ class AgentView:
         A view whose newest cut can be undone has no such text: it has to be folded from in front of it.
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
-        edits = {seq: [edit.form[0] for edit in edits] for seq, edits in self.edits.items()}
-        parts = {"format": _FORMAT, "own": own, "edits": edits, "visible": self._visible}
-        return msgspec.json.encode(parts).decode()
+        return msgspec.json.encode({"format": _FORMAT, "own": own}).decode()
 
     def groups(self) -> dict[int, HiddenItems]:
         """The messages that are hidden, by the event that hides them; one that changes becomes another."""
@@ -411,19 +408,8 @@ class AgentView:
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         if bytes(parts["format"]) != b"%d" % _FORMAT:
             return None
-        heads = Heads(read)
-        view = replace(
-            msgspec.json.decode(parts["own"], type=cls),
-            _heads=heads,
-            _visible=msgspec.json.decode(parts["visible"], type=list[ViewItem]),
-            _hidden={by: HiddenItems.from_text(group) for by, group in groups.items()},
-        )
-        for compaction, edits in msgspec.json.decode(parts["edits"], type=dict[int, list[int]]).items():
-            done = heads[compaction]
-            view.edits[compaction] = tuple(
-                replace(done, tokens=heads[edit].tokens, form=(edit, ALONE)) for edit in edits
-            )
-        return view
+        hidden = {by: HiddenItems.from_text(group) for by, group in groups.items()}
+        return replace(msgspec.json.decode(parts["own"], type=cls), _heads=Heads(read), _hidden=hidden)
 
     def _want(self, items: Iterable[ViewItem]) -> None:
         """Read the heads of some items, all at once."""
@@ -431,8 +417,10 @@ class AgentView:
 
     def _said(self, seq: int) -> Head:
         """A message as it was said; a summary in the words it has now."""
-        edits = self.edits.get(seq)
-        return edits[-1] if edits else self._heads.said(seq)
+        if edits := self.edits.get(seq):
+            worded = self._heads[edits[-1]]
+            return replace(self._heads[seq], tokens=worded.tokens, form=(worded.seq, ALONE))
+        return self._heads.said(seq)
 
     def _shown(self, item: ViewItem) -> Head:
         """A message in the form that the next request holds, or would hold."""
@@ -444,7 +432,7 @@ class AgentView:
         return done if done is not None and done.state == "success" else None
 
     def _keep_edits(self, compaction: int, stays: Callable[[int], bool]) -> None:
-        edits = tuple(each for each in self.edits.pop(compaction) if stays(each.form[0]))
+        edits = tuple(each for each in self.edits.pop(compaction) if stays(each))
         if edits:
             self.edits[compaction] = edits
 

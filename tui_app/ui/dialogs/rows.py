@@ -109,7 +109,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
     done = await as_worded(session, written, entry.seq)
     shown = any(head.seq == entry.seq for head in agent_view.visible())
     edits = agent_view.edits.get(entry.seq)
-    number = edits[-1].form[0] if edits else entry.seq
+    number = edits[-1] if edits else entry.seq
     events = await asyncio.to_thread(read_events, session.launch.database, session.id, (number,))
     audit = partial(read_audit, session.launch.database, session.id, entry.seq)
 
@@ -143,7 +143,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
 async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
     """A compaction with the words its summary has now, and what they keep of the facts."""
     edits = session.presenter.agent_view.edits.get(seq)
-    record = await session.bodies.record(edits[-1].form[0]) if edits else None
+    record = await session.bodies.record(edits[-1]) if edits else None
     if record is None or not isinstance(record.data, CompactionEdited):
         return done
     edit = record.data
