@@ -20,7 +20,7 @@ from tui_app.events import (
 from tui_app.session.views.agent_view import AgentView, fold_agent_view
 from tui_app.session.views.entries import Entry
 
-SINCE = {"last", "version", "pins", "reports", "measured", "_before"}
+SINCE = {"last", "version", "pins", "_stretches"}
 """What an event that takes something back leaves as it is, or sets anew."""
 
 

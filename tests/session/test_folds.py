@@ -48,6 +48,7 @@ from tui_app.events.base import Payload as FormFoldsPayload
 from tui_app.session.event_heads import Head, head_of
 from tui_app.session.views.agent_view import AgentView, fold_agent_view, in_ranges
 from tui_app.session.views.user_view import UserView, fold_user_view
+from tui_app.usage import ContextWindow, Overhead
 
 TOKENS = {"user": 3}
 STEPS = st.lists(
@@ -325,6 +326,26 @@ def test_rewinding_behind_two_compactions_leaves_both_undoable() -> None:
     assert session.visible == once
     session.play("undo", 0)
     assert session.visible == full
+
+
+def test_what_was_measured_counts_again_once_a_rewrite_is_undone() -> None:
+    session, overhead = Session(), Overhead(ContextWindow(limit=10_000, source="model"))
+
+    def total() -> int:
+        return session.agent.tally().usage(overhead, model="m").total
+
+    first = session.add(UserMessage(text="look", tokens=TOKENS))
+    session.add(AssistantMessage(text="so", model="m", input_tokens=90, output_tokens=9, tokens=TOKENS))
+    assert total() == 99
+    excluded = session.add(MessageExcluded(seqs=(first,)))
+    assert total() < 99
+    session.add(RewriteUndone(rewrite=excluded))
+    assert total() == 99
+    trimmed = session.add(ToolTrimmed(changes=(Rewritten(seq=first, tokens={"user": 1}),)))
+    session.add(SessionClear())
+    session.add(SessionRestored(cut=trimmed + 1))
+    session.add(RewriteUndone(rewrite=trimmed))
+    assert total() == 99
 
 
 def test_a_rewind_marks_what_it_leaves_behind_and_is_a_row_of_its_own() -> None:

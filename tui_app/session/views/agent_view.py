@@ -50,8 +50,10 @@ from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1
 """Place of the message in an event that carries just one; see ``Head.form``."""
-_FORMAT = 12
+_FORMAT = 13
 """Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
+_STRETCHES = 256
+"""Rewrites of a view that are remembered, so that a measurement counts again once they are undone."""
 _APART = ("cuts", "_heads", "_hidden", "_tally")
 """What the text of a view does not have."""
 
@@ -98,7 +100,6 @@ class AgentView:
         edits: By the number of a compaction, those of the other words its summary was given, newest last.
         cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
         newest: The newest report of a provider, whatever has happened to the view since.
-        measured: Ranges of log numbers, later rewrites aside, whose answers measured what the view is again.
     """
 
     last: int = 0
@@ -112,9 +113,10 @@ class AgentView:
     edits: dict[int, tuple[int, ...]] = field(default_factory=dict)
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     newest: Report = field(default_factory=Report)
-    measured: tuple[tuple[int, int], ...] = ()
-    _before: dict[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
-    """By the number of a compaction, what was measured of the view before it was applied, or undone."""
+    _shape: int = 0
+    """Tells how messages are shown from every other way, however it came about; see :meth:`_shaped`."""
+    _stretches: list[tuple[int, int, int]] = field(default_factory=list)
+    """Stretches of the log up to the last rewrite: the shape of the view, and the first and last number."""
     _heads: Heads = field(default_factory=Heads, compare=False)
     _visible: list[ViewItem] = field(default_factory=list)
     _hidden: dict[int, HiddenItems] = field(default_factory=dict)
@@ -149,28 +151,27 @@ class AgentView:
         if head.type == MessagePinned.TYPE:
             (self.pins.add if head.state == "pinned" else self.pins.discard)(head.ref)
             return False
-        known = (*self.measured, (self.version, head.seq))
-        if self._compaction(head, known):
+        before = self._shape, self.version, head.seq
+        if self._compaction(head) or self._form(head):
             self.cuts.clear()
-        elif self._form(head):
-            self.cuts.clear()
-            self.measured, self._before = (), {}
-        elif self._cut(head, known):
-            self._before = {}
-        else:
+        elif not self._cut(head):
             return False
-        self.version = head.seq
-        self._tally = None
+        self.version, self._tally = head.seq, None
+        self._shape, self._stretches = self._shaped(), [*self._stretches[-_STRETCHES:], before]
         return True
 
-    def _compaction(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
-        """Fold a compaction; its undo and redo bring back what was measured before it, which is ``known``."""
+    def _shaped(self) -> int:
+        """The same number for a view that is again what it was, but for what was said since."""
+        edits = tuple(sorted(self.edits.items()))
+        parts = tuple(self.compactions), tuple(self.rewrites), tuple(sorted(self.exclusions)), edits
+        return hash(parts) if any(parts) else 0
+
+    def _compaction(self, head: Head) -> bool:
         match head.type:
             case CompactionComplete.TYPE if head.state == "success":
                 self._heads[head.seq] = head
                 self._compact(head, head.seq)
                 self.undone.clear()
-                self.measured, self._before[head.seq] = (), known
             case CompactionAcknowledged.TYPE if self.compactions:
                 # It belongs to the newest summary, with which it is recorded.
                 self._heads[head.seq] = head
@@ -178,15 +179,12 @@ class AgentView:
                 self._put_behind(self.compactions[-1], head.seq, head.seq)
             case CompactionUndone.TYPE:
                 self._undo([head.ref])
-                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
             case CompactionEdited.TYPE if self._succeeded(head.ref):
                 self._heads[head.seq] = head
                 self.edits[head.ref] = (*self.edits.pop(head.ref, ()), head.seq)
-                self.measured, self._before = (), {}
             case CompactionRedone.TYPE if done := self._succeeded(head.ref):
                 self._compact(done, head.seq)
                 self.undone = [seq for seq in self.undone if seq != head.ref]
-                self.measured, self._before[head.ref] = self._before.get(head.ref, ()), known
             case _:
                 return False
         return True
@@ -217,31 +215,25 @@ class AgentView:
                 return False
         return True
 
-    def _cut(self, head: Head, known: tuple[tuple[int, int], ...]) -> bool:
+    def _cut(self, head: Head) -> bool:
         match head.type:
             case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
                 # What it was before the newest cut, but for the pins, which were set since.
                 _, before = self.cuts.pop()
                 for each in fields(self):
-                    if each.name not in ("last", "pins", "cuts", "_heads"):
+                    if each.name not in ("last", "pins", "cuts", "_heads", "_stretches"):
                         setattr(self, each.name, copy(getattr(before, each.name)))
-                self.measured = (*self.measured, (self.version, head.ref))
             case SessionClear.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                self.measured = ()
                 self._hide([*self._visible, *self._pull_excluded(0)], head.seq)
                 self.undone.clear()
                 self.compactions.clear()
                 self.rewrites.clear()
             case SessionRewind.TYPE if head.state == "failed":
-                self.measured = known
                 since = [item for item in self._visible if item.seq >= head.ref]
                 self._hide([item for item in since if self._heads[item.seq].type in TURNS], head.seq)
             case SessionRewind.TYPE:
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
-                # What stays is as it was measured, unless something is undone with the rest.
-                rewrites = (*self.compactions, *self.rewrites, *chain(*self.edits.values()))
-                self.measured = () if any(seq >= head.ref for seq in rewrites) else known
                 self._undo([seq for seq in self.compactions if seq >= head.ref])
                 self._take_back({seq for seq in self.rewrites if seq >= head.ref})
                 for compaction in list(self.edits):
@@ -374,7 +366,9 @@ class AgentView:
         """What the next request holds, counted; it follows the view until that is rewritten."""
         if self._tally is None:
             self._tally = Tally()
-            trusted = in_ranges((*self.measured, (self.version, sys.maxsize)))
+            # An answer has measured this view if it was the same then.
+            known = [stretch[1:] for stretch in self._stretches if stretch[0] == self._shape]
+            trusted = in_ranges([*known, (self.version, sys.maxsize)])
             self._tally.reset(self.weighed(), trusted=trusted, newest=self.newest)
         return self._tally
 
