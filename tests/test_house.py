@@ -99,7 +99,7 @@ MOST_CODE = {
     "editors": 1_021,
     "events": 1_201,  # sessions in the background
     "memory": 778,
-    "session": 8_487,  # the sub-agents of a session, read off its log; compactions of Goose
+    "session": 8_479,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_276,  # own tools can be switched off
     "ui": 16_427,  # a session that another window has just imported is opened
     "web": 318,
