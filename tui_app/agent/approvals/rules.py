@@ -143,18 +143,11 @@ def judge(
         return Verdict("deny", UNKNOWN if action.kind == "other" else READ_ONLY)
     if mode == "plan" and not looks and action.kind != "address":
         return Verdict("deny", PLANNING)
-    said: list[Verdict] = []
-    lines: dict[str, ApprovalRule] = {}
-    others: list[ApprovalRule] = []
-    for rule in known:
-        if _is_about_lines(rule, action):
-            lines[rule.pattern] = rule
-        else:
-            others.append(rule)
+    lines = {rule.pattern: rule for rule in known if _is_about_lines(rule, action)}
+    others = [rule for rule in known if not _is_about_lines(rule, action)]
     allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
-    if allowed.patterns:
-        text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
-        said.append(Verdict("allow", text, text))
+    text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
+    said = [Verdict("allow", text, text)] if text else []
     if (decided := _by_rules(action, others, said)) is not None:
         return decided
     if action.looks:
