@@ -36,7 +36,7 @@ from pydantic_ai.usage import RequestUsage  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
 from textual.widgets import Input  # noqa: E402
 
-from tui_app.agent.model_lists import LocalModel, NoAnswer, local_base_url  # noqa: E402
+from tui_app.agent.model_lists import Listed, NoAnswer, local_base_url  # noqa: E402
 from tui_app.agent.network.addresses import ServerAddress  # noqa: E402
 from tui_app.agent.turn import Recorder  # noqa: E402
 from tui_app.context.compaction.compactor import Compactor, PlainHost  # noqa: E402
@@ -64,9 +64,9 @@ ENDPOINT = Endpoint(name="harbour", base_url="http://127.0.0.1:9/v1")
 HOME = Path("home")
 PROJECT = Path("ferry-timetable")
 PATHS = Paths(HOME / "config", HOME / "data", HOME / "state", HOME / "cache")
-LISTED = {
-    ENDPOINT.base_url: [LocalModel("deck-14b", WINDOW), LocalModel("deck-4b", 8_192)],
-    local_base_url(11434): [LocalModel("gull-8b", 16_384)],
+LISTED: dict[str, Listed] = {
+    ENDPOINT.base_url: {"deck-14b": WINDOW, "deck-4b": 8_192},
+    local_base_url(11434): {"gull-8b": 16_384},
 }
 """What the model servers of the pictures list."""
 
@@ -157,7 +157,7 @@ async def compact(history: SessionHistory) -> None:
         raise SystemExit(f"The compaction of the pictures failed: {complete}")
 
 
-async def listing(address: ServerAddress, **_options: object) -> list[LocalModel]:
+async def listing(address: ServerAddress, **_options: object) -> Listed:
     """Stands for the model servers, which differ from machine to machine."""
     try:
         return LISTED[address.url]
