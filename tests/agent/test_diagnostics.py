@@ -79,7 +79,7 @@ class Bench:
 
     def write(self, found: Diagnostics, name: str, text: str) -> None:
         change = plan_write(found.workspace, name, text)
-        carry_out(found.workspace, change)
+        carry_out(change)
         found.changed(change)
 
     async def edit(self, found: Diagnostics, name: str, text: str) -> str:
