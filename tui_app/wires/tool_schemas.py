@@ -132,28 +132,22 @@ def _plain(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> _Sch
     branch = next((each for each in branches if each.get("type") != "null"), None)
     if branch is not None and depth:
         node = {**_target(branch, root), **{name: node[name] for name in _PLAIN if name in node}}
-    made = {name: node[name] for name in _PLAIN if name in node}
-    kinds = [kind for kind in _names(made.get("type")) if kind != "null"]
-    known = "object" if "properties" in made else "array" if "items" in made else "string"
-    made["type"] = kinds[0] if kinds else known
-    if not (values := made.get("enum")) or not all(isinstance(value, str) for value in values):
-        made.pop("enum", None)
+    kinds = [kind for kind in _names(node.get("type")) if kind != "null"]
+    known = "object" if "properties" in node else "array" if "items" in node else "string"
+    made: _Schema = {"type": kinds[0] if kinds else known}
+    if "description" in node:
+        made["description"] = node["description"]
+    if (values := node.get("enum")) and all(isinstance(value, str) for value in values):
+        made["enum"] = values
     if made["type"] == "object":
-        properties = _mapping(made.get("properties")) if depth else {}
-        known_keys = {name: each for name, each in properties.items() if _KEY.fullmatch(name)}
-        made["properties"] = {
-            name: _plain(_mapping(each), root, depth - 1) for name, each in known_keys.items()
-        }
-        made["required"] = [name for name in _names(made.get("required")) if name in known_keys]
+        properties = _mapping(node.get("properties")) if depth else {}
+        inner = {name: _mapping(each) for name, each in properties.items() if _KEY.fullmatch(name)}
+        made["properties"] = {name: _plain(each, root, depth - 1) for name, each in inner.items()}
+        if required := [name for name in _names(node.get("required")) if name in inner]:
+            made["required"] = required
     if made["type"] == "array":
-        made["items"] = _plain(_mapping(made.get("items")), root, depth - 1) if depth else {"type": "string"}
-    return {
-        name: each
-        for name, each in made.items()
-        if (name not in ("properties", "required") or made["type"] == "object")
-        and (name != "items" or made["type"] == "array")
-        and each != []
-    }
+        made["items"] = _plain(_mapping(node.get("items")), root, depth - 1) if depth else {"type": "string"}
+    return made
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
