@@ -53,7 +53,7 @@ def test_escapes_are_refused(ws: Workspace, tmp_path: Path, path: str) -> None:
             plan_write(ws, path, "x")
     else:
         with pytest.raises(ToolProblem):
-            carry_out(ws, plan_write(ws, path, "x"))
+            carry_out(plan_write(ws, path, "x"))
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "outside/secret").read_text() == "theirs"
 
@@ -84,14 +84,14 @@ def test_a_link_put_there_after_the_plan_is_not_followed(
     change = plan_write(ws, "inner/new", "ours")
     swap(ws.root)
     with pytest.raises(ToolProblem):
-        carry_out(ws, change)
+        carry_out(change)
     assert (tmp_path / "outside/secret").read_text() == "theirs"
     assert [path.name for path in (tmp_path / "outside").iterdir()] == ["secret"]
 
 
 def test_a_hard_link_is_replaced_and_what_it_stood_for_stays(ws: Workspace, tmp_path: Path) -> None:
     os.link(tmp_path / "outside/secret", ws.root / "hard")
-    carry_out(ws, plan_edit(ws, "hard", "theirs", "ours"))
+    carry_out(plan_edit(ws, "hard", "theirs", "ours"))
     assert (ws.root / "hard").read_text() == "ours"
     assert (tmp_path / "outside/secret").read_text() == "theirs"
 
