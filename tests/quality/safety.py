@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -28,13 +28,15 @@ def matrix(
     policies: Sequence[Policy],
     windows: Sequence[int],
     text: TextCounter,
+    dying: Container[str] = frozenset(PRESETS),
 ) -> Matrix:
-    """Play everything under everything."""
+    """Play everything under everything; the process dies at every write under the policies named."""
     found: Matrix = {}
     for place, messages in enumerate(sessions, 1):
         for policy, window in product(policies, windows):
             with tempfile.TemporaryDirectory() as folder:
-                verdict = asyncio.run(play_through(messages, policy, window, text, Path(folder)))
+                dies = policy.name in dying
+                verdict = asyncio.run(play_through(messages, policy, window, text, Path(folder), dies=dies))
             found[place, policy.name, window] = verdict
     return found
 
