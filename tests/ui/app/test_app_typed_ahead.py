@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from textual import events
 
+from tests.examples import examples
 from tests.ui.kit import Deck, Desk, shown
 from tui_app.events import ApprovalRequested, QuestionAsked
 from tui_app.ui import approvals as approval_box
@@ -14,7 +15,7 @@ from tui_app.ui.chat import pane as chat_pane
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.keyboard import lone_letter, stray_keys
 
-TRIES = 25
+TRIES = examples(100)
 APPROVAL = ApprovalRequested(
     id="", tool_call_id="c1", tool="run_command", kind="command", subject="make", pattern="run_command make"
 )
