@@ -4,11 +4,17 @@ import pytest
 
 from tests.servers.behaviours import HangMidStream, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tests.ui.kit import Desk, shown
+from tests.ui.kit import Deck, Desk, shown
 from tui_app.ui import approvals
+from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.chat import pane
 
 WIDE = (120, 40)
+
+
+def at_work(deck: Deck) -> list[int]:
+    """Rows of the agents that have not ended."""
+    return [each.seq for each in deck.app.chat.session.presenter.view.entries if each.at_work]
 
 
 async def test_forks_at_work_are_stopped_listed_and_promoted(desk: Desk, fake_openai: FakeOpenAI) -> None:
@@ -24,11 +30,11 @@ async def test_forks_at_work_are_stopped_listed_and_promoted(desk: Desk, fake_op
         await deck.send("Send three.")
         await deck.says("2 forks at work")
         await deck.says("at work · 1 call")
-        # The gauge of each, and the sign of a fork.
-        assert deck.text.count("━") > 2
-        assert "⇉" in deck.text
-        row = next(each.seq for each in deck.app.chat.session.presenter.view.entries if each.at_work)
-        deck.transcript.jump_to(row)
+        await deck.until(
+            lambda: deck.text.count("━") > 2 and "⇉" in deck.text, "gauges, and the sign of a fork"
+        )
+        await deck.until(lambda: len(at_work(deck)) == 2, "the end of the one that has answered")
+        deck.transcript.jump_to(at_work(deck)[0])
         deck.transcript.focus()
         await deck.press("escape")
         await deck.says("1 fork at work")
@@ -68,6 +74,7 @@ async def test_what_one_in_the_background_asks_outlives_the_turn(
         assert "fork-1 asks: Which way?" in deck.text
         await deck.press(*"North", "enter")
         await deck.says("by agent fork-1")
+        await deck.until(lambda: deck.app.chat.query_one(ApprovalBox).has_focus, "the keys")
         assert "Which way?" not in deck.text
         assert "The user answers: North" in str(fake_openai.journal[-1])
         await deck.press("y")
