@@ -5,7 +5,7 @@ import pkgutil
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -445,13 +445,14 @@ FILLED = {82: (104_960, "near"), 97: (124_160, "full"), 102: (131_072, "over by"
 
 @pytest.mark.parametrize("percent", FILLED)
 async def test_a_gauge_that_warns_can_be_read(desk: Desk, fake_openai: FakeOpenAI, percent: int) -> None:
+    """Each scene in each theme; its sizes take turns, so that each is looked at under one of the numbers."""
     reported, word = FILLED[percent]
     desk.serve(fake_openai)
     scenes = ("chat", "draft", "commands", "timeline", "context", "status")
     async with shown(desk.app(desk.store(story(reported))), USUAL) as deck:
         await deck.ready()
-        for size, scene in product((USUAL, WIDE), scenes):
-            await deck.pilot.resize_terminal(*size)
+        for number, scene in enumerate(scenes, [*FILLED].index(percent)):
+            await deck.pilot.resize_terminal(*(USUAL, WIDE)[number % 2])
             await SCENES[scene](deck)
             await deck.settle()
             assert word in deck.gauge
