@@ -61,9 +61,9 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
                     db.execute(f"PRAGMA {setting}").fetchone()
             check(db)
             if not read_only:
+                db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
                 if not cramped:
                     _write_ahead(db)
-                db.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
                 migrate(db)
                 # Events of a session that is not listed would never be seen again.
                 db.execute("PRAGMA foreign_keys=ON")
