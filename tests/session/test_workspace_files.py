@@ -16,13 +16,20 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tui_app.files import write_atomic
-real = getattr(os, sys.argv[2])
-def dies(*args):
-    if sys.argv[2] == "write":
-        real(args[0], bytes(args[1])[:3])
+_, path, step, *_ = sys.argv
+def dies(*args, **options):
     os.kill(os.getpid(), signal.SIGKILL)
-setattr(os, sys.argv[2], dies)
-write_atomic(Path(sys.argv[1]), "new text")
+if step == "half":
+    opened = os.fdopen
+    def fdopen(*args):
+        stream = opened(*args)
+        stream.write(b"new")
+        stream.flush()
+        dies()
+    os.fdopen = fdopen
+else:
+    setattr(os, step, dies)
+write_atomic(Path(path), "new text")
 """
 
 
@@ -31,7 +38,7 @@ def folder(tmp_path: Path) -> SessionFolder:
     return SessionFolder(tmp_path / "session")
 
 
-@pytest.mark.parametrize("step", ["write", "fsync", "close"])
+@pytest.mark.parametrize("step", ["half", "fsync", "replace"])
 @pytest.mark.parametrize("before", [None, "old text"])
 def test_killed_while_writing_leaves_the_old_file(tmp_path: Path, step: str, before: str | None) -> None:
     path = tmp_path / "file.md"
