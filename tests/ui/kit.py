@@ -18,6 +18,8 @@ from textual import screen as textual_screen
 from textual._compositor import Compositor
 from textual.app import App
 from textual.color import Color
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -26,7 +28,6 @@ from textual.worker import WorkerCancelled, WorkerFailed
 import tests.tool_schemas  # noqa: F401
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import NOON, Story
-from tests.ui.style_memo import keep_styles
 from tui_app import ui
 from tui_app.conversation.requests.project_context import DATE_VARIABLE
 from tui_app.paths import Paths
@@ -54,7 +55,26 @@ _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
 # Nobody watches: frames in between are painted for nothing, a third of a test's work.
 textual_screen.UPDATE_PERIOD = 1 / 30
 
-keep_styles()
+_parse, _known = Stylesheet._parse_rules, dict[tuple[Any, ...], dict[tuple[Any, ...], list[RuleSet]]]()
+_of: dict[str, str] = {}
+_rules: dict[tuple[Any, ...], list[RuleSet]] = {}
+
+
+def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list[RuleSet]:
+    """Parse a style sheet once a process, and not once for each application."""
+    global _of, _rules
+    # A hundred variables, looked up for each of a hundred sources, take longer than the sources.
+    if sheet._variables is not _of:
+        _of, _rules = sheet._variables, _known.setdefault(tuple(sheet._variables.items()), {})
+    key = (css, *source, *more.items())
+    if (rules := _rules.get(key)) is None:
+        rules = _rules[key] = _parse(sheet, css, *source, **more)
+    return rules
+
+
+Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
+# The same number, without a call of Python for each rule that each widget may match.
+RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 @contextmanager
