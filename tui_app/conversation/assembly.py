@@ -13,7 +13,6 @@ from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.retry_rules import RetryRules
 from tui_app.agent.tools.commands import ProcessRunner, unattended
 from tui_app.agent.tools.tasks import BackgroundTasks
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.compaction.guards import Veto
@@ -202,7 +201,7 @@ class OpenSession:
             models=models,
             compactions=compactions,
             runner=runner,
-            workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
+            workspace=opening.workspace(),
             pasted=opening.paths.pictures_dir,
             may_read=extras.project.may_read,
             rules=RetryRules(retries=settings.retries),

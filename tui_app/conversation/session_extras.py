@@ -15,7 +15,6 @@ from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers, found_by_search
 from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.answers import OpenQuestions
 from tui_app.conversation.attachments import AttachedFile, NamedPath, attached_bytes
@@ -79,12 +78,7 @@ class Extras:
         self._answers = OpenQuestions[dict[str, Any] | None]()
         self.language_servers: Callable[[], tuple[str, ...]] = tuple
         self.measure: Callable[[], object] | None = None
-        self.workspace = Workspace(
-            opening.cwd,
-            closed=opening.paths.own_folders,
-            withheld=lambda: self.history.withheld,
-            added=opening.added,
-        )
+        self.workspace = opening.workspace(withheld=lambda: self.history.withheld)
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
             {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),

@@ -12,7 +12,6 @@ from tui_app.agent.instructions.agent_files import AgentFile
 from tui_app.agent.instructions.instructions import instructions_text
 from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.retry_rules import RetryRules
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -169,7 +168,7 @@ class AgentSessions:
             compactions=compactions,
             compacts=False,
             runner=runner,
-            workspace=Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added),
+            workspace=opening.workspace(),
             may_read=extras.project.may_read,
             rules=RetryRules(retries=settings.retries),
         )

@@ -232,7 +232,5 @@ def _kept(history: SessionHistory) -> tuple[Path, Path]:
 def _workspace(opening: Opening, extras: Extras) -> Workspace:
     """What the agent may read."""
     history = extras.history
-    readable = (*_kept(history), *extras.project.skill_folders)
-    closed, withheld = opening.paths.own_folders, lambda: history.withheld
-    folder = history.archive.folder.path
-    return Workspace(opening.cwd, readable, closed, withheld, opening.added, folder)
+    readable, folder = (*_kept(history), *extras.project.skill_folders), history.archive.folder.path
+    return opening.workspace(extra=readable, withheld=lambda: history.withheld, session=folder)

@@ -17,7 +17,6 @@ from tui_app.agent.tools.note_tools import NoteTools
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.tools.toolset import FileTools, tools_of
 from tui_app.agent.tools.web import ProviderSearch, WebTool
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.conversation.approvals import Approvals, CallsAhead, command_line_rules
@@ -77,14 +76,13 @@ class Tooling:
         confinement = partial(opening.confinement, places, (folder.path / TEMPORARY).resolve())
         kept = confinement() if settings.sandbox_unasked and opening.trusted else None
         unasked = (parse_rule("allow", RUN_COMMAND.name, "built in"),) if kept and kept.is_kept_in else ()
-        closed, added = opening.paths.own_folders, opening.added
-        workspace = Workspace(opening.cwd, (), closed, added=added, session=folder.path)
+        workspace = opening.workspace(session=folder.path)
         asker: Asker
         if lender is None:
             self.approvals = Approvals(
                 history.append,
                 rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
-                folder=Folder(opening.cwd, closed, added),
+                folder=Folder(opening.cwd, opening.paths.own_folders, opening.added),
                 read_only=settings.read_only,
                 mode=opening.first_mode,
                 attended=opening.attended,

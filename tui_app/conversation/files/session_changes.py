@@ -76,7 +76,7 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    workspace = Workspace(opening.cwd, closed=opening.paths.own_folders, added=opening.added)
+    workspace = opening.workspace()
     kept = KeptFiles(SessionFolder(opening.paths.sessions_dir / opening.session).kept_files)
     found: dict[str, ChangedFile] = {}
     if store is not None and opening.session:

@@ -20,7 +20,7 @@ from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.conversation.work import Compact, Switch
-from tui_app.events import ModelChange, Notice
+from tui_app.events import ModelChange, Notice, data_of
 from tui_app.records import frozen
 from tui_app.usage import ContextUsage, ContextWindow, Overhead
 
@@ -150,14 +150,10 @@ class ModelSwitch:
         A model that cannot be built is reported.
         """
         history = self.history
-        change = history.store.last_of(history.session, ModelChange.TYPE)
-        if (
-            change is not None
-            and isinstance(change.data, ModelChange)
-            and change.data.new == history.model
-            and change.data.cut
-            and not any(number > change.seq for number in history.view.compactions)
-        ):
+        record = history.store.last_of(history.session, ModelChange.TYPE)
+        change, compactions = data_of(record, ModelChange), history.view.compactions
+        is_cut = change is not None and change.cut and change.new == history.model
+        if record is not None and is_cut and not any(number > record.seq for number in compactions):
             # The user of a resumed session chose to have requests cut, until they compact it.
             self.compactions.stop_automatic(stop=True)
         try:

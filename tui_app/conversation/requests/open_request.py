@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
     from tui_app.agent.instructions.instructions import Brought
     from tui_app.agent.model_shelf import ModelShelf
+    from tui_app.agent.tools.workspace import Workspace
     from tui_app.sandbox import Confinement
     from tui_app.system.environment import Secrets
 
@@ -113,6 +114,16 @@ class Opening:
     def model_for(self, known: str = "") -> str:
         """Name of the model that answers: the one asked for, the one that is known, or the usual one."""
         return self.model or known or resolve_model(self.settings, self.env, self.keys.names)
+
+    def workspace(self, **more: Any) -> "Workspace":
+        """The folders as the tools of a session see them.
+
+        Args:
+            more: What else they may read, or not.
+        """
+        from tui_app.agent.tools.workspace import Workspace
+
+        return Workspace(self.cwd, closed=self.paths.own_folders, added=self.added, **more)
 
     @property
     def policies(self) -> tuple[str, ...]:

@@ -3,7 +3,6 @@
 Light: the screen asks before the agent side is loaded.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,15 +32,12 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
     if own is None and wanted not in PRESETS:
         raise SettingsError(f"policy is {wanted!r}; allowed: {', '.join(policy_names(settings))}.")
     policy = PRESETS[wanted] if own is None else derive(wanted, own)
-    named: Mapping[str, object] = own or {}
-    background, blocking = settings.background_threshold, settings.blocking_threshold
-    if background is not None and "background_threshold" not in named:
-        policy = replace(policy, background_threshold=background)
-    if blocking is not None and "blocking_threshold" not in named:
-        policy = replace(policy, blocking_threshold=blocking)
-    if "summary_instructions" not in named:
-        policy = replace(policy, summary_instructions=settings.summary_instructions)
-    return policy
+    general = {name: getattr(settings, name) for name in _GENERAL if name not in (own or {})}
+    return replace(policy, **{name: value for name, value in general.items() if value is not None})
+
+
+_GENERAL = ("background_threshold", "blocking_threshold", "summary_instructions")
+"""Settings that hold for every policy that does not say otherwise."""
 
 
 def policy_names(settings: Settings) -> tuple[str, ...]:
