@@ -1,9 +1,11 @@
-"""Opening a session for the length of a command."""
+"""A session, or another conversation, open for the length of a command."""
 
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_app.cli.core.command import Program
 from tui_app.cli.core.failures import for_shell
 from tui_app.cli.core.output import tell
 from tui_app.conversation.requests.open_request import Opening
@@ -12,6 +14,7 @@ from tui_app.events import HookRan, Notice, Record
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
+    from tui_app.conversation.audits.transcript import Recorded
 
 
 @asynccontextmanager
@@ -44,3 +47,24 @@ async def carry_out(opened: "OpenSession", work: Work) -> list[Record]:
 def notices_in(records: Iterable[Record]) -> list[str]:
     """What was told meanwhile, worded for a shell; where nothing was done, why."""
     return [for_shell(each.data.text) for each in records if isinstance(each.data, Notice)]
+
+
+DEMO = "demo"
+"""Stands for the recording that ``plimsoll demo`` plays."""
+
+
+@contextmanager
+def recorded(program: Program, source: str) -> "Iterator[Recorded]":
+    """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
+    from tui_app.conversation.audits.transcript import recorded_file, recorded_session
+    from tui_app.demo.stage import data_file
+
+    if (path := Path(source)).exists():
+        yield recorded_file(path)
+    elif source == DEMO:
+        # As the tour's own summary that invents things would have left it.
+        summary = data_file("invented.md").read_text("utf-8")
+        yield recorded_file(data_file("session.jsonl"), DEMO, summary=summary)
+    else:
+        with program.sessions() as store:
+            yield recorded_session(store, source)

@@ -1,18 +1,17 @@
 """``plimsoll audit``: what the compactions of a conversation lost, as table, JSON and page."""
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage, writable
 from tui_app.cli.core.failures import each_source
+from tui_app.cli.core.opened_session import recorded
 from tui_app.cli.core.output import print_json, say, say_left_out
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.conversation.requests.policies import choose_policy, policy_names
-from tui_app.demo.stage import data_file
 from tui_app.files import write_atomic
 from tui_app.session.exports.audit_page import audit_page
 from tui_app.ui.words.reports import audit_lines, total_lines
@@ -21,11 +20,8 @@ from tui_app.ui.words.text import one_line
 if TYPE_CHECKING:
     from tui_app.context.policy import Policy
     from tui_app.conversation.audits.audit import Audit
-    from tui_app.conversation.audits.transcript import Recorded
 
 _NAME_CELLS = 400
-DEMO = "demo"
-"""Stands for the recording that ``plimsoll demo`` plays."""
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
@@ -96,19 +92,3 @@ def _audit(
         say_left_out(audited.recorded.notes, audited.recorded.skipped)
         say()
     return stopped
-
-
-@contextmanager
-def recorded(program: Program, source: str) -> "Iterator[Recorded]":
-    """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
-    from tui_app.conversation.audits.transcript import recorded_file, recorded_session
-
-    if (path := Path(source)).exists():
-        yield recorded_file(path)
-    elif source == DEMO:
-        # As the tour's own summary that invents things would have left it.
-        summary = data_file("invented.md").read_text("utf-8")
-        yield recorded_file(data_file("session.jsonl"), DEMO, summary=summary)
-    else:
-        with program.sessions() as store:
-            yield recorded_session(store, source)

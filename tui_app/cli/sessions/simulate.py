@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage, writable
 from tui_app.cli.core.failures import each_source
+from tui_app.cli.core.opened_session import DEMO, recorded
 from tui_app.cli.core.output import print_json, say, say_left_out, say_table
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
-from tui_app.cli.sessions.audit import DEMO, recorded
 from tui_app.cli.sessions.plot import plot
 from tui_app.conversation.requests.policies import choose_policy, policy_names
 from tui_app.files import write_atomic
