@@ -94,7 +94,7 @@ MOST_CODE = {
     "agent": 8_320,  # calls of a turn that was left
     "cli": 3_303,  # two imports of one file at a moment
     "context": 11_273,  # a trial also asks for names
-    "conversation": 8_099,  # what sub-agents have used, said and asked is kept beyond their ends
+    "conversation": 8_083,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 204,  # each day of the tour has its rule
     "editors": 1_021,
     "events": 1_201,  # sessions in the background
