@@ -541,7 +541,7 @@ async def test_up_and_down_mark_lines_and_scroll_where_there_is_none() -> None:
 
 
 async def test_enter_opens_the_message_beside_the_line_then_in_the_chat() -> None:
-    app = Host(READABLE)
+    app = Host(replace(READABLE, can_edit=True))
     async with app.run_test(size=(120, 40)) as pilot:
         assert "enter source" in footer(app)
         await pilot.press("down", "down", "down", "enter")
@@ -553,7 +553,7 @@ async def test_enter_opens_the_message_beside_the_line_then_in_the_chat() -> Non
         while not text.line_count:
             await pilot.pause()
         assert text.render_line(0).text.startswith("text of 88 red [/x]")
-        for word in ("n next to check", "up/down move", "enter in the chat", "esc back"):
+        for word in ("n next to check", "e edit", "up/down move", "enter in the chat", "esc back"):
             assert word in footer(app)
         assert "undo" not in footer(app)
         await pilot.press("escape")

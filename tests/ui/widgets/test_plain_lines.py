@@ -32,6 +32,7 @@ def painted(*parts: str) -> str:
         ("12\u00a0tok", "12 tok"),
         ("reading …    ", "reading ...  "),
         ("and the rest of i…", "and the rest of..."),
+        ("and the rest of i…  ", "and the rest of...  "),
         ("and the rest… 12:04", "and the re... 12:04"),
         ("12:04   … found here", "12:04 ... found here"),
         ("Here … is", "Here … is"),

@@ -209,9 +209,9 @@ class SentView(TellsFailures, Vertical):
         row.meanwhile = (told, told.removesuffix(" to check")) if told else ()
         others = [hint for hint in others if told or hint.label != "n"]
         if self.is_open:
-            checks = [hint for hint in others if hint.label == "n"]
+            acts = [hint for hint in others if hint.label in ("n", "e", "d")]
             leads = [own["enter"]._replace(text=enter)] if self._shown else []
-            row.hints = (*checks, own["up/down"], *leads, own["pageup/pagedown"], own["esc"])
+            row.hints = (*acts, own["up/down"], *leads, own["pageup/pagedown"], own["esc"])
         else:
             row.hints = (*([own["enter"]] if self.text.lines and self.text.has_focus else []), *others)
 
