@@ -90,7 +90,7 @@ def test_notices_are_counted_in_words() -> None:
 
 class Meanwhile(ThemedApp):
     def compose(self) -> ComposeResult:
-        yield HintRow()
+        yield HintRow(footer_hints())
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,6 @@ class ChatHeader(Widget):
     def render(self) -> Content:
         """Title at the left, the rest at the right, whole words dropped when it is narrow."""
         width = self.size.width
-        separator = " · "
         model = one_line(self.model, max(1, width // 2))
         costs = self.costs
         price = price_text(costs.usd, costs.unpriced) if costs is not None and costs.usd is not None else ""
@@ -53,7 +52,7 @@ class ChatHeader(Widget):
         pieces = [each for each in ranked if each[1]]
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
-        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3), separator) if model else ""
+        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3)) if model else ""
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
         before, _, after = right.partition(model) if model else (right, "", "")

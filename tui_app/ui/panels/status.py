@@ -37,6 +37,8 @@ _LONG_S = 3_599
 """Seconds whose words need as much room as any."""
 _FIGURES = 2
 """Up to this rank the figures of a compaction go before its whole name."""
+SEPARATOR = " · "
+"""Stands between the pieces of a row."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
@@ -123,27 +125,26 @@ def _compacting(status: Status, since: tuple[int, str], short: bool) -> list[tup
     return [piece for piece in pieces if piece[1]]
 
 
-def fit_pieces(pieces: list[tuple[int, str]], width: int, separator: str = " · ") -> str:
+def fit_pieces(pieces: list[tuple[int, str]], width: int) -> str:
     """Join the pieces, leaving out whole ones of the highest rank until they fit.
 
     Pieces of rank 0 stay; if they alone are too long the text ends in an ellipsis.
     """
     left = list(pieces)
     while True:
-        text = separator.join(piece for _, piece in left)
+        text = SEPARATOR.join(piece for _, piece in left)
         worst = max((rank for rank, _ in left), default=0)
         if cell_len(text) <= width or worst == 0:
             return one_line(text, max(1, width))
         left = [(rank, piece) for rank, piece in left if rank != worst]
 
 
-def message_rows(pieces: Sequence[str], width: int, separator: str, *, keeps: int = 1) -> list[str]:
+def message_rows(pieces: Sequence[str], width: int, *, keeps: int = 1) -> list[str]:
     """Break a message and its notes into rows; notes without room are left out.
 
     Args:
         pieces: The message, then what leaves first where there is no room.
         width: Columns of a row.
-        separator: Stands between two pieces.
         keeps: How many pieces are worth a row more.
 
     Returns:
@@ -151,7 +152,7 @@ def message_rows(pieces: Sequence[str], width: int, separator: str, *, keeps: in
     """
 
     def broken(most: int) -> list[str]:
-        text = one_line(separator.join(pieces[:most]), (MOST_ROWS + 1) * width)
+        text = one_line(SEPARATOR.join(pieces[:most]), (MOST_ROWS + 1) * width)
         return [text[start:stop] for start, stop, _ in wrap_spans(text, width)]
 
     alone = broken(1)
@@ -247,38 +248,37 @@ class StatusRow(Widget):
             pieces = status_pieces(status, _LONG_S, short=width < SHORT)
             line = " · ".join([*(piece for _, piece in pieces), self._hint(width)])
             if cell_len(line) + GAP > width:
-                below = map(Content, message_rows(status.notes, width, " · "))
+                below = map(Content, message_rows(status.notes, width))
                 lines = [self._row(replace(status, notes=()), width), *below]
         elif status.kind == "message":
             # What enter does now is said, whatever room it takes.
             keeps = 2 if status.failed else 1
             said = [status.text, *status.notes]
             if cell_len(one_line(" · ".join(said[:keeps]), 2 * width)) > width:
-                lines = [*map(Content, message_rows(said, width, " · ", keeps=keeps))]
+                lines = [*map(Content, message_rows(said, width, keeps=keeps))]
         return [*lines, *([Content.styled(live, "$text-muted")] if live else [])]
 
     def _row(self, status: Status, width: int) -> Content:
         elapsed = max(0.0, self._clock() - status.started)
-        separator = " · "
         pieces = status_pieces(status, elapsed, short=width < SHORT)
-        least = separator.join(piece for rank, piece in pieces if rank == 0)
+        least = SEPARATOR.join(piece for rank, piece in pieces if rank == 0)
         hint = self._hint(width - cell_len(least) - GAP)
         room = width - (cell_len(hint) + GAP if hint else 0)
-        figures = separator.join(piece for rank, piece in pieces if rank <= _FIGURES)
+        figures = SEPARATOR.join(piece for rank, piece in pieces if rank <= _FIGURES)
         if status.kind == "compacting" and cell_len(figures) > room:
             # The figures of the summary that is being written say more than its whole name.
             pieces = status_pieces(status, elapsed, short=True)
-        text = fit_pieces(pieces, room, separator)
+        text = fit_pieces(pieces, room)
         if status.kind == "pausing" and status.text:
             # As much of the reason as there is room for: it is worth more than the number of tries.
-            every = separator.join(piece for _, piece in pieces)
-            rest = room - cell_len(every) - cell_len(separator)
+            every = SEPARATOR.join(piece for _, piece in pieces)
+            rest = room - cell_len(every) - cell_len(SEPARATOR)
             text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
-            text = one_line(f"{text}{separator}{status.text}", max(1, room))
+            text = one_line(f"{text}{SEPARATOR}{status.text}", max(1, room))
         spaces = " " * max(0, width - cell_len(text) - cell_len(hint))
-        name, _, more = text.partition(separator) if status.busy else (text, "", "")
+        name, _, more = text.partition(SEPARATOR) if status.busy else (text, "", "")
         key, _, does = hint.partition(" ")
-        said = [(f"{separator}{more}", "$text-muted")] if more else []
+        said = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
         ends = (
             [(key, "$foreground"), (f" {does}", "$text-muted")] if key == "esc" else [(hint, "$text-muted")]
         )

@@ -12,7 +12,7 @@ from textual.style import Style
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
-from tui_app.ui.keyboard.keys import Hint, footer_hints
+from tui_app.ui.keyboard.keys import Hint
 
 if TYPE_CHECKING:
     from textual.message_pump import MessagePump as _Pump
@@ -47,7 +47,7 @@ LEAST_HINTS = 33
 class HintRow(Widget):
     """Key hints that shorten by leaving out whole ones; a click runs what the key would."""
 
-    hints: reactive[tuple[Hint, ...]] = reactive(footer_hints())
+    hints: reactive[tuple[Hint, ...]] = reactive(())
     instead: reactive[tuple[Hint, ...]] = reactive(())
     """What keys do for the moment, in place of the hints with the same labels."""
     notices: reactive[int] = reactive(0)
@@ -58,11 +58,9 @@ class HintRow(Widget):
     meanwhile: reactive[tuple[str, ...]] = reactive(())
     """What goes on beside the work, from its longest form to its shortest."""
 
-    def __init__(self, hints: Sequence[Hint] | None = None, *, id: str | None = None) -> None:
-        """Create the row; without ``hints`` those of the chat screen."""
+    def __init__(self, hints: Sequence[Hint], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        if hints is not None:
-            self.hints = tuple(hints)
+        self.hints = tuple(hints)
 
     def render(self) -> Content:
         """Hints at the left; what was done, the folded timeline and notices at the right."""
