@@ -49,7 +49,7 @@ from tui_app.ui.dialogs.compactions.merge import MERGE, merge_files
 from tui_app.ui.dialogs.compactions.review_flow import ReadAlongScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.drafts import JOB, show_brief
-from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, ApprovalsView
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, rule_rows
 from tui_app.ui.dialogs.extensions.mcp import McpScreen
 from tui_app.ui.dialogs.extensions.memory import MemoryScreen
 from tui_app.ui.dialogs.extensions.queue import QueueScreen
@@ -427,7 +427,7 @@ RUN = ApprovalRequested(
 )  # fmt: skip
 
 
-VIEW = ApprovalsView(
+VIEW = rule_rows(
     rules=(
         parse_rule("deny", "run_command rm -rf"),
         parse_rule("ask", "write_file *.lock"),

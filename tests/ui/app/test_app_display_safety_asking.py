@@ -12,7 +12,7 @@ from tui_app.conversation.files.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact, RestoredFile
 from tui_app.settings.tables import ApprovalRule
 from tui_app.text import visible
-from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, ApprovalsView
+from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen, rule_rows
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.sessions.rewind import rewind_files
 from tui_app.ui.keyboard import stray_keys
@@ -108,7 +108,7 @@ async def approvals(deck: Deck, text: str) -> None:
         ApprovalRule("deny", f"beacon{text[:80]}", text, source)
         for source in ("settings", "session", "built in")
     )
-    await deck.app.push_screen(ApprovalsScreen(ApprovalsView(rules, (decided(text, text),))))
+    await deck.app.push_screen(ApprovalsScreen(rule_rows(rules, (decided(text, text),))))
     await deck.says("Approvals")
 
 
@@ -130,7 +130,7 @@ async def approvals_answered(deck: Deck, text: str) -> None:
     await approvals(deck, text)
     screen = deck.app.screen
     assert isinstance(screen, ApprovalsScreen)
-    screen.show_view(ApprovalsView((ApprovalRule("allow", "x", text),)), f"{text}: written to {text}")
+    screen.show(rule_rows((ApprovalRule("allow", "x", text),)), f"{text}: written to {text}")
 
 
 @place

@@ -262,7 +262,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         yield Static(id=f"{spec.name}-note", classes="dialog-note", markup=False)
 
     def note(self, text: str) -> None:
-        self.query_one(f"#{self.spec.name}-note", Static).update(Content(text))
+        self.query_one(f"#{self.spec.name}-note", Static).update(Content(text := clean(text)))
         rows = sum(1 for _ in wrap_spans(text, self.row_width))
         if rows > self._most_note:
             self._most_note = rows

@@ -1,9 +1,10 @@
 """What tools may do: the rules in force, where each comes from, and what was decided in this session."""
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import starmap
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tui_app.events import ApprovalDecided, GuardKind, GuardSet
@@ -37,21 +38,6 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-@frozen
-class ApprovalsView:
-    """All that is shown."""
-
-    rules: tuple[ApprovalRule, ...] = ()
-    """Those that win first."""
-    decisions: tuple[tuple[float, ApprovalDecided], ...] = ()
-    """The newest first, with their times in seconds since the epoch."""
-    read_only: bool = False
-    misnamed: Mapping[ApprovalRule, str] = field(default_factory=dict)
-    """What is wrong with rules that name no tool there can be."""
-    guards: Mapping[int, GuardSet] = field(default_factory=dict)
-    """By their log numbers."""
-
-
 @frozen(kw_only=True)
 class RuleRow:
     """A rule, what holds where none fits, or a decision."""
@@ -76,13 +62,13 @@ def where_text(row: RuleRow) -> str:
 class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
     """Wants ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
 
-    def __init__(self, view: ApprovalsView) -> None:
+    def __init__(self, rows: Sequence[RuleRow], *, read_only: bool = False) -> None:
         """List rules and decisions.
 
         Args:
-            view: What there is.
+            rows: Of :func:`rule_rows`.
+            read_only: Whether nothing is written, run or fetched, whatever the rules say.
         """
-        self.view = view
         spec = ListSpec[RuleRow](
             name="approvals",
             search="filter rules and decisions",
@@ -91,20 +77,16 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
                 Column(lambda row: row.text, tone=lambda row: "bold" if row.rule or row.guard else ""),
                 Column(where_text, 16, lambda row: _TONES.get(row.where, MUTED), snug=True),
             ),
-            title=lambda _: (
-                f"Approvals · {count(len(self.view.rules), 'rule')}"
-                f"{' · read-only: nothing is written, run or fetched' * self.view.read_only}"
+            title=lambda it: (
+                f"Approvals · {count(sum(row.rule is not None for row in it.rows), 'rule')}"
+                f"{' · read-only: nothing is written, run or fetched' * read_only}"
             ),
             words=lambda row: f"{row.first} {row.text} {row.where} {row.quote}",
             note=lambda row: row.note,
             empty="No matching rule or decision.",
             acts_without_row=("f7", "esc"),
         )
-        super().__init__(rule_rows(view), spec)
-
-    def show_view(self, view: ApprovalsView, said: str) -> None:
-        self.view = view
-        self.show(rule_rows(view), one_line(visible(said), 300))
+        super().__init__(rows, spec)
 
     def use(self, row: RuleRow) -> None:
         """Do nothing: a row has nothing behind it but its note."""
@@ -140,12 +122,23 @@ _DECIDED_BY = {
 }
 
 
-def rule_rows(view: ApprovalsView) -> list[RuleRow]:
-    """The rules, what holds where none fits, and the decisions."""
+def rule_rows(
+    rules: Iterable[ApprovalRule],
+    decisions: Iterable[tuple[float, ApprovalDecided]] = (),
+    misnamed: Mapping[ApprovalRule, str] = MappingProxyType({}),
+    guards: Mapping[int, GuardSet] = MappingProxyType({}),
+) -> list[RuleRow]:
+    """The guards, the rules, what holds where none fits, and the decisions.
+
+    Args:
+        rules: Those that win first.
+        decisions: The newest first, with their times in seconds since the epoch.
+        misnamed: What is wrong with rules that name no tool there can be.
+        guards: By their log numbers.
+    """
     default = RuleRow(first="ask", text=_OTHER, where="built in", note=_WINS)
-    rules = (rule_row(rule, view.misnamed.get(rule, "")) for rule in view.rules)
-    guards = (guard_row(seq, guard) for seq, guard in view.guards.items())
-    return [*guards, *rules, default, *starmap(decision_row, view.decisions)]
+    shown = (rule_row(rule, misnamed.get(rule, "")) for rule in rules)
+    return [*starmap(guard_row, guards.items()), *shown, default, *starmap(decision_row, decisions)]
 
 
 def guard_row(seq: int, guard: GuardSet) -> RuleRow:
@@ -192,7 +185,8 @@ _HOW = (
 async def show_approvals(app: "Host", session: ChatSession) -> None:
     """List rules and decisions, and change what is asked for."""
     desk = SettingsDesk(app)
-    screen = ApprovalsScreen(await _view(session))
+    rows, read_only = await _rows(session)
+    screen = ApprovalsScreen(rows, read_only=read_only)
     app.push_screen(screen)
     while wish := await screen.wanted():
         try:
@@ -200,25 +194,26 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
         except SettingsError as error:
             said = ""
             await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
-        screen.show_view(await _view(session), said)
+        screen.show((await _rows(session))[0], one_line(visible(said), 300))
         if not screen.is_current:  # closed meanwhile
             session.say(said)
 
 
-async def _view(session: ChatSession) -> ApprovalsView:
+async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
+    """All that is shown, and whether nothing is written, run or fetched."""
     if session.conversation is None:
         settings = session.launch.settings
         known = rules_of(settings.approvals, repository_root(session.launch.cwd))
-        return ApprovalsView(known, read_only=settings.read_only, misnamed=_misnamed(session, known))
+        return rule_rows(known, misnamed=_misnamed(session, known)), settings.read_only
 
-    def read(opened: "OpenSession") -> ApprovalsView:
+    def read(opened: "OpenSession") -> tuple[list[RuleRow], bool]:
         tooling = opened.conversation.tooling
         gate = tooling.approvals
         rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
         records = tooling.decisions()
         decided = [(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)]
-        wrong, guards = _misnamed(session, rules), opened.guards.standing
-        return ApprovalsView(tuple(rules), tuple(decided), gate.read_only, wrong, guards)
+        guards = opened.guards.standing
+        return rule_rows(rules, decided, _misnamed(session, rules), guards), gate.read_only
 
     return await session.ask(read)
 
