@@ -7,10 +7,10 @@ from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.consent.questions import NO_ANSWER
-from tui_app.events import ToolResult
+from tui_app.events import Record, ServerAsked, ToolResult
 from tui_app.ui import approvals as approval_box
 from tui_app.ui.chat import pane as chat_pane
-from tui_app.ui.keyboard import lone_letter
+from tui_app.ui.keyboard import lone_letter, stray_keys
 from tui_app.ui.questions import QuestionBox, choice_rows
 from tui_app.ui.transcript.transcript import Transcript
 
@@ -180,3 +180,21 @@ def test_choices_around_the_marked_one_are_shown() -> None:
         assert len(rows) == 2
         assert f"▸ {marked + 1} {choices[marked]}" in rows
     assert len(choice_rows(choices, 0, 40, 6)) == 6
+
+
+async def test_what_servers_ask_is_asked_one_after_the_other(
+    served: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
+    schema = '{"properties": {"berth": {"type": "string"}}, "required": ["berth"]}'
+    async with shown(served.app(), USUAL) as deck:
+        await deck.ready()
+        for number in ("one", "two"):
+            asks = ServerAsked(id=number, server="harbour", message=f"Berth {number}?", schema=schema)
+            deck.app.chat.session._inbox.put(Record(seq=0, time=0.0, session="s", data=asks))
+        await deck.says("harbour asks: Berth one?")
+        assert "Berth two?" not in deck.text
+        await deck.press("escape")
+        await deck.says("harbour asks: Berth two?")
+        await deck.press("escape")
+        await deck.says("Declined what harbour asks.")
