@@ -55,17 +55,17 @@ def arm(step: str, countdown: int) -> None:
         left[0] -= 1
         return left[0] < 0
 
-    fsync, replace, append_many = os.fsync, Path.replace, SqliteStore.append_many
+    fsync, replace, append_many = os.fsync, os.replace, SqliteStore.append_many
 
     def dying_fsync(file: Any) -> None:
         if step == "fsync" and due():
             die()
         fsync(file)
 
-    def dying_replace(self: Path, target: Any) -> Path:
+    def dying_replace(*names: Any, **folders: Any) -> None:
         if step == "replace" and due():
             die()
-        return replace(self, target)
+        replace(*names, **folders)
 
     def dying_append(self: SqliteStore, session: str, events: Any) -> Any:
         commit = len(events) > 1
@@ -76,7 +76,7 @@ def arm(step: str, countdown: int) -> None:
             die()
         return records
 
-    os.fsync, Path.replace, SqliteStore.append_many = dying_fsync, dying_replace, dying_append  # type: ignore[assignment, method-assign]
+    os.fsync, os.replace, SqliteStore.append_many = dying_fsync, dying_replace, dying_append  # type: ignore[assignment, method-assign]
 
 
 async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:

@@ -179,7 +179,7 @@ def _folds_agree(play: Play, opened: SessionHistory) -> bool:
 def failing_at(place: int, error: BaseException) -> Iterator[None]:
     """Raise at the so-manieth write: of a file, of its name, in front of, in and behind a transaction."""
     left = [place]
-    rename, append_many, change = Path.replace, SqliteStore.append_many, SqliteStore._change
+    rename, append_many, change = os.replace, SqliteStore.append_many, SqliteStore._change
 
     def step() -> None:
         left[0] -= 1
@@ -189,9 +189,9 @@ def failing_at(place: int, error: BaseException) -> Iterator[None]:
     def dying_fsync(_file: int) -> None:
         step()
 
-    def dying_rename(self: Path, target: Path) -> Path:
+    def dying_rename(*names: Any, **folders: Any) -> None:
         step()
-        return rename(self, target)
+        rename(*names, **folders)
 
     def dying_append(self: SqliteStore, *events: Any) -> list[Record]:
         step()
@@ -209,7 +209,7 @@ def failing_at(place: int, error: BaseException) -> Iterator[None]:
 
     with (
         patch.object(os, "fsync", dying_fsync),
-        patch.object(Path, "replace", dying_rename),
+        patch.object(os, "replace", dying_rename),
         patch.object(SqliteStore, "append_many", dying_append),
         patch.object(SqliteStore, "_change", dying_change),
     ):
