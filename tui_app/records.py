@@ -6,9 +6,10 @@ comparing one takes a microsecond longer.
 """
 
 from collections.abc import Callable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, make_dataclass
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from enum import Enum
 from functools import partial
-from inspect import Signature, signature
+from inspect import Parameter, Signature
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar, cast, dataclass_transform, overload
 
@@ -78,13 +79,25 @@ def picked(source: object, names: str) -> dict[str, Any]:
 _set = object.__setattr__
 
 
+class _Made(Enum):
+    """Stands in a signature for a value that is made anew for each object."""
+
+    MADE = 0
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_MADE = _Made.MADE
+
+
 def _init(self: Any, *values: Any, **named: Any) -> None:
     known, places, defaults, factories, _, _ = self._fields_
     given = {**defaults, **named}
     if values:
         given.update(zip(places, values, strict=False))
     for name, factory in factories.items():
-        if name not in given:
+        if given.get(name, _MADE) is _MADE:
             given[name] = factory()
     twice = named and not named.keys().isdisjoint(places[: len(values)])
     if twice or given.keys() != known.keys() or len(values) > len(places):
@@ -129,8 +142,18 @@ class _Signature:
     """The arguments of a class, for ``inspect`` and what builds on it; worked out when it is asked for."""
 
     def __get__(self, _instance: object, owner: Any) -> Signature:
-        same = [(each.name, each.type, each) for each in fields(owner)]
-        return signature(make_dataclass(owner.__name__, same))
+        return Signature(
+            list(
+                map(_parameter, sorted(filter(attrgetter("init"), fields(owner)), key=attrgetter("kw_only")))
+            )
+        )
+
+
+def _parameter(of: Field[Any]) -> Parameter:
+    kind = Parameter.KEYWORD_ONLY if of.kw_only else Parameter.POSITIONAL_OR_KEYWORD
+    default = Parameter.empty if of.default is MISSING else of.default
+    default = default if of.default_factory is MISSING else _MADE
+    return Parameter(of.name, kind, default=default, annotation=of.type)
 
 
 _METHODS: dict[str, object] = {

@@ -282,7 +282,7 @@ def test_a_failed_summary_is_a_line_in_the_log_and_quotes_nothing(
         done = plimsoll("compact", imported, "--policy", "reserve")
     assert "WARNING" not in done.err
     text = paths.log_file.read_text()
-    assert "compact WARNING tui_app.context.compaction.proposal a summary was not written: " in text
+    assert "compact WARNING tui_app.context.compaction.notes a summary was not written: " in text
     assert ", status 400" in text
     assert "albatross" not in text
     assert "Traceback" not in text

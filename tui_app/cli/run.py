@@ -1,6 +1,7 @@
 """``plimsoll run``: one turn without a screen, shown as text or as JSON lines."""
 
 import argparse
+import asyncio
 import math
 import sqlite3
 import sys
@@ -386,6 +387,8 @@ async def run_turn(
         opened.bus.listen(follower.hear)
         await opened.prepare()
         follower.is_ready = True
+        if follower.broken is not None:
+            raise follower.broken
         if opening.answers is not None and opened.conversation.history.model == OFFLINE_MODEL:
             raise CommandFailed(
                 "The built-in search cannot give structured output. Choose a model with --model."
@@ -445,4 +448,5 @@ class Follower:
             self.view.show(record)
         except BrokenPipeError as error:
             self.broken = error
-            self.opened.conversation.cancel()
+            # Not while it is told: a turn that is just beginning could not be stopped yet.
+            asyncio.get_running_loop().call_soon(self.opened.conversation.cancel)
