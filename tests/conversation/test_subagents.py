@@ -66,8 +66,14 @@ async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -
         # Its words with their source, and what its log has beside them.
         head, words, deeds = result.text.split("\n\n")
         assert head == f"explore-1 has ended. Its messages are `{start.session}#N`."
-        assert words == f"The sky is above, README.md:3. ({start.session}#8: only read)"
-        assert deeds.endswith(f"- README.md · read ({start.session}#8)")
+        # Its two calls ran beside each other, and both show that line.
+        found = {
+            record.data.name: record.seq
+            for record, _ in opened.store.records(start.session)
+            if isinstance(record.data, ToolResult)
+        }
+        assert words == f"The sky is above, README.md:3. ({start.session}#{max(found.values())}: only read)"
+        assert deeds.endswith(f"- README.md · read ({start.session}#{found['read_file']})")
         assert (result.name, end.brief) == ("explore", result.text)
         assert [[call.name for call in step.calls] for step in steps] == [["grep", "read_file"], []]
         assert "sky is above" in steps[0].calls[1].text

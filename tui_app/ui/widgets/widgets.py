@@ -61,7 +61,9 @@ def _spelled(signs: list[str]) -> list[str]:
         if sign != _DOTS:
             continue
         before, behind = signs[max(0, at - 2) : at], signs[at + 1 : at + 4]
-        if len(behind) > 2 and all(each == " " for each in behind):
+        # A cut text keeps its distance from the edge; dots that stand apart have nothing to give up.
+        room = 2 if before[-1:] == [" "] else 3
+        if len(behind) >= room and all(each == " " for each in behind):
             signs[at : at + 3] = "..."
         elif len(before) == 2 and all(map(str.isascii, before)) and (before[1] != " " or before[0] == " "):
             signs[at - 2 : at + 1] = "..."
