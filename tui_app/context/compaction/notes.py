@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
-class NotesWriter:
+class NotesWriter(ABC):
     """Asks writers for the notes of one session; failures are returned as text."""
 
     job: str
@@ -48,13 +49,13 @@ class NotesWriter:
     """Whether a model reads the notes against their sources."""
 
     @property
+    @abstractmethod
     def binder(self) -> Binder:
         """Binds notes to the log; making it takes a while."""
-        raise NotImplementedError
 
+    @abstractmethod
     def task(self) -> SummaryTask:
-        """What is to be noted; the same."""
-        raise NotImplementedError
+        """What is to be noted; making it takes a while."""
 
     async def notes(self, writer: Summariser) -> Summary | str:
         """Have one writer write, and bind what a model wrote to the log; say why if that fails."""
