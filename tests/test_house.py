@@ -91,7 +91,7 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 8_320,  # calls of a turn that was left
+    "agent": 8_329,  # what a model reads of a failed tool is masked in each of its forms
     "cli": 3_305,  # two imports of one file at a moment
     "context": 11_273,  # a trial also asks for names
     "conversation": 8_083,  # what sub-agents have used, said and asked is kept beyond their ends

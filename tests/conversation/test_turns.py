@@ -583,6 +583,8 @@ KINDS = {
     "group": ExceptionGroup("many", [KeyError("inner")]),
     "retry": ModelRetry("Say another day."),
     "failed": ToolFailed("No ferry."),
+    "lost": ModelRetry("Not with the key f3rr9Qx8LpZ2vT6uW1s."),
+    "missed": ToolFailed("Not with the key f3rr9Qx8LpZ2vT6uW1s."),
     "user": UserError("Unknown model: nobody"),
 }
 
@@ -658,6 +660,14 @@ async def test_what_it_raises_is_cleaned_and_its_keys_are_masked(desk: Desk, fak
     assert text.startswith("The tool departures failed: ValueError: [31mno ferry for ")
     assert "abcdefghijklmnop" not in text
     assert "\x1b" not in str(fake_openai.journal[-1])
+
+
+@pytest.mark.parametrize("day", ["lost", "missed"])
+async def test_keys_are_masked_in_a_tools_own_failures(desk: Desk, fake_openai: FakeOpenAI, day: str) -> None:
+    desk.env["FERRY_API_KEY"] = "f3rr9Qx8LpZ2vT6uW1s"
+    records = await played(desk, fake_openai, tool("departures", day=day), Text("A pity."))
+    assert results(records) == [("error", "Not with the key [secret removed].")]
+    assert "f3rr9Qx8LpZ2vT6uW1s" not in str(fake_openai.journal)
 
 
 async def test_those_beside_it_keep_their_results(desk: Desk, fake_openai: FakeOpenAI) -> None:

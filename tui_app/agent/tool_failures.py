@@ -1,7 +1,8 @@
 """Tools that raise: the model is told what failed and goes on; the traceback goes to the program's log."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from traceback import walk_tb
 from typing import Any
 
@@ -13,6 +14,8 @@ from pydantic_ai.exceptions import (
     RunCancelled,
     RunTimedOut,
     ToolFailed,
+    ToolFailedError,
+    ToolRetryError,
     UnexpectedModelBehavior,
     UserError,
 )
@@ -109,6 +112,21 @@ class ToolFailures(OutermostCapability):
         name = call.tool_name if call is not None else "that takes the answer"
         _log.error("the output function %s failed", name, exc_info=error)
         raise ToolBroke(name, call.tool_call_id if call is not None else "", error) from error
+
+
+def rewrite_failure(error: Exception, rewrite: Callable[[Any], Any]) -> None:
+    """Change what the model reads of a tool's error, in whichever form the error has come.
+
+    The error stays the same object: whoever handles it asks whether it was the tool's.
+    """
+    error.args = tuple(map(rewrite, error.args))
+    match error:
+        case ModelRetry() | ToolFailed():
+            error.message = rewrite(error.message)
+        case ToolRetryError(tool_retry=part):
+            error.tool_retry = replace(part, content=rewrite(part.content))
+        case ToolFailedError(tool_failed=part):
+            error.tool_failed = replace(part, content=rewrite(part.content))
 
 
 def _is_cancelling(error: Exception) -> bool:

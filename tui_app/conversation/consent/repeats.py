@@ -4,16 +4,19 @@ import asyncio
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import ModelRetry, RunContext, ToolReturn
+from pydantic_ai import RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
 from pydantic_ai.messages import BaseToolReturnPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.guards import only_looks
 from tui_app.agent.approvals.reach import kinds_of
+from tui_app.agent.step_watch import NOT_RUN
+from tui_app.agent.tool_failures import rewrite_failure
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.context.ledger.ledger import result_text
 from tui_app.context.ledger.outcomes import outcome_of
@@ -82,7 +85,7 @@ class Repeats(AbstractCapability[Any]):
         """Run the tool, and tell in front of its result what was done before.
 
         Raises:
-            ModelRetry: what the tool raises, with the same in front.
+            Exception: what the tool raises, with the same in front.
         """
         found = None if self.manner == "off" else await self._found(call)
         if found is None:
@@ -102,8 +105,10 @@ class Repeats(AbstractCapability[Any]):
         self.told[call.tool_call_id] = found.text
         try:
             result = await handler(args)
-        except ModelRetry as error:
-            error.message = f"[{found.text}]\n{error.message}"
+        except NOT_RUN:
+            raise
+        except Exception as error:
+            rewrite_failure(error, partial(_with_line, f"[{found.text}]"))
             self.history.report(event)
             raise
         finally:

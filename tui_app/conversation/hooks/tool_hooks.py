@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic_ai import RunContext, ToolDenied, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler, WrapToolValidateHandler
-from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_app.agent.step_watch import NOT_RUN
+from tui_app.agent.tool_failures import rewrite_failure
 from tui_app.context.user_text import BY_HOOK
 from tui_app.conversation.hooks.hook_outcomes import OUTPUT_CHARS, before_tool, changed_arguments, one_line
 from tui_app.conversation.hooks.hooks import Hooks
@@ -132,10 +132,7 @@ class MaskedResults(AbstractCapability[Any]):
         except NOT_RUN:
             raise
         except Exception as error:
-            # The same one goes on: whoever handles it asks whether it was the tool's.
-            error.args = self._secrets.masked(error.args)
-            if isinstance(error, ModelRetry):
-                error.message = self._secrets.masked(error.message)
+            rewrite_failure(error, self._secrets.masked)
             raise
         if isinstance(result, ToolReturn):
             value, content = self._masked(result.return_value), self._secrets.masked(result.content)
