@@ -126,6 +126,9 @@ def test_lines_that_are_not_shifted_alike_are_refused() -> None:
         ("h\r\nif a:\n\tx\r\n\ty\n", "if a:\n  x\n", "if b:\n  x\n", None),
         ("h\r\nkey:   value\nz", "key: value", "key: other", "h\r\nkey: other\nz"),
         ("h\r\n  a\n  b\r\nz\n", "a\nb\n", "c\nd\n", "h\r\n  c\n  d\r\nz\n"),
+        # Lines whose ends were made to fit Windows more than once.
+        ("h\r\r\na\r\r\nb\r\r\nz\r\r\n", "a\nb\n", "c\nb\n", "h\r\r\nc\r\r\nb\r\r\nz\r\r\n"),
+        ("h\r\n  a\r\r\r\n  b\r\r\r\n", "  a\n  b", "  c", "h\r\n  c\r\r\r\n"),
     ],
 )
 def test_each_line_keeps_its_own_end(text: str, old: str, new: str, left: str | None) -> None:

@@ -28,11 +28,13 @@ _SHOWN_LINES = 6
 _SHOWN_CHARS = 200
 _PLACES = 5
 """Line numbers named where a piece stands more than once."""
-_GAP = re.compile(r"[ \t]*\r?\n[ \t]*|[ \t]+")
+_END = re.compile(r"(?:(?<!\r)\r+)?\n")
+"""Of a line; one that was made to fit Windows twice has two returns."""
+_GAP = re.compile(rf"[ \t]*{_END.pattern}[ \t]*|[ \t]+")
 """White space that may differ. A text in which each gap is one character is compared as text: a pattern of
 rows with such gaps between them can be tried in more ways than there is time for."""
 _WORD = re.compile(r"\w")
-_END, _CRLF, _NOTHING = re.compile(r"\r?\n"), re.compile(r"\r\n"), re.compile(r"(?!)")
+_CRLF, _NOTHING = re.compile(r"\r\n"), re.compile(r"(?!)")
 
 
 @frozen
@@ -98,7 +100,7 @@ def like_lines(new: str, old: str, usual: str) -> str:
         old: What it takes the place of.
         usual: The end that lines have there, where the old one has none.
     """
-    ends, rows, olds = _END.findall(old) or [usual], new.split("\n"), _END.split(old)
+    ends, rows, olds = _END.findall(old) or [usual], _END.split(new), _END.split(old)
     kept = max(len(rows) - _alike(reversed(rows), reversed(olds)), _alike(rows, olds))
     shift = len(olds) - len(rows)
     behind = (at + shift if at >= kept and at + shift >= 0 else at for at in range(len(rows) - 1))
