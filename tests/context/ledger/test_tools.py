@@ -197,6 +197,11 @@ def test_no_call_is_too_strange(tool: str, args: dict[str, Any]) -> None:
     assert operations(tool, args) == operations(tool, args)
 
 
+@pytest.mark.parametrize("blank", ["/" * 60, "/**/" * 60, "/*/" * 60, " /" * 60])
+def test_no_blank_behind_a_variable_takes_long(blank: str) -> None:
+    assert operations("exec", {"input": f"tools.exec_command({{cmd: command {blank}\n}})"}) == ()
+
+
 @given(st.text("toolsexcmd.(){}[]:\"'`$,/* \\\n\u00e9", max_size=60))
 def test_no_script_is_too_strange(code: str) -> None:
     operations("exec", {"input": f"await tools.exec_command({code})"})

@@ -424,7 +424,7 @@ _TOKEN = re.compile(
     r"(?s)(?P<blank>\s+|//[^\n]*|/\*.*?\*/)|(?P<word>[A-Za-z_$][\w$]*)|(?P<number>-?\d+(?:\.\d+)?)"
     r"|(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|`(?:[^`\\$]|\\.|\$(?!\{))*`)|(?P<sign>[{}\[\](),:])"
 )
-_NAMED = re.compile(r"(?s)(?:\s|//[^\n]*|/\*.*?\*/)*:")
+_NAMED = re.compile(r"(?s)(?:\s|//[^\n]*|/\*.*?\*/)*+:")
 _CONSTANTS = {"true": "true", "false": "false", "null": "null", "undefined": "null"}
 
 
