@@ -28,13 +28,12 @@ _SHOWN_LINES = 6
 _SHOWN_CHARS = 200
 _PLACES = 5
 """Line numbers named where a piece stands more than once."""
-_END = re.compile(r"(?:(?<!\r)\r+)?\n")
-"""Of a line; one that was made to fit Windows twice has two returns."""
+_END, _CRLF, _NOTHING = re.compile(r"(?:(?<!\r)\r+)?\n"), re.compile(r"\r\n"), re.compile(r"(?!)")
+"""A line that was made to fit Windows twice ends in two returns and a line feed."""
 _GAP = re.compile(rf"[ \t]*{_END.pattern}[ \t]*|[ \t]+")
 """White space that may differ. A text in which each gap is one character is compared as text: a pattern of
 rows with such gaps between them can be tried in more ways than there is time for."""
 _WORD = re.compile(r"\w")
-_CRLF, _NOTHING = re.compile(r"\r\n"), re.compile(r"(?!)")
 
 
 @frozen
