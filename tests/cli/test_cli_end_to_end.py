@@ -216,6 +216,16 @@ def test_prompt_from_a_stdin_that_cannot_be_read(start: Start, spoil: Callable[[
     assert err == "The prompt cannot be read: stdin is closed. Give it as an argument, or pipe it in.\n"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_an_answer_that_cannot_be_written_fails(start: Start, form: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = start("run", QUESTION, "--model", "offline:extractive", *form, stdout=full)
+        code, _, err = finished(process)
+    assert code == 1
+    assert err.count("The disk is full: ") == 1
+
+
 def close_stdout() -> None:
     os.close(1)
 

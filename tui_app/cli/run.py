@@ -407,8 +407,7 @@ async def run_turn(
         except (sqlite3.Error, OSError) as error:
             trouble = error
         place.let_go()
-        if follower.broken is not None:
-            raise follower.broken
+        trouble = follower.broken or trouble
         # A full disk that ended the turn refuses the end of the session, too.
         if trouble is not None and not verdict.has_told(trouble):
             raise trouble
@@ -437,7 +436,8 @@ class Follower:
     verdict: Verdict
     is_ready: bool = False
     """Whether the session is prepared; an early error that matters is said again by the turn."""
-    broken: BrokenPipeError | None = None
+    broken: Exception | None = None
+    """Why nothing is shown any more."""
 
     def hear(self, record: Record) -> None:
         is_shown = self.is_ready or isinstance(record.data, Notice | ModeChange | GuardSet | ToolSwitch)
@@ -446,7 +446,8 @@ class Follower:
         try:
             self.verdict.note(record)
             self.view.show(record)
-        except BrokenPipeError as error:
+        except Exception as error:  # whoever tells of events goes on; the command fails at its end
             self.broken = error
-            # Not while it is told: a turn that is just beginning could not be stopped yet.
-            asyncio.get_running_loop().call_soon(self.opened.conversation.cancel)
+            if isinstance(error, BrokenPipeError):
+                # Not while it is told: a turn that is just beginning could not be stopped yet.
+                asyncio.get_running_loop().call_soon(self.opened.conversation.cancel)
