@@ -1252,3 +1252,12 @@ def test_a_run_that_does_not_wait_ends_with_the_turn(plimsoll: Plimsoll) -> None
     result = plimsoll("run", "Which colour is the sky?", "--no-wait")
     assert (result.code, result.out) == (0, "It looks.\n")
     assert "Waiting" not in result.err
+
+
+@pytest.mark.usefixtures("sent")
+@pytest.mark.parametrize(("turns", "code"), [("1", 0), ("2", 1)])
+def test_a_run_with_a_goal_ends_with_the_goal(plimsoll: Plimsoll, turns: str, code: int) -> None:
+    goal = ("--goal", "Find the colour of the sky.", "--count", turns, "--turns", "1")
+    result = plimsoll("run", *goal)
+    assert (result.code, result.out) == (code, "It looks.\n")
+    assert "Waiting" not in result.err

@@ -397,7 +397,7 @@ async def run_turn(
             opened.goals.end("off")
         work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
         place.begin(opened, work)
-        await _settle(opened, verdict, waits=waits and opening.answers is None)
+        await _settle(opened, verdict, waits=waits and goal is None and opening.answers is None)
         outcome = "done" if verdict.code == OK else "failed"
     finally:
         trouble: Exception | None = None
@@ -419,12 +419,17 @@ async def _settle(opened: "OpenSession", verdict: Verdict, *, waits: bool) -> No
     conversation = opened.conversation
     await conversation.settle()
     for _ in range(MOST_ROUNDS if waits else 0):
-        if verdict.done and (working := len(conversation.agents.working)):
+        is_over = not verdict.done or verdict.missed
+        if not is_over and (working := len(conversation.agents.working)):
             tell(f"Waiting for {count(working, 'sub-agent')} in the background.")
-        if not verdict.done or not await conversation.agents.settle(lambda: opened.turns.queue.is_left):
+        if is_over or not await conversation.agents.settle(lambda: opened.turns.queue.is_left):
             return
         conversation.submit(Prompt(GOES_ON))
         await conversation.settle()
+
+
+_EARLY = Notice | ModeChange | GuardSet | ToolSwitch
+"""What is shown while the session is prepared; an early error that matters is said again by the turn."""
 
 
 @dataclass(slots=True)
@@ -435,17 +440,15 @@ class Follower:
     view: RecordView
     verdict: Verdict
     is_ready: bool = False
-    """Whether the session is prepared; an early error that matters is said again by the turn."""
+    """Whether the session is prepared."""
     broken: Exception | None = None
     """Why nothing is shown any more."""
 
     def hear(self, record: Record) -> None:
-        is_shown = self.is_ready or isinstance(record.data, Notice | ModeChange | GuardSet | ToolSwitch)
-        if not is_shown or self.broken is not None:
-            return
         try:
-            self.verdict.note(record)
-            self.view.show(record)
+            if self.broken is None and (self.is_ready or isinstance(record.data, _EARLY)):
+                self.verdict.note(record)
+                self.view.show(record)
         except Exception as error:  # whoever tells of events goes on; the command fails at its end
             self.broken = error
             if isinstance(error, BrokenPipeError):
