@@ -11,8 +11,16 @@ import pytest
 
 from tests.process_ends import LIMIT_S, gone
 from tui_app.agent.tools import commands
-from tui_app.agent.tools.commands import HEAD_CHARS, TAIL_CHARS, Output, ProcessRunner, readable
-from tui_app.system.processes import NotStarted
+from tui_app.agent.tools.commands import (
+    HEAD_CHARS,
+    TAIL_CHARS,
+    CommandStopped,
+    Output,
+    ProcessRunner,
+    readable,
+)
+from tui_app.system import processes
+from tui_app.system.processes import Listener, NotStarted
 
 GRANDCHILDREN = (
     "import subprocess, sys, time\n"
@@ -81,6 +89,34 @@ async def test_grandchildren_are_ended_too(tmp_path: Path, monkeypatch: pytest.M
         assert (await task).timed_out
     assert len(pids) == 2
     assert all(map(gone, pids))
+
+
+async def test_what_it_printed_before_it_was_watched_over_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It prints as soon as it runs, and is stopped while what would end it with us is still starting."""
+    started, printed, stopped = processes._started, asyncio.Event(), asyncio.Event()
+
+    async def starting(listener: Any, *args: Any) -> Any:
+        if listener is Listener:
+            await stopped.wait()
+        return await started(listener, *args)
+
+    monkeypatch.setattr(processes, "_started", starting)
+    heard: list[str] = []
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        printed.set()
+
+    words = ["/bin/sh", "-c", "echo begun; sleep 600"]
+    task = asyncio.create_task(runner(tmp_path).run(words, 600, hear))
+    await asyncio.wait_for(printed.wait(), LIMIT_S)
+    task.cancel()
+    stopped.set()
+    with pytest.raises(CommandStopped) as ended:
+        await asyncio.wait_for(task, LIMIT_S)
+    assert ended.value.printed == "".join(heard) == "begun\n"
 
 
 async def test_cancelled_again_and_again_it_is_ended_all_the_same(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,10 @@ import pytest
 from tests.process_ends import LIMIT_S, gone, until
 from tui_app import autorun, sandbox
 from tui_app.agent.approvals.rules import Action
+from tui_app.agent.tools import command_tool
 from tui_app.agent.tools.command_tool import CommandTool
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
+from tui_app.agent.tools.made_places import take_away
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.sandbox import Confinement, Sandbox
 from tui_app.system import command_parent
@@ -571,8 +574,9 @@ async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
                 await asyncio.Event().wait()
             return ""
 
-    run_command: Any = tool(work, lambda: kept_in(lab, LANDLOCK), Waits()).run_command
-    line = "echo x > .envrc; mkdir .vscode; echo x > .vscode/x; echo Obey. > AGENTS.md"
+    made = tool(work, lambda: kept_in(lab, LANDLOCK), Waits())
+    run_command: Any = made.run_command
+    line = "echo Done.; echo x > .envrc; mkdir .vscode; echo x > .vscode/x; echo Obey. > AGENTS.md"
     running = asyncio.create_task(run_command(call, line))
     await asyncio.wait_for(shown.wait(), LIMIT_S)
     running.cancel()
@@ -580,6 +584,39 @@ async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
         await running
     assert sorted(path.name for path in work.iterdir()) == [".git", "AGENTS.md"]
     assert (work / "AGENTS.md").read_text() == "Be brief.\n"
+    # The command itself had ended, and the model reads what it printed.
+    how, printed = made.cut_short["c1"].splitlines()
+    assert how.startswith("Exit code 0")
+    assert printed == "Done."
+
+
+@linux
+@pytest.mark.skipif(LANDLOCK.abi < 1, reason="a kernel without Landlock")
+async def test_what_a_command_printed_is_kept_when_it_is_stopped_twice(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, heard, taking, goes_on = take_away, asyncio.Event(), asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def slowly(inside: Confinement) -> list[str]:
+        loop.call_soon_threadsafe(taking.set)
+        goes_on.wait(LIMIT_S)
+        return taken(inside)
+
+    monkeypatch.setattr(command_tool, "take_away", slowly)
+    made = tool(lab / "work", lambda: kept_in(lab, LANDLOCK), Asked())
+    command = replace(made, shown=lambda _id, _text: heard.set())
+    call: Any = Call()
+    running = asyncio.create_task(command.run_command(call, "echo x > .envrc; echo there; sleep 600"))
+    await asyncio.wait_for(heard.wait(), LIMIT_S)
+    running.cancel()
+    await asyncio.wait_for(taking.wait(), LIMIT_S)
+    running.cancel()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not (lab / "work/.envrc").exists()
+    assert command.cut_short["c1"].startswith("there")
 
 
 @linux

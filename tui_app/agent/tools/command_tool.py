@@ -104,14 +104,17 @@ class CommandTool:
                 return f"{left}{await read_task(task)}"
             try:
                 ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
-            except asyncio.CancelledError as stopped:
-                gone = await on_thread(partial(take_away, inside)) if inside is not None else []
-                printed = stopped.printed if isinstance(stopped, CommandStopped) else ""
-                self.cut_short[call] = "\n".join([printed, *gone])
+            except CommandStopped as stopped:
+                # At once: the wait for what is taken away may be cancelled as well.
+                self.cut_short[call] = stopped.printed
+                if inside is not None:
+                    self.cut_short[call] += "\n" + "\n".join(await on_thread(partial(take_away, inside)))
                 raise
-            result = command_result(ended, limit)
+            # Whoever stops at a question about what it made keeps what it has printed.
+            self.cut_short[call] = result = command_result(ended, limit)
             if inside is not None:
                 result = "\n".join([result, *await _made(self, inside, action, "the command").ask()])
+            del self.cut_short[call]
             if inside is not None and ended.code and refused(ended.text):
                 result = f"{result}\n[{inside.limits}; outside=true asks the user to run it without]"
             return result

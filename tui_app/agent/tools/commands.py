@@ -16,8 +16,8 @@ from pathlib import Path
 from time import monotonic
 
 from tui_app.records import frozen
-from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets
-from tui_app.system.processes import Listener, Pipes, start_group
+from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets, masked
+from tui_app.system.processes import Listener, Pipes, ProcessGroup, start_group
 
 HEAD_CHARS = 400_000
 """Characters kept of the beginning of an output."""
@@ -130,6 +130,12 @@ class _Listening(Listener):
         if text:
             self._heard(text)
 
+    def all_text(self) -> str:
+        """All that was printed, once nothing more can come."""
+        self.hand_on(last=True)
+        self.output.feed(b"", last=True)
+        return masked(self.output.text(), self._shown.secrets)
+
 
 @frozen
 class ProcessRunner:
@@ -156,29 +162,25 @@ class ProcessRunner:
             CommandStopped: if this was cancelled; the group is ended then.
         """
         started = monotonic()
-        group = await start_group(
-            lambda: _Listening(heard, self.secrets),
-            words,
-            cwd=self.cwd,
-            env=self.env,
-            # One pipe for both, so that they stay in the order in which they were written.
-            pipes=Pipes(stderr=subprocess.STDOUT),
-        )
+        listening = _Listening(heard, self.secrets)
+        # One pipe for both, so that they stay in the order in which they were written.
+        pipes = Pipes(stderr=subprocess.STDOUT)
+        group: ProcessGroup[_Listening] | None = None
         cancelled = timed_out = False
         try:
+            group = await start_group(lambda: listening, words, cwd=self.cwd, env=self.env, pipes=pipes)
             async with asyncio.timeout(timeout_s):
-                await group.listener.exited.wait()
+                await listening.exited.wait()
         except TimeoutError:
             timed_out = True
         except asyncio.CancelledError:
+            # It may have printed something while it was still being started.
             cancelled = True
         finally:
-            cancelled = await group.end() or cancelled
-            group.listener.hand_on(last=True)
-        output = group.listener.output
-        output.feed(b"", last=True)
-        text = self.secrets.masked(output.text())
-        if cancelled:
+            if group is not None:
+                cancelled = await group.end() or cancelled
+            text = listening.all_text()
+        if cancelled or group is None:
             raise CommandStopped(text)
         code = None if timed_out else group.transport.get_returncode()
         return Ended(text, code, monotonic() - started, timed_out)
