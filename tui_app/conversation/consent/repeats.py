@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic_ai import RunContext, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import WrapToolExecuteHandler as Handler
 from pydantic_ai.messages import BaseToolReturnPart, ToolCallPart, ToolReturnPart
-from pydantic_ai.tools import ToolDefinition
 
 from tui_app.agent.approvals.guards import only_looks
 from tui_app.agent.approvals.reach import kinds_of
@@ -74,13 +74,7 @@ class Repeats(AbstractCapability[Any]):
         return self.told.get(call, "")
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Run the tool, and tell in front of its result what was done before.
 

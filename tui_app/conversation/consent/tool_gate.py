@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability, WrapOutputProcessHandler, WrapToolExecuteHandler
+from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
+from pydantic_ai.capabilities import WrapOutputProcessHandler as OutputHandler
 from pydantic_ai.exceptions import ApprovalRequired, ModelRetry, ToolFailed
 from pydantic_ai.messages import (
     AgentStreamEvent,
@@ -96,12 +97,7 @@ class ToolGate(AbstractCapability[Any]):
                 raise
 
     async def wrap_output_process(
-        self,
-        ctx: RunContext[Any],
-        *,
-        output_context: OutputContext,
-        output: Any,
-        handler: WrapOutputProcessHandler,
+        self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: OutputHandler
     ) -> Any:
         """Ask before a function runs that a model calls to give its answer.
 

@@ -7,9 +7,10 @@ from time import monotonic
 from typing import Any
 
 from pydantic_ai import RunContext, ToolDenied, ToolReturn
-from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler, WrapToolValidateHandler
+from pydantic_ai.capabilities import AbstractCapability, RawToolArgs
+from pydantic_ai.capabilities import WrapToolExecuteHandler as Handler
+from pydantic_ai.capabilities import WrapToolValidateHandler as Validator
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
-from pydantic_ai.tools import ToolDefinition
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from tui_app.agent.step_watch import NOT_RUN
@@ -36,17 +37,11 @@ class ToolHooks(AbstractCapability[Any]):
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
-        self._validators: dict[str, WrapToolValidateHandler] = {}
+        self._validators: dict[str, Validator] = {}
         """By the id of a call, what checks arguments of its tool."""
 
     async def wrap_tool_validate(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: str | dict[str, Any],
-        handler: WrapToolValidateHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: RawToolArgs, handler: Validator, **_: Any
     ) -> dict[str, Any]:
         """Keep what checks arguments: a hook may change them."""
         validated = await handler(args)
@@ -54,13 +49,7 @@ class ToolHooks(AbstractCapability[Any]):
         return validated
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
         asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
@@ -118,13 +107,7 @@ class MaskedResults(AbstractCapability[Any]):
         self._secrets = secrets
 
     async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
+        self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
         """Mask a result, or what a tool raises."""
         try:
