@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.conversation.turns.budget import Budget, budget_of
+from tui_app.conversation.budget import Budget, budget_of
 from tui_app.events import AssistantMessage, CompactionComplete, Error, Notice, SessionStart
 from tui_app.session.figures.costs import Costs, is_over
 from tui_app.session.preview import StatsReader

@@ -10,7 +10,6 @@ from typing import Literal
 
 from tui_app.agent.errors import describe_error
 from tui_app.agent.own_agent import OwnAgent, load_agent
-from tui_app.agent.retry_rules import RetryRules
 from tui_app.agent.tools.commands import ProcessRunner, unattended
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.agent.turn import ProgramEnded
@@ -31,9 +30,7 @@ from tui_app.conversation.attachments import file_gate
 from tui_app.conversation.background import Background
 from tui_app.conversation.compactions.compactions import Compactions, Reviews
 from tui_app.conversation.compactions.idle_compaction import IdleCompaction
-from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.compactions.memory_guard import SOON_S, MemoryGuard
-from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.compactions.summary_writers import SummaryWriters
 from tui_app.conversation.consent.guards import Guards, parse_guard
 from tui_app.conversation.consent.modes import ModeSwitch
@@ -46,14 +43,12 @@ from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.hooks.request_hook import RequestHook
 from tui_app.conversation.hooks.tool_hooks import MaskedResults, ToolHooks
 from tui_app.conversation.memory.memory import SessionMemory
-from tui_app.conversation.models.effort_switch import EffortSwitch
 from tui_app.conversation.models.model_switch import ModelSwitch
 from tui_app.conversation.requests.open_request import Opening
-from tui_app.conversation.requests.policies import PolicySwitch, choose_policy, policy_of
+from tui_app.conversation.requests.policies import choose_policy, policy_of
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_view import load_history
 from tui_app.conversation.telemetry import start_telemetry
-from tui_app.conversation.turns.budget import budget_of
 from tui_app.conversation.turns.goals import Goals, goal_additions
 from tui_app.conversation.turns.shell import UserShell, resume_tasks, tell_tasks
 from tui_app.conversation.turns.turns import Turns
@@ -70,7 +65,6 @@ from tui_app.events import (
     Trigger,
 )
 from tui_app.session.background import check_unasked
-from tui_app.session.figures.cache_forecast import ColdWarning, turn_cache
 from tui_app.session.lock import Overtaken
 from tui_app.session.model_state import chosen_effort, chosen_mode, chosen_policy, newest_event
 from tui_app.session.stores.database import open_store
@@ -133,19 +127,13 @@ class OpenSession:
         self.telemetry = start_telemetry(settings.telemetry.get("otlp_endpoint", "off"), opening.env)
         spans = self.telemetry.capabilities(session)
         self.writers = writers = SummaryWriters(history, shelf, text, settings, spans)
-        self.hooks = hooks = Hooks(
-            defined=settings.hooks,
-            runner=Runner(opening.program_place(outward)),
-            keys=secrets,
-            session=session,
-            resumed=bool(opening.session),
-            report=history.report,
-        )
+        runner_of_hooks = Runner(opening.program_place(outward))
+        self.hooks = hooks = Hooks(history, settings.hooks, runner_of_hooks, secrets, bool(opening.session))
         bus.listen(hooks.on_record)
         self.extras = extras = Extras(opening, history, bus)
         reviews = Reviews(history.report)
         queue = WorkQueue(history.append) if queue is None else queue
-        host = _Host(writers.extractive(), writers, reviews, hooks, extras, queue)
+        host = _Host(hooks, writers, reviews, extras, queue)
         compactor = Compactor(history, policy, host, settings.summary_timeout_s)
         compactions = Compactions(history, compactor, reviews)
         mode = opening.first_mode if not opening.session else opening.mode or chosen_mode(store, session)
@@ -178,9 +166,7 @@ class OpenSession:
         )
         sessions = AgentSessions(
             setup=setup,
-            host=lambda writers, reviews, extras: _Host(
-                writers.extractive(), writers, reviews, hooks, extras
-            ),
+            host=partial(_Host, hooks),
             effort=lambda: runner.manner.thinking,
         )
         host.agents = agents = SubAgents(sessions=sessions)
@@ -196,66 +182,33 @@ class OpenSession:
         self.remembering = SessionMemory(opening, history, writers)
         bus.listen(self.remembering.on_record)
         self.turns = turns = Turns(
-            history=history,
+            opening=opening,
+            extras=extras,
             queue=queue,
             models=models,
             compactions=compactions,
             runner=runner,
-            workspace=opening.workspace(),
-            pasted=opening.paths.pictures_dir,
-            may_read=extras.project.may_read,
-            rules=RetryRules(retries=settings.retries),
-            fallback=[name.strip() for name in settings.fallback_models.split(",") if name.strip()],
-            budget=budget_of(settings.budget, opening.database, session),
-            cold=None
-            if opening.attended
-            else ColdWarning(database=opening.database, session=session, settings=settings),
-            cache=partial(turn_cache, store, session, settings),
             untested=guards.untested,
             hooks=hooks,
             goals=self.goals,
-            resource=extras.resource,
             deliver=self.remembering.deliver,
         )
-        self.shell = UserShell(
-            history=history,
-            runner=ProcessRunner(opening.cwd, unattended(opening.env), secrets),
-            policy=lambda: compactor.policy,
-        )
-        self.background = Background(
-            turns=turns,
-            approvals=approvals,
-            agents=agents,
-            is_shared=isinstance(opening.database, SessionServer),
-        )
+        own_runner = ProcessRunner(opening.cwd, unattended(opening.env), secrets)
+        self.shell = UserShell(compactor, history, own_runner)
+        is_shared = isinstance(opening.database, SessionServer)
+        self.background = Background(turns, approvals, agents, is_shared=is_shared)
         bus.listen(self.background.track)
-        self.conversation = conversation = Conversation(
-            turns=turns,
-            policies=PolicySwitch(history, compactions, settings),
-            efforts=EffortSwitch(models, runner),
-            modes=modes,
-            edits=ManualEdits(history, compactions, SummaryEdits(history, compactions)),
-            shell=self.shell,
-            bus=bus,
-            hooks=hooks,
-            tooling=tooling,
-            agents=agents,
-        )
-        self.memory = MemoryGuard(
-            compactions=compactions,
-            is_busy=lambda: conversation.busy,
-            submit=conversation.submit,
-            limit_mb=settings.memory_limit_mb,
-        )
-        self.idle = IdleCompaction(
-            compactions=compactions,
-            is_busy=lambda: conversation.busy,
-            rates=writers.cache_rates,
-            left=writers.cache_left_s,
-            # Another model for summaries has nothing of it in its cache.
-            wanted=CacheSettings(**settings.cache).compact_idle and not settings.summarization_model,
-            offered=opening.paths.told_of_idle_file,
-        )
+        conversation = Conversation(turns, modes, self.shell, bus, hooks, tooling, agents)
+        self.conversation = conversation
+
+        def is_busy() -> bool:
+            return conversation.busy
+
+        self.memory = MemoryGuard(compactions, is_busy, conversation.submit, settings.memory_limit_mb)
+        # Another model for summaries has nothing of it in its cache.
+        wanted = CacheSettings(**settings.cache).compact_idle and not settings.summarization_model
+        cache = writers.cache_rates, writers.cache_left_s
+        self.idle = IdleCompaction(compactions, is_busy, *cache, wanted, opening.paths.told_of_idle_file)
         if opening.attended:
             bus.listen(self.idle.on_record)
 
@@ -431,15 +384,17 @@ QUEUED_CHARS = 300
 class _Host(CompactionHost):
     """What a conversation's compactor finds around it."""
 
-    fallback: Summariser | None
+    hooks: Hooks
     writers: SummaryWriters
     reviews: Reviews
-    hooks: Hooks
     extras: Extras
     queue: WorkQueue | None = None
     tasks: BackgroundTasks | None = None
     agents: SubAgents | None = None
     """Known once the tools and turns are."""
+
+    def __post_init__(self) -> None:
+        self.fallback = self.writers.extractive()
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
         return self.writers.choose(trigger)

@@ -31,7 +31,7 @@ from tui_app.text import words_of
 from tui_app.tool_specs import AGENTS
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Background:
     """What one conversation leaves, and what was left in it. Belongs to one event loop.
 

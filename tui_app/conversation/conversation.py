@@ -12,6 +12,7 @@ from tui_app.context.counting.attachments import PIPED, piped_in
 from tui_app.conversation.agents.session_tools import Tooling
 from tui_app.conversation.agents.subagents import SubAgents
 from tui_app.conversation.compactions.manual_edits import ManualEdits
+from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.consent.modes import ModeSwitch
 from tui_app.conversation.history.event_bus import EventBus, Subscription
 from tui_app.conversation.hooks.hooks import Hooks
@@ -52,7 +53,7 @@ NOTHING = "Nothing to send again: there is no earlier prompt."
 _log = logging.getLogger(__name__)
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Conversation:
     """Do what waits in the queue, one piece after the other; each ends with an event.
 
@@ -60,10 +61,7 @@ class Conversation:
     """
 
     turns: Turns
-    policies: PolicySwitch
-    efforts: EffortSwitch
     modes: ModeSwitch
-    edits: ManualEdits
     shell: UserShell
     bus: EventBus
     hooks: Hooks
@@ -74,11 +72,14 @@ class Conversation:
     """The sub-agents that it sends."""
 
     def __post_init__(self) -> None:
-        turns, edits = self.turns, self.edits
-        self.history, self.session = turns.history, turns.history.session
+        turns, compactions, history = self.turns, self.turns.compactions, self.turns.history
+        self.history, self.session = history, history.session
         self.models, self.queue = turns.models, turns.queue
-        self.compactions, self.reviews = turns.compactions, turns.compactions.reviews
-        self.compactor = turns.compactions.compactor
+        self.compactions, self.reviews = compactions, compactions.reviews
+        self.compactor = compactions.compactor
+        self.policies = PolicySwitch(history, compactions, turns.opening.settings)
+        self.efforts = EffortSwitch(turns.models, turns.runner)
+        self.edits = edits = ManualEdits(history, compactions, SummaryEdits(history, compactions))
         self._driver: asyncio.Task[None] | None = None
         self._does: dict[type[Any], Callable[[Any], Any]] = {
             Prompt: turns.run_turn,

@@ -11,7 +11,6 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.instructions.agent_files import AgentFile
 from tui_app.agent.instructions.instructions import instructions_text
 from tui_app.agent.instructions.prompts import PROMPTS
-from tui_app.agent.retry_rules import RetryRules
 from tui_app.agent.turn import ProgramEnded
 from tui_app.context.compaction.compactor import CompactionHost, Compactor
 from tui_app.context.counting.encodings import TextCounter, encoding_name
@@ -125,13 +124,7 @@ class AgentSessions:
             window = shelf.limits.window(await shelf.get(start.model)).limit
             shelf = copy.copy(shelf)
             shelf.limits = replace(shelf.limits, setting=int(window * sent.window))
-        writers = replace(
-            setup.writers,
-            history=history,
-            shelf=shelf,
-            sent=SentRequest(),
-            _writers={},
-        )
+        writers = replace(setup.writers, history=history, shelf=shelf, sent=SentRequest(), _writers={})
         extras = copy.copy(setup.extras)
         extras.history, extras.overhead = history, RequestOverhead()
         extras.overhead.servers = extras.servers.instructions
@@ -162,15 +155,13 @@ class AgentSessions:
             told = await asyncio.to_thread(self._instructions, sent)
             runner = own.agent_runner(told, (*sent.tools, ASK_USER.name) if sent is not None else ())
         turns = Turns(
-            history=history,
+            opening=opening,
+            extras=extras,
             queue=WorkQueue(lambda _: None),
             models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, start.model),
             compactions=compactions,
-            compacts=False,
             runner=runner,
-            workspace=opening.workspace(),
-            may_read=extras.project.may_read,
-            rules=RetryRules(retries=settings.retries),
+            is_sent=True,
         )
         turns.close_open_calls(ProgramEnded())
         return turns

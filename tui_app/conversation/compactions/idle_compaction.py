@@ -27,7 +27,7 @@ OFFERED = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class IdleCompaction:
     """Compacts a conversation whose cache is about to expire, or offers once to do so from then on."""
 

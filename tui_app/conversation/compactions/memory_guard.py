@@ -17,7 +17,7 @@ SOON_S = 2.0
 """Seconds after caches were dropped until the next look: the screen drops its own meanwhile."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class MemoryGuard:
     """Looks after each answer, at the end of each turn, and every half minute.
 

@@ -3,11 +3,12 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tui_app.context.compaction.guards import Veto
+from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.hooks.hook_outcomes import PROMPT_CHARS, Run, before_compaction, judge, stdin_of
 from tui_app.conversation.hooks.hook_process import Runner
 from tui_app.conversation.threads import log_defect
@@ -37,14 +38,13 @@ _log = logging.getLogger(__name__)
 class Hooks:
     """Runs hooks on the conversation's loop; every one that ran is an event."""
 
+    history: SessionHistory
     defined: Mapping[str, Sequence[Hook]]
     runner: Runner
     keys: Collection[str]
     """Secrets that no hook is told."""
-    session: str
     resumed: bool
     """Whether the session was there before it was opened."""
-    report: Callable[[Payload], object]
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     _waited: set[str] = field(default_factory=set)
     """Ids of the questions that hooks were told of."""
@@ -58,9 +58,8 @@ class Hooks:
         """
         runs: list[Run] = []
         for settings in self._meant(hook, trigger):
-            run = await self._one(hook, trigger, event, settings, settings.timeout_s)
-            runs.append(run)
-            if run.refuses:
+            runs.append(await self._one(hook, trigger, event, settings, settings.timeout_s))
+            if runs[-1].refuses:
                 break
         return runs
 
@@ -140,12 +139,12 @@ class Hooks:
     ) -> Run:
         """Run one command, in a task that is known here: whoever waits for it may be cancelled any time."""
         if not isinstance(event, Record):
-            event = Record(seq=0, time=time.time(), session=self.session, data=event)
+            event = Record(seq=0, time=time.time(), session=self.history.session, data=event)
         stdin = stdin_of(hook, trigger, event, self.keys)
 
         async def reported() -> Run:
             run = judge(hook, trigger, settings, await self.runner.run_command(settings, stdin, timeout_s))
-            self.report(run.ran)
+            self.history.report(run.ran)
             if run.ran.outcome == "cancelled":
                 raise asyncio.CancelledError
             return run

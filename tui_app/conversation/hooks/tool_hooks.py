@@ -66,7 +66,7 @@ class ToolHooks(AbstractCapability[Any]):
                 why = one_line(plain_text(str(error)))
                 told = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
                 return ToolDenied(f"{told}tool does not take: {why}")
-            self._hooks.report(
+            self._hooks.history.report(
                 Notice(
                     text=f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: "
                     f"{cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"

@@ -1,1 +1,1 @@
-"""Turns: prompts, the queue, budgets and goals."""
+"""Turns: prompts, the queue and goals."""

@@ -4,15 +4,14 @@ import asyncio
 import os
 import sqlite3
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tui_app.agent.tools.command_tool import command_result
 from tui_app.agent.tools.commands import CommandStopped, Ended, ProcessRunner, shell
 from tui_app.agent.tools.tasks import BackgroundTasks
+from tui_app.context.compaction.compactor import Compactor
 from tui_app.context.message_marks import shell_message, tasks_text
-from tui_app.context.policy import Policy
 from tui_app.context.tool_results.stages import StageHost, StageRunner
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.work import Shell
@@ -32,7 +31,7 @@ from tui_app.system.processes import NotStarted
 INTERRUPTED = "Interrupted: the program ended first."
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class UserShell:
     """Runs the commands of one conversation's user, one at a time. Belongs to one event loop.
 
@@ -40,11 +39,11 @@ class UserShell:
     model and say nothing of them.
     """
 
+    compactor: Compactor
+    """Its policy says how large a result may be."""
     history: SessionHistory
     runner: ProcessRunner
     """Masks secrets in what a command prints."""
-    policy: Callable[[], Policy]
-    """How large a result may be."""
     _running: "asyncio.Task[Ended] | None" = field(default=None, init=False)
 
     @property
@@ -107,14 +106,8 @@ class UserShell:
             raise
         if not work.private:
             # At once: the gauge must not show what no request would hold.
-            stages = StageRunner(
-                policy=self.policy(),
-                history=history,
-                count=history.counter.text,
-                around=StageHost(),
-                looked_at=before,
-            )
-            stages.arrivals()
+            policy, count = self.compactor.policy, history.counter.text
+            StageRunner(policy, history, count, around=StageHost(), looked_at=before).arrivals()
 
 
 async def tell_tasks(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:

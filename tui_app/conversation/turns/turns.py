@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
 from time import monotonic, time
 from typing import Any, TypeVar
 
@@ -18,7 +17,6 @@ from tui_app.agent.error_sentences import only_thought, plain
 from tui_app.agent.errors import describe_error, may_be_size
 from tui_app.agent.model_shelf import why_unavailable
 from tui_app.agent.retry_rules import RetryRules, pause_before
-from tui_app.agent.tools.workspace import Workspace
 from tui_app.agent.turn import TurnResult, TurnRunner, open_calls
 from tui_app.context.counting.attachments import PIPED, file_content, picture_content, piped_content
 from tui_app.context.views.view import Item, to_messages
@@ -31,12 +29,14 @@ from tui_app.conversation.attachments import (
     NamedPath,
     read_attachments,
 )
+from tui_app.conversation.budget import Budget, budget_of
 from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.models.model_switch import LoadingCancelled, ModelSwitch
 from tui_app.conversation.models.retry_advice import too_large, with_size, with_way_back
-from tui_app.conversation.turns.budget import Budget
+from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.turns.goals import Goals
 from tui_app.conversation.turns.work_queue import WorkQueue
 from tui_app.conversation.work import Prompt, Switch
@@ -54,7 +54,7 @@ from tui_app.events import (
     UserMessage,
     data_of,
 )
-from tui_app.session.figures.cache_forecast import ColdWarning
+from tui_app.session.figures.cache_forecast import ColdWarning, turn_cache
 from tui_app.wires.answer_end import (
     ASKED_AGAIN,
     FILTERED,
@@ -97,30 +97,23 @@ class Stopped(Exception):
 class Turns:
     """Run the turns of one conversation, one at a time. Belongs to one event loop."""
 
-    history: SessionHistory
+    opening: Opening
+    extras: Extras
+    """Reads what prompts name of MCP servers, and knows the rules for files."""
     queue: WorkQueue
     """Paused where a turn fails."""
     models: ModelSwitch
     compactions: Compactions
-    compacts: bool = True
-    """Whether what a policy wants compacted behind a turn is compacted at once."""
     runner: TurnRunner
-    workspace: Workspace
-    """Where attached files are read."""
-    pasted: Path | None = None
-    """Where pictures out of the clipboard are kept."""
-    may_read: Callable[[Path, Path], str]
-    """What the rules say of them."""
-    rules: RetryRules = field(default_factory=RetryRules)
+    is_sent: bool = False
+    """Whether they are those of a sub-agent: who has sent it sees to its costs, its model and its room."""
+    history: SessionHistory = field(init=False)
+    rules: RetryRules = field(init=False)
     """How often and how soon a request that failed is made again."""
-    fallback: Sequence[str] = ()
-    """Names of models to go on with, in this order, while the session's own cannot answer."""
-    budget: Budget | None = None
+    budget: Budget | None = field(default=None, init=False)
     """What the session may cost; None for whatever it takes."""
-    cold: ColdWarning | None = None
-    """Warns of what it costs that the prompt cache is cold."""
-    cache: Callable[[int], tuple[float | None, str]] = lambda _since: (None, "")
-    """What a cache made of a turn, by the log number in front of it: share that was read, what broke it."""
+    cold: ColdWarning | None = field(default=None, init=False)
+    """Warns, where nobody can be asked, of what it costs that the prompt cache is cold."""
     untested: Callable[[int], str] = lambda _since: ""
     """The words of a guard that wants tests, if changes behind a log number have had none."""
     hooks: Hooks | None = None
@@ -129,8 +122,6 @@ class Turns:
     """Times in a row that a hook has had the model go on."""
     goals: Goals | None = None
     """Has the model go on until a goal is reached."""
-    resource: Callable[[str], Awaitable[Attachment | None]] | None = None
-    """Reads what a prompt names of an MCP server; None where it names nothing of one."""
     deliver: Callable[[], Awaitable[None]] | None = None
     """Puts in front of a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
@@ -147,6 +138,15 @@ class Turns:
     _pause: "asyncio.Task[None] | None" = None
     """The wait in front of another try."""
     _steered: bool = False
+
+    def __post_init__(self) -> None:
+        self.history = history = self.compactions.history
+        settings, database = self.opening.settings, self.opening.database
+        self.rules = RetryRules(retries=settings.retries)
+        if not self.is_sent:
+            self.budget = budget_of(settings.budget, database, history.session)
+            cold = ColdWarning(database=database, session=history.session, settings=settings)
+            self.cold = None if self.opening.attended else cold
 
     @property
     def is_answering(self) -> bool:
@@ -182,12 +182,13 @@ class Turns:
             self.queue.pause()
             self.queue.announce()
         self.compactions.follow_background()
-        share, broken = self.cache(before)
+        store, session, settings = self.history.store, self.history.session, self.opening.settings
+        share, broken = (None, "") if self.is_sent else turn_cache(store, session, settings, before)
         share = None if share is None else round(share, 4)
         self._end(prompt, replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
             await self._may_stop(prompt, end, before)
-            if self.compacts:
+            if not self.is_sent:
                 await self.compactions.after_turn()
 
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
@@ -378,9 +379,10 @@ class Turns:
         """What a prompt names, files and resources of servers; of what cannot be sent is said why."""
         found: dict[str, Attachment | None] = {}
         for name in names:
-            found[name] = await self.resource(name) if self.resource is not None and ":" in name else None
+            found[name] = await self.extras.resource(name) if ":" in name else None
         if paths := [name for name, each in found.items() if each is None]:
-            read = partial(read_attachments, self.workspace, paths, self.may_read, self.pasted)
+            workspace, pasted = self.opening.workspace(), self.opening.paths.pictures_dir
+            read = partial(read_attachments, workspace, paths, self.extras.project.may_read, pasted)
             found |= {each.path: each for each in await asyncio.to_thread(read)}
         for each in found.values():
             if isinstance(each, NamedPath) and each.is_telling:
@@ -472,10 +474,11 @@ class Turns:
         Returns:
             The model; None where there is none left, or another one would not help.
         """
-        if told.kind not in _OUT_OF_REACH or not (told.retryable or told.kind == "rate_limit"):
+        passes = told.retryable or told.kind == "rate_limit"
+        if self.is_sent or told.kind not in _OUT_OF_REACH or not passes:
             return None
         tried.add(self.history.model)
-        for name in self.fallback:
+        for name in filter(None, map(str.strip, self.opening.settings.fallback_models.split(","))):
             if name in tried:
                 continue
             tried.add(name)
