@@ -11,9 +11,10 @@ from tui_app.cli.core.failures import each_source
 from tui_app.cli.core.output import answer, moment, print_json, say, say_left_out, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import interruptible
-from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.imports.earlier_imports import earlier_imports, imported_as
 from tui_app.conversation.imports.import_progress import ImportedAlready, ImportProgress
 from tui_app.conversation.imports.imports import ImportReport, import_session
+from tui_app.events import Record
 from tui_app.records import frozen
 from tui_app.refusals import Refusal
 from tui_app.session.importers.discovery import find_transcripts
@@ -34,7 +35,7 @@ class Row:
     """A transcript, and the session it was imported into before."""
 
     found: LocalTranscript
-    imported: EarlierImport | None
+    imported: Record | None
 
     @property
     def state(self) -> str:
@@ -95,7 +96,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         return _import_all(program, [Path(name) for name in args.files], args)
     # Look for transcripts, newest first; mark what was imported before.
     home = Path(program.env.get("HOME", "").strip() or Path.home())
-    earlier: dict[str, EarlierImport] = {}
+    earlier: dict[str, Record] = {}
     if program.has_sessions:
         with program.sessions() as store:
             earlier = earlier_imports(store)

@@ -3,33 +3,23 @@
 from collections.abc import Container
 from pathlib import Path
 
-from tui_app.events import SessionStart
-from tui_app.records import frozen
+from tui_app.events import Record, SessionStart
 from tui_app.session.stores.store import SessionStore
 
 _START = 1
 """Log number of a session's first event."""
 
 
-@frozen
-class EarlierImport:
-    """The session that a file became."""
-
-    session: str
-    time: float
-    """When it was imported, in seconds since the epoch."""
-
-
-def earlier_imports(store: SessionStore, known: Container[str] = ()) -> dict[str, EarlierImport]:
-    """By path of the file: the newest session that was imported from it, less the known ones."""
-    found: dict[str, EarlierImport] = {}
+def earlier_imports(store: SessionStore, known: Container[str] = ()) -> dict[str, Record]:
+    """By path of the file: how the newest session began that was imported from it, less the known ones."""
+    found: dict[str, Record] = {}
     for info in store.sessions():
         record = None if info.id in known else store.record(info.id, _START)
         if record is None or not isinstance(record.data, SessionStart) or not record.data.imported_file:
             continue
         newest = found.get(record.data.imported_file)
         if newest is None or newest.time < record.time:
-            found[record.data.imported_file] = EarlierImport(info.id, record.time)
+            found[record.data.imported_file] = record
     return found
 
 
@@ -49,5 +39,5 @@ def same_import(path: Path, store: SessionStore, known: Container[str] = ()) -> 
     return before.session if before is not None and written <= before.time else ""
 
 
-def imported_as(path: Path, earlier: dict[str, EarlierImport]) -> EarlierImport | None:
+def imported_as(path: Path, earlier: dict[str, Record]) -> Record | None:
     return earlier.get(str(path.absolute()))

@@ -30,6 +30,7 @@ from tui_app.session.stores.store import SessionStore
 from tui_app.session.views.agent_view import AgentView
 
 StoredEvent = tuple[Payload, str | None, float]
+_SAID = (SystemMessage, UserMessage, AssistantMessage, ToolResult)
 _TOLD_EVERY = 25
 """Events between two reports of progress."""
 _UNDONE = (
@@ -136,11 +137,7 @@ def import_session(
     # it is one transaction, so that a program that is killed leaves no half of a session behind.
     written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
     session = store.create(start, time=now, events=written, check=lambda: check_first(before))
-    counted = [
-        data
-        for data, _, _ in events
-        if isinstance(data, SystemMessage | UserMessage | AssistantMessage | ToolResult)
-    ]
+    counted = [data for data, _, _ in events if isinstance(data, _SAID)]
     return like(
         ImportReport,
         imported,
@@ -194,7 +191,8 @@ def count_events(
             watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
         data = event.data
         if event.message is not None:
-            data = with_tokens(data, counter.message(next(messages)).nonzero())
+            tokens = counter.message(next(messages)).nonzero()
+            data = replace(data, tokens=tokens) if isinstance(data, (*_SAID, CompactionComplete)) else data
         if isinstance(data, CompactionComplete):
             # What the other program reported of its sizes goes before our count.
             before = data.tokens_before or _size(view)
@@ -206,15 +204,6 @@ def count_events(
         view.apply(head_of(seq, event.time, data))
         counted.append((data, event.message, event.time))
     return counted
-
-
-def with_tokens(data: Payload, tokens: dict[str, int]) -> Payload:
-    """The payload of a message with its count; other payloads as they are."""
-    match data:
-        case SystemMessage() | UserMessage() | AssistantMessage() | ToolResult() | CompactionComplete():
-            return replace(data, tokens=tokens)
-        case _:
-            return data
 
 
 def _size(view: AgentView) -> int:

@@ -15,7 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tui_app.context.storage_errors import storage_error
-from tui_app.conversation.imports.earlier_imports import EarlierImport, earlier_imports, imported_as
+from tui_app.conversation.imports.earlier_imports import earlier_imports, imported_as
 from tui_app.conversation.imports.import_progress import (
     ImportedAlready,
     ImportProgress,
@@ -23,6 +23,7 @@ from tui_app.conversation.imports.import_progress import (
     Stoppable,
 )
 from tui_app.conversation.imports.imports import ImportReport, import_session
+from tui_app.events import Record
 from tui_app.paths import from_home
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.places import LocalTranscript
@@ -210,7 +211,7 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
 def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     home = Path(launch.env.get("HOME", "").strip() or Path.home())
     found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
-    earlier: dict[str, EarlierImport] = {}
+    earlier: dict[str, Record] = {}
     # A convenience: without it everything can still be imported.
     with suppress(sqlite3.Error):
         if has_begun(launch.database):
