@@ -64,9 +64,7 @@ async def read_sessions(
                 yield Reading(info.id, elsewhere=info.cwd)
                 continue
             text = TextCounter(encoding_name(opening.model or info.model))
-            reader = SessionReader(boards, opening, opening.shelf(), text, told=telling.tell)
+            reader = SessionReader(telling, opening, opening.shelf(), text)
             done = await reader.consolidate(info, scope, opening.model)
-            if done is not None:
-                telling.note_reading(info.id, done)
             boards.done(info.id, 0, asked=None if asked is None else asked.asked)
             yield Reading(info.id, done)

@@ -133,10 +133,9 @@ class SessionMemory:
         self.settings, self.database = MemorySettings(**opening.settings.memory), opening.database
         self.boards = boards_in(opening.database)
         self.telling = BoardLog(self.boards, history.store, history.session, history.append)
-        told, watching = self.telling.tell, writers.observers
-        self.reader = SessionReader(self.boards, opening, writers.shelf, writers.text, watching, told)
-        self._task: asyncio.Task[None] | None = None
-        self._by_hand: asyncio.Task[None] | None = None
+        watching = writers.observers
+        self.reader = SessionReader(self.telling, opening, writers.shelf, writers.text, watching)
+        self._tasks = dict[str, asyncio.Task[None]]()
         self._reading = asyncio.Lock()
 
     def board(self) -> ContextBoard:
@@ -209,22 +208,23 @@ class SessionMemory:
 
     def catch_up(self) -> None:
         """Go on, behind everything else, with what earlier sessions and killed programs have left."""
-        if self.settings.enabled and self._task is None:
-            self._task = asyncio.create_task(self._catch_up(), name="memory")
+        if self.settings.enabled and "memory" not in self._tasks:
+            self._tasks["memory"] = asyncio.create_task(self._catch_up(), name="memory")
 
     def read_now(self) -> None:
         """Read this session now, because the user asks for it; a notice says what came of it."""
         if not self.settings.enabled:
             self.history.refuse(OFF)
             return
-        if self._by_hand is not None and not self._by_hand.done():
+        by_hand = "memory by hand"
+        if by_hand in self._tasks and not self._tasks[by_hand].done():
             self.history.refuse(RUNNING)
             return
-        self._by_hand = asyncio.create_task(self._run(), name="memory by hand")
+        self._tasks[by_hand] = asyncio.create_task(self._run(), name=by_hand)
 
     async def settle(self) -> None:
-        if tasks := list(filter(None, (self._by_hand, self._task))):
-            await asyncio.wait(tasks)
+        if self._tasks:
+            await asyncio.wait(self._tasks.values())
 
     async def leave(self) -> None:
         """Stop reading others and read this session, if that needs no model and only a moment.
@@ -251,10 +251,9 @@ class SessionMemory:
             _log.warning("the session cannot be read for the context board: %s", error)
 
     async def stop(self) -> None:
-        tasks = list(filter(None, (self._by_hand, self._task)))
-        for task in tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     # What the user does
 
@@ -364,10 +363,7 @@ class SessionMemory:
             with WriterLock(lock_of(self.paths)):
                 if begin:
                     self.boards.begun(session)
-                done = await self.reader.consolidate(self.history.store.info(session), scope)
-                if done is not None:
-                    self.telling.note_reading(session, done)
-                return done
+                return await self.reader.consolidate(self.history.store.info(session), scope)
 
 
 def outcome_text(done: MemoryConsolidated) -> str:

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -17,12 +17,12 @@ from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
 from tui_app.context.views.view import Item
 from tui_app.conversation.history.view_messages import ViewMessages, said_heads
+from tui_app.conversation.memory.board_log import BoardLog
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import MemoryConsolidated
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidation import ConsolidationAgent, Outcome, Task, ask, extract
 from tui_app.memory.scope import Scope
-from tui_app.memory.store import BoardStore
 from tui_app.providers import OFFLINE
 from tui_app.records import like
 from tui_app.session.exclusions import excluded_in
@@ -42,13 +42,11 @@ class SessionReader:
     What was said to one provider is never sent to another by itself.
     """
 
-    boards: BoardStore
+    telling: BoardLog
     opening: Opening
     shelf: ModelShelf
     text: TextCounter
     observers: Sequence[AbstractCapability[Any]] = ()
-    told: Callable[[], object] = field(default=lambda: None)
-    """Called after changes, to have them told."""
 
     @property
     def settings(self) -> MemorySettings:
@@ -57,7 +55,7 @@ class SessionReader:
     async def consolidate(
         self, session: SessionInfo, scope: Scope, model: str = ""
     ) -> MemoryConsolidated | None:
-        """Read what has been said in a session since it was read last.
+        """Read what has been said in a session since it was read last; its log says what came of it.
 
         Args:
             session: Which one.
@@ -71,38 +69,41 @@ class SessionReader:
             sqlite3.Error: if the file cannot be used.
         """
         started = monotonic()
-        after = await asyncio.to_thread(self.boards.read_until, session.id)
+        boards = self.telling.boards
+        after = await asyncio.to_thread(boards.read_until, session.id)
         items = await asyncio.to_thread(said_in, self.opening.database, session.id)
         folders = (session.cwd, scope.folder or scope.repository)
         task = Task(items=items, session=session.id, after=after, folders=folders)
         if task.until <= after:
             return None
-        board = ContextBoard(self.boards, scope, self.settings.max_entries)
+        board = ContextBoard(boards, scope, self.settings.max_entries)
         done = await self._ask(task, model or self.settings.model or session.model, board)
-        await asyncio.to_thread(self.boards.done, session.id, task.until, asked=_KEEP_DUE)
-        self.told()
-        return replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
+        await asyncio.to_thread(boards.done, session.id, task.until, asked=_KEEP_DUE)
+        self.telling.tell()
+        done = replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
+        self.telling.note_reading(session.id, done)
+        return done
 
     async def _ask(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
         """Have a model read what is new, or rules where there is no model or it fails."""
 
         def note(until: int) -> None:
             # Parts that have been read need not be paid for twice, should the rest be cut off.
-            self.boards.done(task.session, until, asked=_KEEP_DUE)
+            self.telling.boards.done(task.session, until, asked=_KEEP_DUE)
 
         timeout_s = self.opening.settings.summary_timeout_s
         agent, why = await self._agent(name)
         if agent is not None:
             try:
                 async with asyncio.timeout(timeout_s):
-                    outcome = await ask(task, board, agent, name, self.told, note)
+                    outcome = await ask(task, board, agent, name, self.telling.tell, note)
                 return _ended(outcome, agent, name)
             except TimeoutError:
                 why = f"{name} took longer than {timeout_s:g} seconds"
             except Exception as error:  # a provider may raise anything; rules need none
                 _log.info("%s could not read %s: %s", name, task.session, error)
                 why = describe_error(error, model=name).message.rstrip(".")
-        outcome = await extract(task, board, self.told)
+        outcome = await extract(task, board, self.telling.tell)
         return _ended(outcome, agent, "", why)
 
     async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
