@@ -376,8 +376,3 @@ def session_rule(action: Action, text: str, folder: Folder = ANYWHERE) -> Approv
 def asked_action(asked: ApprovalRequested) -> Action:
     """The action that a question is about, as far as rules look at it."""
     return Action(tool=asked.tool, kind=asked.kind, subject=asked.subject)
-
-
-def command_line_rules(patterns: Sequence[str]) -> tuple[ApprovalRule, ...]:
-    """Rules given for one run. Raises ``Refused``."""
-    return tuple(parse_rule("allow", text, "command line") for text in patterns)

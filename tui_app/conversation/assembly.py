@@ -9,6 +9,7 @@ from functools import partial
 from typing import Literal
 
 from tui_app.agent.errors import describe_error
+from tui_app.agent.instructions.instructions import summary_instructions
 from tui_app.agent.own_agent import OwnAgent, load_agent
 from tui_app.agent.tools.commands import ProcessRunner, unattended
 from tui_app.agent.tools.tasks import BackgroundTasks
@@ -424,7 +425,7 @@ class _Host(CompactionHost):
         if isinstance(said, Veto):
             return said
         # Files of a folder that is not trusted are not among them.
-        return "\n".join(filter(None, (self.extras.project.summary_instructions(), said)))
+        return "\n".join(filter(None, (summary_instructions(self.extras.project.files), said)))
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
         return self.reviews.of(trigger)

@@ -19,7 +19,7 @@ from tui_app.agent.tools.toolset import FileTools, tools_of
 from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
-from tui_app.conversation.approvals import Approvals, CallsAhead, command_line_rules
+from tui_app.conversation.approvals import Approvals, CallsAhead
 from tui_app.conversation.consent.questions import AgentQuestions, Questions
 from tui_app.conversation.files.file_snapshots import FileKeeper
 from tui_app.conversation.history.session_history import SessionHistory
@@ -75,13 +75,14 @@ class Tooling:
         places = (opening.cwd.resolve(), *opening.added)
         confinement = partial(opening.confinement, places, (folder.path / TEMPORARY).resolve())
         kept = confinement() if settings.sandbox_unasked and opening.trusted else None
-        unasked = (parse_rule("allow", RUN_COMMAND.name, "built in"),) if kept and kept.is_kept_in else ()
+        asked_for = [parse_rule("allow", text, "command line") for text in opening.allow]
+        unasked = [parse_rule("allow", RUN_COMMAND.name, "built in")] if kept and kept.is_kept_in else []
         workspace = opening.workspace(session=folder.path)
         asker: Asker
         if lender is None:
             self.approvals = Approvals(
                 history.append,
-                rules=(*opening.rules, *command_line_rules(opening.allow), *unasked),
+                rules=(*opening.rules, *asked_for, *unasked),
                 folder=Folder(opening.cwd, opening.paths.own_folders, opening.added),
                 read_only=settings.read_only,
                 mode=opening.first_mode,

@@ -107,7 +107,7 @@ async def plan_merge(
     since = branch.since
     apart = replace(opening, session=branch.info.id, cwd=Path(branch.info.cwd), mode=None)
     inspection = await inspect_session(apart)
-    try:
+    with closing(inspection):
         history = inspection.history
         if not carried and not any(item.key > since for item in history.everything()):
             raise BranchRefused(f"Nothing was said in {branch.name} that is not here. Nothing changed.")
@@ -138,8 +138,6 @@ async def plan_merge(
             model=history.model,
             count=lambda words: counter.message(inbox_message(words)).total,
         )
-    finally:
-        inspection.close()
 
 
 def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | None], str]:

@@ -79,13 +79,14 @@ def checkable(
         exists: Whether there is such a file or folder.
         tests: Commands that are known to run tests, by their producers.
     """
+    programs = {(name.split()[0],) for name in known_programs()}
     for quote in sentences(own_words(text)):
         marked = _MARKED.findall(quote)
         slashed = [each for each in _SLASHED.findall(quote) if each[-1] == "/" or "*" in each or exists(each)]
         pairs = [" ".join(pair) for pair in pairwise(_WORDS.findall(_MARKED.sub("\0", quote)))]
         for what in dict.fromkeys((*marked, *slashed, *pairs)):
             found = simple_commands(what) if what in marked else ()
-            is_command = len(found) == 1 and f"{' '.join(found[0].words[:1])} " in _named_programs()
+            is_command = len(found) == 1 and found[0].words[:1] in programs
             is_path = what in slashed or (what in marked and " " not in what and bool({"/", "*"} & {*what}))
             if what in marked and producer(what) in tests:
                 yield GuardSet(forbids="tests", quote=quote, source=source)
@@ -99,10 +100,6 @@ def _moment(history: SessionHistory, key: int) -> tuple[float, float]:
     """When a message was written, as it compares with those of other sessions."""
     record = history.store.record(history.session, key) if key else None
     return (record.time if record is not None else 0.0, key)
-
-
-def _named_programs() -> set[str]:
-    return {f"{name.split()[0]} " for name in known_programs()}
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from itertools import islice
 
 from pydantic_ai import Agent
@@ -123,14 +124,10 @@ def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], 
         recent = git.ask("log", "-8", "--no-merges", "--format=%s").decode("utf-8", "replace")
     except GitFailed:
         recent = ""  # the first commit
-    store = open_store(opening.database, read_only=True) if opening.session else None
-    try:
+    log = closing(open_store(opening.database, read_only=True)) if opening.session else nullcontext()
+    with log as store:
         changes = SessionChanges() if staged else session_changes(opening, store)
-        prompts = _prompts(store, opening.session) if store is not None else []
-    finally:
-        if store is not None:
-            store.close()
-    said = "\n".join(prompts)
+        said = "\n".join(_prompts(store, opening.session)) if store is not None else ""
     beside = f"<recent_messages>\n{recent}</recent_messages>\n<asked_for>\n{said}\n</asked_for>"
     if staged:
         parts = (clip(each, _MOST_FILE) for each in staged.split("\ndiff --git "))

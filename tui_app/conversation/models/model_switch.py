@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -89,7 +90,8 @@ def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, ta
     # What goes depends on what is said next: the answers so far count less than a new prompt.
     items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
     safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
-    cut = truncate(items, safe - carried, lambda message: _weight(history, Item(0, message), usage.scale))
+    weigh = partial(_weight, history, usage.scale)
+    cut = truncate(items, safe - carried, lambda message: weigh(Item(0, message)))
     after, written = _after_compaction(history, usage, policy)
     return SwitchForecast(
         target=target,
@@ -109,11 +111,7 @@ def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, ta
 
 def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> tuple[int, int]:
     """Tokens a compaction for the window of ``usage`` would leave, and those of them that are its summary."""
-
-    def weigh(item: Item) -> int:
-        return _weight(history, item, usage.scale)
-
-    pinned = history.pinned()
+    pinned, weigh = history.pinned(), partial(_weight, history, usage.scale)
     plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch", pinned=pinned)
     if isinstance(plan, Plan):
         added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
@@ -123,7 +121,7 @@ def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Poli
     return floor if floor >= usage.window.effective else usage.total, 0
 
 
-def _weight(history: SessionHistory, item: Item, factor: float) -> int:
+def _weight(history: SessionHistory, factor: float, item: Item) -> int:
     return history.counter.message(item.message).scaled(factor).total
 
 

@@ -22,7 +22,6 @@ from tui_app.agent.instructions.instructions import (
     instructions_text,
     read_folders,
     read_instructions,
-    summary_instructions,
     surroundings_text,
 )
 from tui_app.agent.instructions.skills import Skills, find_skills, skills_text
@@ -120,10 +119,6 @@ class ProjectContext:
         """The same by what it is from: each file with its text, skills, agents."""
         files = [(each.path, each.text) for each in self.files]
         return [*files, ("skills", skills_text(self.skills)), ("agents", agents_text(self.agents.found))]
-
-    def summary_instructions(self) -> str:
-        """What is asked of every summary; empty for nothing."""
-        return summary_instructions(self.files)
 
     def surroundings(self) -> str:
         """Where and when the session works; empty for the user's own agent."""
