@@ -71,7 +71,8 @@ class Background:
     def hand_over(self) -> None:
         """Let what is under way come to the next safe point; nothing more is begun."""
         self.turns.queue.is_left = True
-        self.turns.hand_over()
+        self.turns.leaving = True
+        self.turns.steer()
         self.agents.changed.set()
         self._break_off()
 
@@ -113,7 +114,9 @@ class Background:
             calls = {"", *(each for found in behind for each in found)}
             self.question = next((told for call, told in self._asked.values() if call in calls), "")
             self.turns.queue.is_left = self.approvals.is_left = True
-            self.turns.break_off()
+            # Nothing of the turn runs but what waits for an answer.
+            self.turns.leaving = True
+            self.turns.runner.cancel()
 
     def _behind(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
         """The calls that wait for an answer and without which a call does not end; none where it may."""

@@ -218,30 +218,17 @@ class Turns:
         if self.prompt is not None:
             self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
 
-    def hand_over(self) -> None:
-        """End the turn at the next safe point; it goes on in another process."""
-        self.leaving = True
-        self.steer()
-
-    def break_off(self) -> None:
-        """End the turn that is left where it is: nothing of it runs but what waits for an answer."""
-        self.leaving = True
-        self.runner.cancel()
-
     def halt(self) -> None:
         """Stop the turn under way, with what it waits for, or else what is done behind it."""
         if self.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
-            self.cancel_turn()
+            self.leaving = False
+            self._stopped.set()
+            self.runner.cancel()
+            if self._pause is not None:
+                self._pause.cancel()
         elif self.goals is None or not self.goals.cancel():
             self.compactions.cancel_job()
-
-    def cancel_turn(self) -> None:
-        self.leaving = False
-        self._stopped.set()
-        self.runner.cancel()
-        if self._pause is not None:
-            self._pause.cancel()
 
     def steer(self) -> None:
         """End the turn as soon as the step under way is done, or now if it waits for another try."""
@@ -274,12 +261,6 @@ class Turns:
             error: What ended the turn, where the user did not.
         """
         self.runner.close_calls(open_calls(self.history.newest()), error)
-
-    @property
-    def is_unanswered(self) -> bool:
-        """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
-        visible = self.history.view.said()
-        return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
 
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
@@ -344,11 +325,11 @@ class Turns:
 
     def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
         """How a turn has ended; what of it was under way is closed."""
-        duration = round(monotonic() - started, 3)
-        if self.leaving and result.error is None and self.is_unanswered:
+        duration, calls = round(monotonic() - started, 3), open_calls(self.history.newest())
+        is_unanswered = bool(calls) or any(head.type in _TO_ANSWER for head in self.history.view.said()[-1:])
+        if self.leaving and result.error is None and is_unanswered:
             self.is_left = True
-            begun = (call for call in open_calls(self.history.newest()) if not self.keeps(call.tool_call_id))
-            self.runner.close_calls([*begun])
+            self.runner.close_calls([call for call in calls if not self.keeps(call.tool_call_id)])
             return TurnEnd(outcome="cancelled", duration_s=duration)
         self.close_open_calls(result.error)
         if result.error is not None:
