@@ -234,19 +234,17 @@ class Approvals:
         if verdict.ruling != "ask":
             return self._ruled(action, verdict)
         if not self.attended:
-            if action.reaches:
-                self._note(action, "denied", "unattended", reason=verdict.because)
-                told = f"{_first_stood(action)}, and the user never wrote it"
-                return f"{told}; no rule covers that, and there is no user to ask"
-            if verdict.firm:
+            if verdict.firm and not action.reaches:
                 self._note(action, "denied", "rule", scope="rule", rule=verdict.rule, reason=PERHAPS)
-                why = verdict.rule or verdict.because
-                return f'the rule "{why}" may forbid it, and there is no user to ask'
-            if self.yes:
+                why = f'the rule "{verdict.rule or verdict.because}" may forbid it'
+            elif self.yes and not action.reaches:
                 self._note(action, "allowed", "unattended", reason="--yes")
                 return ""
-            self._note(action, "denied", "unattended", reason=verdict.because)
-            return "no rule allows it, and there is no user to ask"
+            else:
+                self._note(action, "denied", "unattended", reason=verdict.because)
+                never = f"{_first_stood(action)}, and the user never wrote it; no rule covers that"
+                why = never if action.reaches else "no rule allows it"
+            return f"{why}, and there is no user to ask"
         self.ahead.hold(action.call)
         async with self.ahead.turn(action.call, first=action.looks):
             # What was said of the call before this one may be a rule for this one.
