@@ -14,6 +14,7 @@ from tui_app.conversation.agents.subagents import SubAgents
 from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.consent.modes import ModeSwitch
+from tui_app.conversation.files.file_snapshots import standing
 from tui_app.conversation.history.event_bus import EventBus, Subscription
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.models.effort_switch import EffortSwitch
@@ -302,5 +303,6 @@ class Conversation:
         """
         is_cut = work.rewrite in self.history.view.reversible
         self.compactions.restore(work.rewrite)
-        for restored in self.tooling.files.restored_since(work.rewrite) if is_cut else ():
-            await self.tooling.files.undo(restored)
+        files = self.tooling.files
+        for restored in standing(files.restorings(work.rewrite)) if is_cut else ():
+            await files.undo(restored)

@@ -59,16 +59,9 @@ class FileKeeper:
     async def keep(self, change: FileChange, call: str) -> None:
         """See ``Keeper``: bytes first, then the event, and only then the file is changed by the caller."""
         kept = await on_thread(lambda: self.kept.put(change.before))
-        self.history.append(
-            FileChanged(
-                tool_call_id=call,
-                path=change.shown,
-                before=checksum(change.before),
-                after=checksum(change.after),
-                mode=change.mode or 0,
-                kept=kept,
-            )
-        )
+        sums = {"before": checksum(change.before), "after": checksum(change.after)}
+        mode = change.mode or 0
+        self.history.append(FileChanged(tool_call_id=call, path=change.shown, mode=mode, kept=kept, **sums))
         if not kept:
             told = f"{change.shown} does not fit among the kept files: a rewind cannot restore it."
             self.history.append(Notice(text=told))
@@ -85,11 +78,8 @@ class FileKeeper:
     def _since(self, to: int) -> list[RestoredFile]:
         return taken_back(file_steps(self.history.store, self.history.session, to))
 
-    def restored_since(self, seq: int) -> list[int]:
-        """What has to be undone of the restorings behind a log number, the newest first."""
-        return standing(self._restorings(seq))
-
-    def _restorings(self, seq: int) -> list[Head]:
+    def restorings(self, seq: int) -> list[Head]:
+        """The restorings behind a log number, in order."""
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
         return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
 
@@ -132,7 +122,7 @@ class FileKeeper:
         merged = data_of(store.record(session, merge), BranchMerged)
         if merged is None or not merged.taken:
             return
-        steps = self._restorings(merge)
+        steps = self.restorings(merge)
         wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
         unfinished = (each for each in wanted if each not in carried_out)
