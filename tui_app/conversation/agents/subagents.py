@@ -304,19 +304,20 @@ class SubAgents:
 
     def news(self) -> list[tuple[str, str]]:
         """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
-        ended = [each for each in self.every.values() if each.behind and each.outcome]
-        known = self._view() if ended else frozenset()
-        new = [each for each in ended if not (each.claimed or known & {*each.told, *each.read})]
+        new = self._unread(or_told=True)
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
+
+    def _unread(self, *, or_told: bool = False) -> list[SubAgent]:
+        """Those that nobody waits for and that have ended, and whose brief the view does not hold."""
+        ended = [each for each in self.every.values() if each.behind and each.outcome and not each.claimed]
+        known = {head.seq for head in self.history.view.each_held()} if ended else set[int]()
+        return [each for each in ended if known.isdisjoint([*each.read, *(each.told if or_told else ())])]
 
     async def tell_news(self, _request: object) -> None:
         """Tell the model, behind the newest message, which of them in the background have ended."""
         if news := self.news():
             told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
             self.history.tell_model(told)
-
-    def _view(self) -> frozenset[int]:
-        return frozenset(head.seq for head in self.history.view.each_held())
 
     def note_told(self, record: Record) -> None:
         """Note what the model is told of them."""
@@ -393,11 +394,9 @@ class SubAgents:
     async def _wait(self, agent: SubAgent | None) -> str:
         """The brief of one, or of the first that has ended and was not told of."""
         while True:
-            ended = [each for each in self.every.values() if each.outcome is not None]
-            known = self._view() if agent is None else frozenset()
-            new = (each for each in ended if each.behind and not (each.claimed or known & {*each.read}))
-            if (found := agent if agent in ended else next(new, None) if agent is None else None) is not None:
-                return self._claim(found)
+            ended = self._unread() if agent is None else [agent] if agent.outcome is not None else []
+            if ended:
+                return self._claim(ended[0])
             if agent is None and not self.working:
                 raise ToolFailed("No sub-agent works, and every brief was read.")
             self.changed.clear()
@@ -422,7 +421,11 @@ class SubAgents:
         try:
             async with self._room, AsyncExitStack() as closing:
                 goes_on = agent.is_begun
-                turns = await self._open(agent, closing)
+                if not agent.session:
+                    agent.start = await self.sessions.create(agent.start, agent.file)
+                    self.history.append(agent.start)
+                heard = partial(self._heard, agent)
+                turns = agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
                 while agent.prompts and agent.halted is None and not self._used_up(agent):
                     if goes_on:
                         # Only one that goes on needs room: the brief of the others is made of their log.
@@ -457,15 +460,6 @@ class SubAgents:
         if unread:
             agent.reason = f"{agent.reason} Not read: {count(len(unread), 'message')} sent to it.".strip()
             del agent.prompts[-len(unread) :]
-
-    async def _open(self, agent: SubAgent, closing: AsyncExitStack) -> Turns:
-        """Begin its session, or go on with it."""
-        if not agent.session:
-            agent.start = await self.sessions.create(agent.start, agent.file)
-            self.history.append(agent.start)
-        heard = partial(self._heard, agent)
-        agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
-        return agent.turns
 
     def _used_up(self, agent: SubAgent) -> str:
         """Which of its limits, over all that it was sent for, is reached; empty for none."""
