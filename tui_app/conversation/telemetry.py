@@ -44,20 +44,15 @@ def receiver(setting: str, env: Mapping[str, str]) -> str | None:
         setting: ``off``, ``on``, or a base address.
         env: Where OpenTelemetry's own variables are looked up when the setting is ``on``.
     """
-    match setting:
-        case "off" | "":
-            return None
-        case "on":
-            own = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
-            return own or _for_traces(env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip())
-        case _:
-            return _for_traces(setting)
-
-
-def _for_traces(base: str) -> str:
-    """The address for traces below a base address, which may be written out already."""
+    if setting in ("off", ""):
+        return None
+    own, base = "", setting
+    if setting == "on":
+        own = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
+        base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
+    # Below a base address, which may be written out already.
     base = base.rstrip("/")
-    return base if not base or base.endswith(TRACES) else base + TRACES
+    return own or (base if not base or base.endswith(TRACES) else base + TRACES)
 
 
 @dataclass(slots=True)
@@ -132,11 +127,9 @@ def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
         env: The environment.
     """
     address = receiver(setting, env)
-    if address is None:
-        return Telemetry()
+    telemetry = Telemetry(notice=NO_ADDRESS if address == "" else "")
     if not address:
-        return Telemetry(notice=NO_ADDRESS)
-    telemetry = Telemetry()
+        return telemetry
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
