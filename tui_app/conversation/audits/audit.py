@@ -294,8 +294,7 @@ def _audited(
     if check and done.performed_by in ("model", "provider"):  # code only quotes
         summary = program.frame.sub("", done.summary) if program and program.frame else done.summary
         checked = Binder.over(said, recorded.beside).bind(summary)
-    counted = _size(moment.before), _size(moment.after)
-    reported = done.tokens_before, done.tokens_after
+    before, after = _size(moment.before), _size(moment.after)
     trigger = "automatic" if foreign and done.trigger == "blocking" else done.trigger.replace("_", " ")
     return AuditedCompaction(
         seq=moment.head.seq,
@@ -304,13 +303,13 @@ def _audited(
         trigger=trigger if program is None or program.tells_trigger else "",
         # An import takes those of other programs back: its model sees everything again.
         undone=not foreign and moment.head.seq not in walk.standing,
-        tokens_before=counted[0],
-        tokens_after=counted[1],
+        tokens_before=before,
+        tokens_after=after,
         messages_before=_count(messages, moment.before),
         messages_after=_count(messages, moment.after),
         reported=(
-            reported[0] if reported[0] != counted[0] else 0,
-            reported[1] if reported[1] != counted[1] else 0,
+            done.tokens_before if done.tokens_before != before else 0,
+            done.tokens_after if done.tokens_after != after else 0,
         ),
         facts=facts,
         way_back=way_back,
