@@ -484,7 +484,10 @@ class PickersHost(ThemedApp):
     @property
     def asked(self) -> list[tuple[str, str]]:
         """What is wanted of which session."""
-        return [(each.what, each.row.id) for each in self.results if isinstance(each, Asked)]
+        sessions = (each for each in self.results if each is not None)
+        return [
+            (each.what, each.row.id) if isinstance(each, Asked) else ("open", each.id) for each in sessions
+        ]
 
     @property
     def rows(self) -> list[str]:
@@ -618,14 +621,14 @@ async def test_nothing_found_says_how_to_go_on() -> None:
 
 
 async def test_sessions_open_the_marked_one() -> None:
-    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "enter")
         assert app.asked == [("open", "885c8601")]
 
 
 async def test_sessions_filter_by_title() -> None:
-    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press(*"tide")
         await pilot.pause()
@@ -635,7 +638,7 @@ async def test_sessions_filter_by_title() -> None:
 
 
 async def test_one_message_is_one() -> None:
-    async with PickersHost(SessionsScreen([replace(SESSIONS[0], messages=1)], tz=UTC)).run_test(
+    async with PickersHost(SessionsScreen([replace(SESSIONS[0], messages=1)])).run_test(
         size=(80, 24)
     ) as pilot:
         await pilot.press("f8")
@@ -649,7 +652,7 @@ async def test_delete_asks_first_and_keeps_by_default(
     key: str, deleted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
-    app = PickersHost(SessionsScreen(SESSIONS, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("down", "f8")
         await pilot.pause()
@@ -689,7 +692,7 @@ def test_when_a_session_was_last_used_is_said_as_a_user_would(day: int, said: st
 
 @pytest.mark.parametrize("width", [72, 112])
 def test_session_rows_line_up_and_are_clean(width: int) -> None:
-    screen = SessionsScreen(SESSIONS, tz=UTC)
+    screen = SessionsScreen(SESSIONS)
     lines = [screen.line(row, width) for row in SESSIONS]
     assert lines[0].plain.startswith("ferry timetable")
     assert "10-09" in lines[0].plain
@@ -729,7 +732,7 @@ async def test_sessions_say_how_often_they_were_compacted_and_what_they_cost(wid
     def read(session: str) -> SessionStats:
         return SPENT if session == "885c8601" else SessionStats(turns=2)
 
-    app = PickersHost(SessionsScreen(SESSIONS, stats=read, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS, stats=read))
     async with app.run_test(size=(120, 40) if wide else (80, 24)) as pilot:
         await pilot.press("down")
         await until(pilot, lambda: not wide or "3×" in app.rows[1])
@@ -745,7 +748,7 @@ async def test_sessions_say_how_often_they_were_compacted_and_what_they_cost(wid
 
 async def test_sessions_stand_under_their_folders_this_one_first() -> None:
     rows = [replace(SESSIONS[at], cwd=f"/home/ada/{name}") for at, name in enumerate(("a", "b", "a"))]
-    app = PickersHost(SessionsScreen(rows, here="/home/ada/b", home="/home/ada", tz=UTC))
+    app = PickersHost(SessionsScreen(rows, here="/home/ada/b", home="/home/ada"))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         title = str(app.screen.query_one(".dialog-title", Static).render())
@@ -764,7 +767,7 @@ async def test_sessions_whose_figures_cannot_be_read_are_listed_all_the_same() -
     def read(session: str) -> SessionStats:
         raise sqlite3.OperationalError("no such table")
 
-    app = PickersHost(SessionsScreen(SESSIONS, stats=read, tz=UTC))
+    app = PickersHost(SessionsScreen(SESSIONS, stats=read))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*"tide", "enter")
     assert app.asked == [("open", "885c8601")]
@@ -789,7 +792,7 @@ def test_what_a_row_is_about_keeps_its_room_in_a_narrow_window() -> None:
     task = TaskRow(
         id="t1", command="npm run dev", how="running", is_running=True, failed=False, age_s=754, lines=1
     )
-    hits, tasks = SearchScreen(lambda _, __: iter(()), tz=UTC).table, Table(TasksScreen.SPEC.columns)
+    hits, tasks = SearchScreen(lambda _, __: iter(())).table, Table(TasksScreen.SPEC.columns)
     for width in (28, 30, 64):
         assert "tide" in hits.line(found, width).plain
         assert "npm run" in tasks.line(task, width).plain
@@ -963,7 +966,7 @@ async def test_a_failure_ends_the_search() -> None:
 @pytest.mark.usefixtures("_at_once")
 def test_a_server_counts_no_sessions() -> None:
     assert title_of(Searched(()), "looking") == "Search all sessions · searching · esc stops"
-    assert title_of(None, "stopped") == "Search all sessions · stopped"
+    assert title_of(Searched(()), "stopped") == "Search all sessions · stopped"
 
 
 @pytest.mark.usefixtures("_at_once")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.conversation.work import Compact, Prompt, Restate, Restore, RestoreFiles, Shell, asked_compaction
 from tui_app.references import Span, mentions
+from tui_app.refusals import Refusal
 from tui_app.session.figures.costs import is_over
 from tui_app.session.rewind_points import rewind_points
 from tui_app.session.views.entries import Entry
@@ -148,16 +149,13 @@ async def detach(app: "Host", session: ChatSession) -> None:
     """Leave what is under way to a process in the background, and quit."""
     state, launch = session.state, session.launch
     if why := session.read_only or (NO_DEMO if launch.stage is not None else ""):
-        session.say(why)
-        return
+        raise Refusal(why)
     if not (state.busy or state.queue):
-        session.say(NOTHING_LEFT)
-        return
+        raise Refusal(NOTHING_LEFT)
     session.say(LEAVING)
     step, rules = await session.ask(_leave)
     if step == "over":
-        session.say(NOTHING_LEFT)
-        return
+        raise Refusal(NOTHING_LEFT)
     if step == "left":
         words = ["--session", session.id, "--cwd", str(launch.cwd)]
         for flag, values in (("--allow", rules), ("--add-dir", launch.add_dirs), ("--agent", [launch.agent])):
@@ -320,7 +318,7 @@ def _cold_usd(session: ChatSession) -> float | None:
 async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
     """Send the prompt that a command stands for; what was typed goes back where there is none."""
     session, editor = screen.session, screen.pane.prompt.editor
-    typed = f"/{command.name} {argument}".strip()
+    why = f"has no text: {command.file} is empty."
     try:
         if (served := command.prompt) is not None:
             words = words_of(argument)
@@ -328,17 +326,15 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
         else:
             text = await asyncio.to_thread(prompt_of, command, argument, session.launch.may_read())
     except Refused as refused:
-        editor.give_back(typed)
-        session.say(f"/{command.name} cannot be used: {one_line(str(refused), 300)}.")
-        return
+        text, why = "", f"cannot be used: {one_line(str(refused), 300)}."
     if text.strip():
         # What a server writes names no files of the user's.
         prompt = Prompt(text, () if command.prompt is not None else mentions(text))
         if not asks_first(screen, prompt):
             send(screen, prompt)
     else:
-        editor.give_back(typed)
-        session.say(f"/{command.name} has no text: {command.file} is empty.")
+        editor.give_back(f"/{command.name} {argument}".strip())
+        session.say(f"/{command.name} {why}")
 
 
 def is_above(session: ChatSession) -> bool:

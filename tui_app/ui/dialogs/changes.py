@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_app.events import CompactionProposed
+from tui_app.refusals import Refusal
 from tui_app.session.stores.database import open_store
 from tui_app.ui.approvals import ApprovalDetail, diff_page
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
 from tui_app.ui.dialogs.extensions.trust import may_use_git
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, ListDialog, ListSpec
 from tui_app.ui.dialogs.review import ReviewScreen, Words
 from tui_app.ui.widgets.long_text import Wrapped
 from tui_app.ui.widgets.tables import Column
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 NOTHING = "Nothing has changed, neither by this session nor in git."
-_NARROW = 50
-"""Cells below which a row is what happened and the path alone."""
 
 
 class DiffText(ApprovalDetail):
@@ -75,9 +74,9 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
             search="filter by path",
             columns=(
                 Column(lambda row: row.state, 9),
-                Column(added, 6, "$text-success", right=True, leaves_at=_NARROW),
-                Column(removed, 8, "$text-error", leaves_at=_NARROW),
-                Column(whose, 8, leaves_at=_NARROW),
+                Column(added, 6, "$text-success", right=True, leaves_at=NARROW),
+                Column(removed, 8, "$text-error", leaves_at=NARROW),
+                Column(whose, 8, leaves_at=NARROW),
                 Column(lambda row: row.path, tone=""),
             ),
             title=lambda _: f"Changes · {len(changes.own)} by this session",
@@ -109,8 +108,7 @@ async def show_changes(app: "Host", session: ChatSession) -> None:
     opening = session.launch.opening(session.id)
     changes = await asyncio.to_thread(_read, opening)
     if not changes.files:
-        session.say(changes.problem if changes.problem and not session.id else NOTHING)
-        return
+        raise Refusal(changes.problem if changes.problem and not session.id else NOTHING)
     if file := await app.push_screen_wait(ChangesScreen(changes)):
         from tui_app.references import written
 

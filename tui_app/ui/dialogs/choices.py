@@ -6,6 +6,7 @@ from tui_app.context.policy import Policy
 from tui_app.conversation.requests.policies import choose_policy, policy_names
 from tui_app.conversation.work import AcceptPlan, ChangeEffort, ChangePolicy, Pursue
 from tui_app.modes import ABOUT, MODES, mode_named
+from tui_app.refusals import Refusal
 from tui_app.session.figures.costs import is_over
 from tui_app.settings.rules import Refused
 from tui_app.settings.spec import EFFORTS
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-async def _one_of(app: "Host", session: ChatSession, named: str, kind: str, dialog: ChoiceDialog) -> str:
-    """The word that is named or picked; empty where there is none, or no such."""
+async def _one_of(app: "Host", named: str, kind: str, dialog: ChoiceDialog) -> str:
+    """The word that is named or picked; empty where there is none. Raises ``Refusal`` for no such word."""
     chosen: str = named or await app.push_screen_wait(dialog) or ""
-    if chosen in dialog.rows:
-        return chosen
-    if chosen:
-        session.say(f"No {kind} {one_line(named, 20)}. Choose one of {', '.join(dialog.rows)}.")
-    return ""
+    if chosen and chosen not in dialog.rows:
+        raise Refusal(f"No {kind} {one_line(named, 20)}. Choose one of {', '.join(dialog.rows)}.")
+    return chosen
 
 
 async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
@@ -34,7 +33,7 @@ async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
     names = policy_names(settings)
     about = {each: policy_outlook(choose_policy(settings, each), state.usage) for each in names}
     dialog = ChoiceDialog("Policy", names, state.policy, about)
-    chosen = await _one_of(app, session, name, "policy", dialog)
+    chosen = await _one_of(app, name, "policy", dialog)
     if chosen and (name or chosen != state.policy):
         session.submit(ChangePolicy(chosen))
 
@@ -69,7 +68,7 @@ async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
     """Think as much as a level says, or one that the user picks; unknown levels change nothing."""
     current = session.state.effort or session.launch.settings.thinking
     dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, _EFFORTS)
-    chosen = await _one_of(app, session, name.strip().lower(), "effort", dialog)
+    chosen = await _one_of(app, name.strip().lower(), "effort", dialog)
     if chosen and (name or chosen != current):
         session.submit(ChangeEffort(chosen))
 
@@ -78,7 +77,7 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
     """Go on in the mode of a name, or in one that the user picks."""
     about: dict[str, str] = {each: f"{what}." for each, what in ABOUT.items()}
     dialog = ChoiceDialog("Mode", MODES, session.state.mode, about)
-    mode = mode_named(await _one_of(app, session, mode_named(name) or name, "mode", dialog))
+    mode = mode_named(await _one_of(app, mode_named(name) or name, "mode", dialog))
     if mode == session.state.mode:
         session.say(f"The mode is already {mode}.")
     elif mode is not None:
@@ -104,17 +103,14 @@ async def set_goal(session: ChatSession, argument: str) -> None:
 
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):
-            session.say("There is no goal.")
-        return
-    if not argument.strip():
-        standing = await session.ask(lambda opened: opened.goals.standing)
-        told = f"There is no goal. /goal {USAGE}"
-        if standing is not None:
-            data = standing.data
-            told = f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it"
-        session.say(told)
-        return
-    try:
-        session.submit(Pursue(parse_goal(argument)))
-    except Refused as refused:
-        session.say(refusal(refused, "/goal"))
+            raise Refusal("There is no goal.")
+    elif argument.strip():
+        try:
+            session.submit(Pursue(parse_goal(argument)))
+        except Refused as refused:
+            raise Refusal(refusal(refused, "/goal")) from None
+    elif (standing := await session.ask(lambda opened: opened.goals.standing)) is not None:
+        data = standing.data
+        session.say(f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it")
+    else:
+        raise Refusal(f"There is no goal. /goal {USAGE}")

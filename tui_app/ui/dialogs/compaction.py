@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import OptionList, Static, TabPane, TextArea
+from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from tui_app.conversation.work import BringBack, EditSummary, Restate
@@ -24,7 +24,6 @@ from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView
-from tui_app.ui.keyboard.keys import place_hints
 from tui_app.ui.widgets.tables import packed
 from tui_app.ui.words.compaction_words import (
     diff_lines,
@@ -165,7 +164,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         }
         if view.audit is not None:
             parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
-        yield PartTabs(*(TabPane("", part, id=pane) for pane, part in parts.items()), names=NAMES)
+        yield PartTabs(parts, NAMES)
 
     def on_mount(self) -> None:
         self.query_one(SentText).focus()
@@ -179,15 +178,12 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     @on(SentView.Changed)
     def _name_keys(self) -> None:
         """Name the keys that act now."""
-        acts = {
+        helps = {
             "u": not self._refused(undone=True),
             "r": not self._refused(undone=False),
-            "e": self._view.can_edit,
-            "d": self._drops,
-            "c": self._view.checkpoint_text is not None,
             "left/right": self.app.size.width >= SLIM,
         }
-        hints = [hint for hint in place_hints("compaction") if acts.get(hint.label, True)]
+        hints = [hint for hint in self.acting_hints() if helps.get(hint.label, True)]
         self.query_one(SentView).hints(self.key_row, hints, "in the chat")
 
     on_descendant_focus = on_descendant_blur = _name_keys
@@ -265,10 +261,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         self.query_one(selector, TextArea).text = readable(text)
 
     def action_tab(self, step: int) -> None:
-        tabs = self.query_one(PartTabs)
-        tabs.turn(step)
-        # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
-        self.set_focus(tabs.active.query("TextArea, OptionList, LongText").first())
+        self.query_one(PartTabs).turn(step)
 
     def action_check(self) -> None:
         """Go to the next line that is to be checked; behind the last one to the first."""
@@ -298,12 +291,11 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original
 
-        def edited(reviewed: Reviewed | None) -> None:
-            text = reviewed.summary if reviewed is not None else None
-            if text is not None and text != done.summary:
-                self.dismiss(EditSummary(self._view.seq, text))
+        def edited(reviewed: Reviewed) -> Outcome | None:
+            text = reviewed.summary
+            return None if text in (None, done.summary) else EditSummary(self._view.seq, text)
 
-        self.app.push_screen(SummaryEditor(done.summary, original=original or done.summary), edited)
+        self.ask(SummaryEditor(done.summary, original=original or done.summary), edited)
 
     @property
     def _drops(self) -> bool:
@@ -321,7 +313,6 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     @on(OptionList.OptionSelected, "#facts")
     def _bring_back(self, event: OptionList.OptionSelected) -> None:
         """Ask for a fact back that the summary does not hold."""
-        event.stop()
         facts = ranked(self._view.done.facts)
         if not self._view.can_edit or not facts or event.option_id is None:
             return

@@ -14,7 +14,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, Static, TextArea
 
 from tui_app.ui.clipboard import copy
-from tui_app.ui.keyboard.keys import Hint, place_bindings, place_hints
+from tui_app.ui.keyboard.keys import Hint, is_possible, place_bindings, place_hints
 from tui_app.ui.keyboard.stray_keys import LEADS_ON, StrayKeys, is_whole
 from tui_app.ui.widgets.hint_row import HintRow, SelectsWhatIsSeen, TellsFailures
 from tui_app.ui.words.glyphs import UNICODE
@@ -120,13 +120,17 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         return super().dismiss(result)
 
     def ask(self, question: "Dialog[Any]", result: Callable[[Any], Result | None]) -> None:
-        """Ask something, and dismiss with what a yes or a text leads to."""
+        """Ask something, and dismiss with what a yes or a text leads to; nothing leaves all as it is."""
 
         def answered(answer: object) -> None:
-            if answer:
-                self.dismiss(result(answer))
+            if answer and (found := result(answer)) is not None:
+                self.dismiss(found)
 
         self.app.push_screen(question, answered)
+
+    def acting_hints(self) -> list[Hint]:
+        """Those of its keys that act now, as the bottom row shows them."""
+        return [hint for hint in self.HINTS if is_possible(self, hint.action)]
 
     @property
     def is_open(self) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.events import CompactionProgress, CompactionProposed
+from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.words.text import cost, one_line, tokens
@@ -77,8 +78,7 @@ async def draft_reviewed(
         if wanted.focus is not None:
             draft, wish = None, wanted.focus
         elif draft is None or wanted.summary is None:
-            session.say(words.unchanged)
-            return
+            raise Refusal(words.unchanged)
         elif (draft := await use(draft, wanted.summary)) is None:
             return
 

@@ -21,6 +21,8 @@ from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import clean, one_line, wrap_spans
 
 R = TypeVar("R")
+NARROW, ROOMY = 50, 100
+"""Cells of a row below which it is what it is about alone, and from which there is room for whole dates."""
 
 
 @frozen(kw_only=True)
@@ -299,7 +301,6 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     @on(Input.Changed)
     def _searched(self, event: Input.Changed) -> None:
-        event.stop()
         self.narrow(event.value)
 
     def action_back(self) -> None:
@@ -310,20 +311,17 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self.action_close()
 
     @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
+    def _entered(self) -> None:
         if (row := self.marked) is not None:
             self.use(row)
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         if event.option_index < len(self.shown):
             self.use(self.shown[event.option_index])
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        event.stop()
         # The list may have been narrowed since the row was marked: only what is marked now counts.
         if event.option_index == self.options.highlighted:
             self.explain(self.shown[event.option_index])

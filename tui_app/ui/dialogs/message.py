@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
 
 from textual import work
-from textual.actions import parse as parse_action
 from textual.app import ComposeResult
 from textual.widgets import Static
 
@@ -22,7 +21,6 @@ from tui_app.session.event_rows import STAGES, Seen
 from tui_app.session.views.entries import Entry
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.message_actions import PINNABLE
-from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.widgets.long_text import LongText
 from tui_app.ui.words.text import clock, count, one_line, tokens
 
@@ -147,12 +145,8 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
             "p": "unpin" if entry.pinned else "pin",
             "x": "include" if entry.excluded else "exclude",
         }
-        hints = (hint._replace(text=now.get(hint.label, hint.text)) for hint in place_hints("message"))
-        self.key_row.hints = tuple(hint for hint in hints if self._acts(hint))
-
-    def _acts(self, hint: Hint) -> bool:
-        _, name, parameters = parse_action(hint.action)
-        return self.check_action(name, parameters) is not False
+        hints = self.acting_hints()
+        self.key_row.hints = tuple(hint._replace(text=now.get(hint.label, hint.text)) for hint in hints)
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:

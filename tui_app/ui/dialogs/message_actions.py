@@ -8,6 +8,7 @@ from textual.app import App
 
 from tui_app.conversation.work import Exclude, Pin, Relieve
 from tui_app.references import log_number
+from tui_app.refusals import Refusal
 from tui_app.session.views.entries import Body, Entry
 from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
@@ -146,8 +147,8 @@ async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *,
     """Do what ``/exclude`` and ``/include`` ask for; without a number list the messages with theirs."""
     words = argument.lower().split()
     turn = excluded and words[-1:] == ["turn"]
-    numbers = [log_number(word) for word in (words[:-1] if turn else words)]
-    entries = [(number, entry_of(session, number)) for number in numbers if number is not None]
+    named = words[:-1] if turn else words
+    numbers = [number for word in named if (number := log_number(word)) is not None]
     if not words:
         seen = {head.seq for head in session.presenter.agent_view.visible()}
         rows = [
@@ -156,16 +157,14 @@ async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *,
             if row.kind in PINNABLE and (row.excluded or (excluded and row.message in seen))
         ]
         if not rows:
-            session.say(NOTHING_EXCLUDED)
-            return
+            raise Refusal(NOTHING_EXCLUDED)
         what = ("Exclude a message", "exclude or include") if excluded else ("Excluded", "include")
         if (row := await app.push_screen_wait(ExcludeScreen(rows, *what))) is not None:
             await exclude(app, session, [row])
-    elif not entries or len(entries) < len(numbers):
-        session.say(EXCLUDE_USAGE if excluded else INCLUDE_USAGE)
+    elif not numbers or len(numbers) < len(named):
+        raise Refusal(EXCLUDE_USAGE if excluded else INCLUDE_USAGE)
     else:
-        seqs = tuple(entry.message if entry is not None else number for number, entry in entries)
-        session.submit(Exclude(seqs, excluded, turn))
+        session.submit(Exclude(tuple(message_of(session, number) for number in numbers), excluded, turn))
 
 
 async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], form: Format) -> None:
@@ -202,6 +201,12 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
         session.say(f"{has} /copy #{number} copies the message with that number.")
     else:
         session.say(NO_ANSWER)
+
+
+def message_of(session: ChatSession, number: int) -> int:
+    """Log number of the message that is meant by its own or by that of the call it answers."""
+    entry = entry_of(session, number)
+    return entry.message if entry is not None else number
 
 
 def entry_of(session: ChatSession, number: int) -> Entry | None:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from tui_app.conversation.work import Switch
+from tui_app.refusals import Refusal
 from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
@@ -316,7 +317,6 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
     @on(OptionList.OptionHighlighted)
     def _marked(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
-        event.stop()
         self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
 
 
@@ -343,8 +343,7 @@ async def choose_model(app: "Host", session: ChatSession, name: str = "") -> Non
         # A user who does not wait for a server may still want another model.
         rows = await look_up(app.chat, session, "Listing models", _lister(session, discover=False))
     if rows is None:
-        _stay(session)
-        return
+        raise Refusal(_stayed(session))
     used = session.state.usage.total if session.state.usage else 0
     row = await app.push_screen_wait(ModelPicker(rows, used, asked=asked, make_default=make_default))
     if row is not None:
@@ -379,8 +378,7 @@ def _lister(
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
-        session.say(f"{name} is already the current model.")
-        return
+        raise Refusal(f"{name} is already the current model.")
     keys, endpoints = session.launch.keys, session.launch.settings.endpoints
 
     async def look(opened: "OpenSession") -> "SwitchForecast | str":
@@ -392,12 +390,12 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     try:
         found = await look_up(app.chat, session, f"Looking up {name}", look)
     except Exception as error:
-        session.say(f"{name} cannot be used: {str(error).splitlines()[0] if str(error) else 'not available'}")
-        return
+        why = str(error).splitlines()[0] if str(error) else "not available"
+        raise Refusal(f"{name} cannot be used: {why}") from error
     if isinstance(found, str):
         if not await ask_for_key(app, session, name, found):
-            _stay(session)
-        elif name.endswith(":"):
+            raise Refusal(_stayed(session))
+        if name.endswith(":"):
             # A server whose models could not be listed without it.
             await choose_model(app, session)
         else:
@@ -407,8 +405,8 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     elif found and (way := await app.push_screen_wait(SwitchDialog(found, session.state.model))):
         session.submit(Switch(found.target, way))
     else:
-        _stay(session)
+        raise Refusal(_stayed(session))
 
 
-def _stay(session: ChatSession) -> None:
-    session.say(f"Stayed on {session.state.model}.")
+def _stayed(session: ChatSession) -> str:
+    return f"Stayed on {session.state.model}."

@@ -16,7 +16,7 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.help_rows import command_of
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.host import Chat
-from tui_app.ui.keyboard.keys import waits_for_key
+from tui_app.ui.keyboard.keys import is_possible, waits_for_key
 from tui_app.ui.slash import COMMANDS
 from tui_app.ui.transcript.transcript import NO_ROW
 from tui_app.ui.widgets.tables import MUTED, Column
@@ -62,7 +62,7 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
         # The palette is open already; what a command does is offered as that.
         known = key.id == "app.palette" or command_of(key) is not None
         owner = owners.get(key.scope)
-        if not known and owner is not None and _is_possible(owner, key.action):
+        if not known and owner is not None and is_possible(owner, key.action):
             told.add(key.description)
             yield _row(owner, key.description, key.tooltip, key.key, key.action)
     focused = screen.focused.ancestors_with_self if screen.focused is not None else []
@@ -70,7 +70,7 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
     for owner in dict.fromkeys((*lists, transcript)):
         for binding in own_bindings(type(owner)):
             walks = parse_action(binding.action)[1] in _WALKING and screen.focused is not owner
-            possible = _is_possible(owner, binding.action)
+            possible = is_possible(owner, binding.action)
             # Those on rows of the conversation always are offered, so that they are found.
             if binding.description not in told and (possible if owner is not transcript else not walks):
                 told.add(binding.description)
@@ -91,7 +91,7 @@ def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
         for binding in (each for kind in kinds for each in own_bindings(kind)):
             name = parse_action(binding.action)[1]
             known = binding.description in told or name in (*_WALKING, "command_palette")
-            if not known and _is_possible(owner, binding.action):
+            if not known and is_possible(owner, binding.action):
                 told.add(binding.description)
                 yield _row(owner, binding.description, binding.tooltip, binding.key, binding.action)
 
@@ -104,11 +104,6 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
     for each in COMMANDS:
         said = " ".join(keys_of.get(each.name, ()))
         yield PaletteRow(f"/{each.name}", each.summary, said, partial(screen.run, each), each.argument)
-
-
-def _is_possible(owner: DOMNode, action: str) -> bool:
-    _, name, parameters = parse_action(action)
-    return owner.check_action(name, parameters) is not False
 
 
 def own_bindings(owner: type[DOMNode]) -> list[Binding]:

@@ -7,6 +7,7 @@ from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane, Tabs, TextArea
 
 from tui_app.ui.transcript.excerpts import clip
@@ -28,17 +29,16 @@ class PartTabs(Vertical):
 
     _tabs = getters.query_one(TabbedContent)
 
-    def __init__(self, *panes: TabPane, names: Mapping[str, str]) -> None:
+    def __init__(self, parts: Mapping[str, Widget], names: Mapping[str, str]) -> None:
         """Show the first part.
 
         Args:
-            panes: The parts, each with an id.
+            parts: What each shows, by the id it gets.
             names: By these ids, what each is called; where there is little room, by the last word.
         """
         super().__init__()
-        self._names = names
-        self._panes = panes
-        self._ids = [name for pane in panes if (name := pane.id)]
+        self._names, self._parts = names, parts
+        self._ids = [*parts]
         self._counts: dict[str, str] = {}
         self._at = self._ids[0]
         """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
@@ -46,7 +46,8 @@ class PartTabs(Vertical):
     def compose(self) -> ComposeResult:
         yield Static(id="tab-place", markup=False)
         with TabbedContent(id="tabs"):
-            yield from self._panes
+            for name, part in self._parts.items():
+                yield TabPane("", part, id=name)
 
     @property
     def active(self) -> TabPane:
@@ -61,6 +62,8 @@ class PartTabs(Vertical):
         """Go on by some parts; behind the last one comes the first."""
         self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
         self._tabs.active = self._at
+        # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
+        self.screen.set_focus(self.active.query("TextArea, OptionList, RowList, LongText").first())
         self._write_names()
 
     def on_resize(self) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tui_app.conversation.work import Pin
 from tui_app.records import frozen
 from tui_app.references import log_number
+from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
 from tui_app.ui.widgets.tables import Column
@@ -12,7 +13,7 @@ from tui_app.ui.words.text import one_line, tokens
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
-from tui_app.ui.dialogs.message_actions import entry_of
+from tui_app.ui.dialogs.message_actions import message_of
 
 
 @frozen
@@ -34,7 +35,7 @@ _HAS_LEFT = "It is not in the next request: it had left the context before it wa
 
 
 class PinsScreen(ListDialog[PinRow], place="pins"):
-    """Dismisses with the message to ``show`` or to ``unpin``, or ``None``."""
+    """Dismisses with the message to show, with the wish to ``unpin`` one, or ``None``."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PinRow](
         name="pins",
@@ -49,9 +50,6 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
         note=lambda row: _STAYS if row.in_view else _HAS_LEFT,
         empty="No matching pinned message.",
     )
-
-    def use(self, row: PinRow) -> None:
-        self.dismiss(Asked("show", row))
 
 
 _TITLE_CELLS = 60
@@ -73,15 +71,13 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
             entries = reversed(session.presenter.view.entries)
             said = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
             held = next((each.message for each in said if each.chars or each.kind != "assistant"), 0)
-        if held:
-            _submit(session, held, pinned)
-        else:
-            session.say("There is no message yet." if pinned else NOTHING)
+        if not held:
+            raise Refusal("There is no message yet." if pinned else NOTHING)
+        _submit(session, held, pinned)
     elif (number := log_number(argument)) is not None:
-        entry = entry_of(session, number)
-        _submit(session, entry.message if entry is not None else number, pinned)
+        _submit(session, message_of(session, number), pinned)
     else:
-        session.say(PIN_USAGE.format("pin" if pinned else "unpin"))
+        raise Refusal(PIN_USAGE.format("pin" if pinned else "unpin"))
 
 
 def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
@@ -103,11 +99,9 @@ async def _show_pins(app: "Host", session: ChatSession) -> None:
         tokens = round(sum(head.tokens.values()) * session.state.scale) if head is not None else 0
         rows.append(PinRow(seq, title or "(calls tools)", tokens, in_view=head is not None))
     if not rows:
-        session.say(NOTHING)
-        return
-    if (chosen := await app.push_screen_wait(PinsScreen(rows))) is not None:
-        seq = chosen.row.seq
-        if chosen.what == "unpin":
+        raise Refusal(NOTHING)
+    match await app.push_screen_wait(PinsScreen(rows)):
+        case Asked(row=PinRow(seq=seq)):
             _submit(session, seq, pinned=False)
-        else:
+        case PinRow(seq=seq):
             session.presenter.jump_to(titles[seq].seq if seq in titles else seq)

@@ -83,7 +83,6 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
 
     @on(Button.Pressed)
     def _pressed(self, event: Button.Pressed) -> None:
-        event.stop()
         self.action_answer(event.button.id == "confirm-verb")
 
     def action_letter(self, yes: bool) -> None:
@@ -184,7 +183,6 @@ class WaysDialog(Dialog[Any], size="-small -list"):
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self.dismiss(self.ways[event.option_index].answer)
 
 
@@ -250,7 +248,6 @@ class EditDialog(Dialog[str], style="settings", size="-small"):
 
     @on(Input.Submitted)
     def _entered(self, event: Input.Submitted) -> None:
-        event.stop()
         text = event.value.strip()
         if refused := self.refusal(text):
             event.input.clear()

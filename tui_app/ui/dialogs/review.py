@@ -384,7 +384,6 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     @on(OptionList.OptionSelected, "#review-facts")
     def _keep(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         self._add(event.option_index)
 
     def _add(self, at: int) -> None:

@@ -6,7 +6,9 @@ Those of the chat, which settings can change, stand in :mod:`tui_app.chat_keys`.
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
 
+from textual.actions import parse as parse_action
 from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
 
 from tui_app.chat_keys import KEYS, KeyBinding, Scope, in_force
 from tui_app.keymap import own_keys
@@ -515,6 +517,12 @@ def _chosen(id: str) -> str:
 def _no_key(id: str) -> str:
     """A name that no key has, and no other binding: Textual takes a binding away with its key."""
     return f"{_NO_KEY}{id}"
+
+
+def is_possible(owner: DOMNode, action: str) -> bool:
+    """Whether an action, as a binding or a hint names it, does something now."""
+    _, name, parameters = parse_action(action)
+    return owner.check_action(name, parameters) is not False
 
 
 def waits_for_key(binding: Binding) -> bool:

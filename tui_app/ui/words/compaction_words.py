@@ -345,9 +345,7 @@ ONE_LINE = 100
 _FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
 
 
-def figures(text: str) -> Content:
-    """A row of figures, which stand out from what they count."""
-    parts = _FIGURE.split(text)
-    return Content.assemble(
-        *((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(parts))
-    )
+def figures(text: str, figure: re.Pattern[str] = _FIGURE) -> Content:
+    """A row of figures, or of what else the group of a pattern finds, which stand out from the words."""
+    parts = enumerate(figure.split(text))
+    return Content.assemble(*((part, "$foreground" if at % 2 else "$text-muted") for at, part in parts))

@@ -15,7 +15,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Static, TabPane, TextArea
+from textual.widgets import Static, TextArea
 
 from tui_app.conversation.message_actions import Outlook, on_scale
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
@@ -53,6 +53,7 @@ from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.panels.gauge import marks
 from tui_app.ui.panels.window_bar import category_legend, category_words, fixed_names, window_bar
 from tui_app.ui.widgets.lists import RowList
+from tui_app.ui.words.compaction_words import figures
 from tui_app.ui.words.cost_words import next_turn_text
 from tui_app.ui.words.text import one_line, tokens, wrap_spans
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
@@ -75,7 +76,6 @@ SHORT = 20
 """Rows below which the items get the room of what was saved."""
 _WAITS = "Queued: it runs when the current work ends."
 NOTHING_MARKED = "No item is marked: nothing matches the search."
-_REQUEST_HINTS = place_hints("requests")
 FIXED = "This goes with every request: only messages can be changed."
 
 
@@ -109,14 +109,11 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         yield Static(id="context-categories", markup=False)
         yield Static(id="context-limits", classes="dialog-note", markup=False)
         parts: dict[str, Widget] = {
-            "tab-ledger": LedgerList(self._view.rows, self._source.note),
-            "tab-requests": ReceiptList(),
+            name: reading_area("", id=name.replace("tab", "context"), rows=True) for name in PARTS
         }
-        panes = {
-            name: parts.get(name) or reading_area("", id=name.replace("tab", "context"), rows=True)
-            for name in PARTS
-        }
-        yield PartTabs(*(TabPane("", part, id=name) for name, part in panes.items()), names=PARTS)
+        parts["tab-ledger"] = LedgerList(self._view.rows, self._source.note)
+        parts["tab-requests"] = ReceiptList()
+        yield PartTabs(parts, PARTS)
         yield Static(id="context-cache", classes="dialog-note", markup=False)
         yield Static(id="context-outlook", classes="dialog-note", markup=False)
 
@@ -186,8 +183,9 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             coloured = self._coloured
             bar = self._bar(view.usage)
             rows = category_legend(view.usage, view.shares, coloured=coloured).split("\n")
-            for at, fact in enumerate(beside[: len(rows)]):
-                rows[at] = Content.assemble(rows[at], _told(f"{fact:>{width - rows[at].cell_length}}"))
+            for at, said in enumerate(beside[: len(rows)]):
+                fact = f"{said:>{width - rows[at].cell_length}}"
+                rows[at] = Content.assemble(rows[at], figures(fact, _TOLD))
             legend = Content("\n").join(rows)
             words = category_words(view.usage, width, view.shares, coloured=coloured)
             # With fewer rows the marks have no names below them: the next row says at what the first is.
@@ -226,14 +224,12 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         tabs.count("tab-tools", tokens(view.usage.parts.tools) if view.usage is not None else "")
 
     @property
-    def _part(self) -> str | None:
+    def _part(self) -> str:
         """The id of the part that is shown."""
-        return self.query_one(PartTabs).active.id
+        return self.query_one(PartTabs).active.id or ""
 
     def action_tab(self, step: int) -> None:
-        tabs = self.query_one(PartTabs)
-        tabs.turn(step)
-        self.set_focus(tabs.active.query("TextArea, RowList").first())
+        self.query_one(PartTabs).turn(step)
         self._name_keys()
         _say(self, "#context-outlook", self._view.bill if self._part == "tab-requests" else "")
         self._look()
@@ -257,19 +253,12 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         stop, tabs, show, *deeds = place_hints(
             "context", "c", "left/right", "enter", "space", "x", "p", "o", "a", "u", "s", "/"
         )
-        shows = (
-            (show, *deeds)
-            if self._part == "tab-ledger"
-            else (show, *_REQUEST_HINTS)
-            if self._part == "tab-requests"
-            else ()
-        )
-        acting = [hint for hint in shows if not (view.locked and hint.changes)]
+        shows = {"tab-ledger": (show, *deeds), "tab-requests": (show, *place_hints("requests"))}
+        acting = [hint for hint in shows.get(self._part, ()) if not (view.locked and hint.changes)]
         self.key_row.hints = (*([stop] if view.compacting else []), *acting, tabs, leave)
 
     @on(RowList.Moved)
-    def _moved(self, event: RowList.Moved) -> None:
-        event.stop()
+    def _moved(self) -> None:
         self._name_keys()
         self._look()
         self._read_sizes()
@@ -291,8 +280,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         _say(self, "#context-outlook", text)
 
     @on(RowList.Selected)
-    def _selected(self, event: RowList.Selected) -> None:
-        event.stop()
+    def _selected(self) -> None:
         item, request = self.query_one(LedgerList).marked, self.query_one(ReceiptList).marked
         if (row := request if self._part == "tab-requests" else item) is not None and row.seq > 0:
             self.dismiss(row.seq)
@@ -398,13 +386,8 @@ _TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
 """Keys and figures, which stand out from what is said of them."""
 
 
-def _told(text: str) -> Content:
-    parts = ((part, "$foreground" if at % 2 else "$text-muted") for at, part in enumerate(_TOLD.split(text)))
-    return Content.assemble(*parts)
-
-
 def _say(screen: ContextScreen, where: str, text: str) -> None:
-    told = _told(text) if where == "#context-outlook" else Content(text)
+    told = figures(text, _TOLD) if where == "#context-outlook" else Content(text)
     screen.query_one(where, Static).update(told)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
+from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
@@ -34,15 +35,13 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         argument: What the new session is for; empty asks.
     """
     if session.state.busy:
-        session.say(BUSY.format("hand over"))
-        return
+        raise Refusal(BUSY.format("hand over"))
     about = "What is the new session for? This one stays as it is."
     goal: str | None = argument.strip()
     if not goal:
         goal = await app.push_screen_wait(EditDialog("Hand over", about, "", verb="write the brief"))
     if not goal:
-        session.say(BRIEF.unchanged if goal is None else NO_GOAL)
-        return
+        raise Refusal(BRIEF.unchanged if goal is None else NO_GOAL)
 
     async def written(opening: "Opening", goal: str, hear: Hear) -> "Draft":
         from tui_app.conversation.handoff import write_brief

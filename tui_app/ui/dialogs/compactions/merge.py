@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from textual.content import Content
 
+from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
 from tui_app.ui.dialogs.questions import FilesDialog, Way, file_line
@@ -52,8 +53,7 @@ def merge_files(files: "FilesOfBranch") -> FilesDialog:
 async def merge(app: "Host", session: ChatSession, argument: str) -> None:
     """Bring the outcome of a branch back: its brief is reviewed first, then the diff of its files."""
     if session.state.busy:
-        session.say(BUSY.format("merge"))
-        return
+        raise Refusal(BUSY.format("merge"))
 
     async def planned(opening: "Opening", focus: str, hear: Hear) -> "MergePlan":
         from tui_app.conversation.branches.branches import plan_merge

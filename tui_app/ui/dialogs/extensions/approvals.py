@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tui_app.events import ApprovalDecided, GuardKind, GuardSet
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.settings import SettingsError
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import (
@@ -326,13 +327,11 @@ async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
         try:
             guard = parse_guard(argument)
         except Refused as wrong:
-            session.say(f"{wrong.shown} is no guard. Allowed: /guard {wrong.allowed}.")
-            return
+            raise Refusal(f"{wrong.shown} is no guard. Allowed: /guard {wrong.allowed}.") from None
     else:
         offers = await session.ask(lambda opened: opened.guards.offers())
         if not offers:
-            session.say(f"None of your words names a path or command. Type one: /guard {USAGE}.")
-            return
+            raise Refusal(f"None of your words names a path or command. Type one: /guard {USAGE}.")
         whole: tuple[GuardKind, ...] = ("writes", "tests")
         sets = [*offers, *(replace(offers[0], forbids=each, what="") for each in whole)]
         known = {each.text: each for each in reversed(sets)}

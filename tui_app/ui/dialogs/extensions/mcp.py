@@ -17,7 +17,7 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import labelled
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, ListDialog, ListSpec
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.text import one_line, tokens
@@ -33,8 +33,6 @@ LOOK_S = 0.5
 NONE = (
     "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
 )
-NARROW = 50
-"""Cells below which a row is its name and state alone."""
 
 
 @frozen

@@ -12,12 +12,13 @@ from textual.widgets import Input
 from tui_app.conversation.memory.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
+from tui_app.refusals import Refusal
 from tui_app.session.stores.database import has_begun, open_store
 from tui_app.session.stores.store import SessionNotFound, explained
 from tui_app.settings.spec import MemorySettings
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
-from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
+from tui_app.ui.dialogs.list import ROOMY, Asked, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import ConfirmDialog, typed
 from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.tables import Column
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-_ROOMY = 100
-"""Cells of a row from which it says when it was made, and from what."""
 EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read once, when it ends."
 OFF = "Memory is off: nothing is remembered automatically, and sessions do not get this board."
 
@@ -66,8 +65,8 @@ class MemoryScreen(OpenList[Entry], place="memory"):
             columns=(
                 Column(lambda entry: entry.kind, 10),
                 Column(lambda entry: entry.text, tone=""),
-                Column(lambda entry: clock(entry.time, "%Y-%m-%d"), 12, leaves_at=_ROOMY),
-                Column(source_text, 16, leaves_at=_ROOMY),
+                Column(lambda entry: clock(entry.time, "%Y-%m-%d"), 12, leaves_at=ROOMY),
+                Column(source_text, 16, leaves_at=ROOMY),
             ),
             title=lambda _: f"Memory · {one_line(whose, 60)}",
             words=lambda entry: f"{entry.text} {entry.kind} {entry.source} {entry.branch} {entry.made_by}",
@@ -129,8 +128,7 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
 async def read_session_now(session: ChatSession) -> None:
     """Read the open session for the board, behind what else is done; a notice says what came of it."""
     if session.read_only:
-        session.say(session.read_only)
-        return
+        raise Refusal(session.read_only)
     session.say("Reading this session for the context board.")
     await session.ask(lambda opened: opened.remembering.read_now())
 
@@ -191,11 +189,9 @@ async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None
     """Show the message an entry comes from, in its session."""
     if entry.session == session.id:
         session.presenter.jump_to(entry.seq)
-        return
-    if not await asyncio.to_thread(_exists, session.launch, entry.session):
-        session.say(f"Session {entry.session}, which this entry comes from, was deleted.")
-        return
-    if await may_leave(app, session):
+    elif not await asyncio.to_thread(_exists, session.launch, entry.session):
+        raise Refusal(f"Session {entry.session}, which this entry comes from, was deleted.")
+    elif await may_leave(app, session):
         app.open_session(entry.session, at=entry.seq)
 
 

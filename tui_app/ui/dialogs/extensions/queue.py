@@ -8,6 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
@@ -66,7 +67,6 @@ class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
 
     @on(OptionList.OptionSelected)
     def _edit(self, event: OptionList.OptionSelected) -> None:
-        event.stop()
         if (at := event.option_index) < len(self._shown):
             self.dismiss((at, self._shown[at]))
 
@@ -89,8 +89,7 @@ GONE = "That prompt was already sent."
 async def show_queue(app: "Host", session: ChatSession) -> None:
     """Let the user change the queue; what they want to edit goes back into the prompt."""
     if not session.state.queue:
-        session.say("Nothing is queued.")
-        return
+        raise Refusal("Nothing is queued.")
     picked = await app.push_screen_wait(QueueScreen(app.chat.query_one(QueueView), session))
     if picked is not None:
         # Not exclusive: a command that is run meanwhile must not lose what was taken out.

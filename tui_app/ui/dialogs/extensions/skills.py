@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_app.conversation.message_actions import SkillRow
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen, file_text
-from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.sessions.session_choice import Chosen, go_to
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.text import one_line
@@ -16,7 +16,7 @@ from tui_app.ui.words.text import one_line
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
-from tui_app.ui.dialogs.extensions.mcp import NARROW, overview
+from tui_app.ui.dialogs.extensions.mcp import overview
 
 NO_SKILLS = (
     "There are no skills. Put one in .plimsoll/skills/NAME/SKILL.md; see docs/instructions-and-skills.md."

@@ -13,11 +13,12 @@ from textual.worker import Worker
 
 from tui_app.agent.tools.task_output import Page
 from tui_app.agent.tools.tasks import TaskRow, task_rows
+from tui_app.refusals import Refusal
 from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.list import Asked, ListSpec, OpenList
+from tui_app.ui.dialogs.list import NARROW, Asked, ListSpec, OpenList
 from tui_app.ui.dialogs.parts import readable, reading_area
 from tui_app.ui.panels.status import StatusRow
 from tui_app.ui.widgets.tables import MUTED, Column
@@ -30,9 +31,6 @@ PAGE_LINES = 500
 """Lines of an output that are shown at once."""
 
 NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
-
-_NARROW = 50
-"""Cells below which the command has the room of its age."""
 
 _APART_S = 0.2
 """Seconds between two looks at an output that grows."""
@@ -65,9 +63,9 @@ class TasksScreen(OpenList[TaskRow], place="tasks"):
         search="filter by words of the command",
         columns=(
             Column(lambda row: row.id, 5),
-            Column(how_text, 22, task_tone, leaves_at=_NARROW),
-            Column(how_text, 11, task_tone, comes_below=_NARROW),
-            Column(lambda row: duration(int(row.age_s)), 13, leaves_at=_NARROW),
+            Column(how_text, 22, task_tone, leaves_at=NARROW),
+            Column(how_text, 11, task_tone, comes_below=NARROW),
+            Column(lambda row: duration(int(row.age_s)), 13, leaves_at=NARROW),
             Column(lambda row: row.command, tone=""),
         ),
         title=lambda it: f"Background commands · {sum(row.is_running for row in it.rows)} running",
@@ -165,8 +163,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
         return await session.ask(lambda _: do(running))
 
     if not (found := await ask(task_rows)):
-        session.say(NOTHING)
-        return
+        raise Refusal(NOTHING)
     screen = TasksScreen(found)
     await app.push_screen(screen)
 

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tui_app.refusals import Refusal
 from tui_app.system.project_files import repository_root
 from tui_app.system.trust import remember_trust, trust_in
 from tui_app.ui.chat.session import ChatSession
@@ -62,8 +63,7 @@ async def give_trust(app: "Host", session: ChatSession, taken: Collection[str]) 
     """
     launch = session.launch
     if launch.trusted:
-        session.say("This folder is trusted. `plimsoll trust --no` takes that back.")
-        return
+        raise Refusal("This folder is trusted. `plimsoll trust --no` takes that back.")
     find = partial(find_commands, config=launch.paths.config, taken=taken, may_read=launch.may_read())
     brought = await asyncio.to_thread(_brought, launch, find)
     question = f"{_BRINGS}\n\n{brought}" if brought else _BRINGS_NOTHING

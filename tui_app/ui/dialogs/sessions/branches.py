@@ -6,6 +6,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tui_app.references import log_number
+from tui_app.refusals import Refusal
 from tui_app.session.branches import branches_of, parent_of
 from tui_app.session.stores.database import open_store
 from tui_app.ui.chat.session import ChatSession
@@ -24,8 +25,7 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
     first, _, rest = argument.strip().partition(" ")
     at = log_number(first) if first.startswith("#") else None
     if not session.id or not session.presenter.view.entries:
-        session.say("Nothing to branch off: nothing has been said yet.")
-        return
+        raise Refusal("Nothing to branch off: nothing has been said yet.")
     if not await may_leave(app, session):
         return
 
@@ -51,10 +51,10 @@ async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
         known = {branch.name: branch.info.id for branch in branches}
         if above is not None:
             known.setdefault(above[1], above[0])
-        if found := wanted if wanted in known.values() else known.get(wanted, ""):
-            await go_to(app, session, Chosen(found))
-        else:
-            session.say(f"This session has no branch {one_line(wanted, 40)}. /tree shows which there are.")
+        if not (found := wanted if wanted in known.values() else known.get(wanted, "")):
+            name = one_line(wanted, 40)
+            raise Refusal(f"This session has no branch {name}. /tree shows which there are.")
+        await go_to(app, session, Chosen(found))
         return
     timeline.shown = TimelineFilter.TREE
     if not timeline.region:

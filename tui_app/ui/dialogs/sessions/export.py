@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tui_app.files import write_atomic
 from tui_app.paths import from_home
+from tui_app.refusals import Refusal
 from tui_app.session.exports.export import Format
 from tui_app.session.exports.export import export_session as export_document
 from tui_app.session.stores.database import open_store
@@ -28,22 +29,19 @@ _FORMATS: dict[str, Format] = {
 async def export_session(session: ChatSession, target: str) -> None:
     """Write the conversation in the format that the name ends in; without a name, as Markdown."""
     if not session.presenter.view.entries:
-        session.say(NOTHING)
-        return
+        raise Refusal(NOTHING)
     folder = session.launch.cwd
     path = folder / (from_home(target) if target else f"plimsoll-{session.id}.md")
     if path.suffix and path.suffix.lower() not in _FORMATS:
-        session.say(f"Not exported: {path.suffix} is not a format. Use .md, .txt, .html, .json or .jsonl.")
-        return
+        raise Refusal(f"Not exported: {path.suffix} is not a format. Use .md, .txt, .html, .json or .jsonl.")
     if not await asyncio.to_thread(path.parent.exists):
-        session.say(f"Not exported: there is no folder {path.parent}.")
-    elif await asyncio.to_thread(path.exists):
-        session.say(f"Not exported: {path} exists already. Give another name: /export NAME.")
-    else:
-        await asyncio.to_thread(_write_export, session, path)
-        # The end of a path is what a user looks for.
-        shown = path.relative_to(folder) if path.is_relative_to(folder) else path
-        session.say(f"Exported to {shown}. Secrets are masked.")
+        raise Refusal(f"Not exported: there is no folder {path.parent}.")
+    if await asyncio.to_thread(path.exists):
+        raise Refusal(f"Not exported: {path} exists already. Give another name: /export NAME.")
+    await asyncio.to_thread(_write_export, session, path)
+    # The end of a path is what a user looks for.
+    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    session.say(f"Exported to {shown}. Secrets are masked.")
 
 
 def _write_export(session: ChatSession, path: Path) -> None:

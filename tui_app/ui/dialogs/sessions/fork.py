@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tui_app.references import log_number
+from tui_app.refusals import Refusal
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
 from tui_app.session.rewind_fork import Fork, NotAPrompt, fork_session
@@ -54,12 +55,10 @@ async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | Non
     if argument:
         if number := log_number(argument):
             return number
-        session.say("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
-        return None
+        raise Refusal("/fork takes the number of a prompt, as in /fork #12; alone it lists them.")
     points = fork_points(session.presenter.view.entries)
     if not points:
-        session.say(NOTHING_TO_FORK)
-        return None
+        raise Refusal(NOTHING_TO_FORK)
     picker = PromptPicker(points, "Fork before", "fork", _explained, unit="rows")
     chosen = await app.push_screen_wait(picker)
     return chosen.seq if chosen is not None else None

@@ -25,6 +25,7 @@ from tui_app.conversation.imports.import_progress import (
 from tui_app.conversation.imports.imports import ImportReport, import_session
 from tui_app.events import Record
 from tui_app.paths import from_home
+from tui_app.refusals import Refusal
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
@@ -32,7 +33,7 @@ from tui_app.session.stores.database import has_begun, open_store
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import ROOMY, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import DetailedWays, Way
 from tui_app.ui.dialogs.sessions.session_choice import Chosen, go_to
 from tui_app.ui.launch import Launch
@@ -58,10 +59,6 @@ class TranscriptRow(NamedTuple):
 BY_NAME, _READING = "/import FILE imports any file.", "Reading the file…"
 
 
-_ROOMY = 100
-"""Cells of a row from which it has the time of day, and the folder."""
-
-
 def transcript_note(row: TranscriptRow) -> str:
     """Its file, and what enter does where it was imported before."""
     again = ""
@@ -77,13 +74,13 @@ class ImportScreen(ListDialog[TranscriptRow]):
         name="import",
         search="filter by title, program, folder or file",
         columns=(
-            Column(lambda row: clock(row.found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY),
-            Column(lambda row: clock(row.found.time, "%Y-%m-%d"), 12, comes_below=_ROOMY),
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=ROOMY),
+            Column(lambda row: clock(row.found.time, "%Y-%m-%d"), 12, comes_below=ROOMY),
             Column(lambda row: row.found.program, 13),
             Column(lambda row: row.found.title or row.found.path.name, tone="bold"),
             Column(lambda row: file_size(row.found.size) if row.found.size else "", 10, "", right=True),
             Column(lambda row: row.session and ("  changed" if row.changed else "  imported"), 10, gap=0),
-            Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=_ROOMY),
+            Column(lambda row: f"  {PurePath(row.found.cwd).name}", 18, leaves_at=ROOMY),
         ),
         title=lambda _: "Sessions of other programs",
         words=lambda row: f"{row.found.title} {row.found.program} {row.found.cwd} {row.found.path}",
@@ -243,8 +240,7 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     try:
         report, held = await work
     except ImportStopped:
-        session.say("Import stopped. Nothing was imported.")
-        return None
+        raise Refusal("Import stopped. Nothing was imported.") from None
     except ImportedAlready as found:
         session.say("Another window has just imported this file. Its session is opened.")
         return Chosen(found.session)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-def length_text(text: str) -> str:
+def length_text(row: PastPrompt) -> str:
     """How long a prompt is."""
-    more = "more than " if len(text) >= SEARCHED_CHARS else ""
-    return f"{more}{count(len(text), 'character')}, {count(count_lines(text), 'line')}"
+    more = "more than " if len(row.text) >= SEARCHED_CHARS else ""
+    return f"{more}{count(len(row.text), 'character')}, {count(count_lines(row.text), 'line')}"
 
 
 class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
@@ -32,7 +32,7 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
         ),
         title=lambda _: "Earlier prompts",
         words=lambda row: row.text,
-        note=lambda row: length_text(row.text),
+        note=length_text,
         none="Nothing was said in this folder yet.",
     )
 

@@ -9,11 +9,12 @@ from textual.content import Content
 
 from tui_app.conversation.work import Clear, Rewind
 from tui_app.references import log_number
+from tui_app.refusals import Refusal
 from tui_app.session.rewind_points import RewindPoint, rewind_points, tokens_after_rewind
 from tui_app.text import visible
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import agreed, is_above
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import FilesDialog, Way, confirmed, file_line
 from tui_app.ui.widgets.tables import Column
 from tui_app.ui.words.text import clock, count, one_line, tokens
@@ -54,9 +55,9 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
             columns=(
                 Column(lambda point: clock(point.time), 7),
                 Column(lambda point: one_line(point.title, _MOST_TITLE) or "(no text)", tone="bold"),
-                Column(lambda point: f"#{point.seq}", 7, right=True, comes_below=_NARROW),
-                Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=_NARROW),
-                Column(size, 8 + len(unit), right=True, leaves_at=_NARROW),
+                Column(lambda point: f"#{point.seq}", 7, right=True, comes_below=NARROW),
+                Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=NARROW),
+                Column(size, 8 + len(unit), right=True, leaves_at=NARROW),
             ),
             title=lambda _: title,
             words=lambda point: point.title,
@@ -67,8 +68,7 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
         super().__init__(points, spec)
 
 
-_NARROW, _MOST_TITLE = 50, 400
-"""Cells of a row from which it says how many messages follow, and of a title at most."""
+_MOST_TITLE = 400
 
 
 def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
@@ -130,12 +130,13 @@ NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
     """Go back to a prompt: the one with a log number, or one that the user chooses."""
     if argument:
-        await rewind_to(app, session, argument)
+        if (number := log_number(argument)) is None:
+            raise Refusal("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
+        await _submit(app, session, Rewind(number))
         return
     points = rewind_points(session.presenter.agent_view)
     if not points:
-        session.say(NOTHING)
-        return
+        raise Refusal(NOTHING)
 
     def explained(point: RewindPoint) -> str:
         usage = session.state.usage
@@ -147,14 +148,6 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
         await _submit(app, session, Rewind(chosen.seq))
-
-
-async def rewind_to(app: App[Any], session: ChatSession, argument: str) -> None:
-    """Go back to the prompt with a log number, written ``#12`` or ``12``."""
-    if (number := log_number(argument)) is not None:
-        await _submit(app, session, Rewind(number))
-    else:
-        session.say("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
 
 
 async def retry(app: "Host", session: ChatSession) -> None:

@@ -82,10 +82,8 @@ async def choose_session(
         screen.written, screen.standing = written, standing
         choice = await app.push_screen_wait(screen)
         written = screen.written
-        if choice is None:
-            return None
-        if choice.what == "open":
-            return Chosen(choice.row.id)
+        if choice is None or isinstance(choice, SessionInfo):
+            return Chosen(choice.id) if choice is not None else None
         if choice.what == "search":
             search = SearchScreen(search_in(launch))
             search.written = written

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from datetime import datetime, tzinfo
 from functools import partial
 from typing import Literal
 
@@ -12,13 +11,10 @@ from textual.content import Content
 from textual.worker import Worker
 
 from tui_app.session.search import Found, Searched
-from tui_app.ui.dialogs.list import ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, ROOMY, ListDialog, ListSpec
 from tui_app.ui.keyboard.keys import Hint
 from tui_app.ui.widgets.tables import Column
-from tui_app.ui.words.text import clean, count, one_line
-
-_NARROW, _ROOMY = 50, 90
-"""Cells of a row from which it has its columns, and from which it says what a session has spent."""
+from tui_app.ui.words.text import clean, clock, count, one_line
 
 _WHO = {
     "user.message": "user",
@@ -28,15 +24,13 @@ _WHO = {
     "session.compaction_complete": "summary",
 }
 
-_ROOMY_HITS = 100
-"""Cells of a row from which a hit has the whole date, and more of the session's title."""
-
 SLOW_S = 0.2
 """Seconds after which a search says how far it is; one that is sooner done would only flicker."""
 
 Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
 """Searches for words, and asks whether to stop; each step is taken in a thread."""
 
+_NOTHING = Searched(())
 _HELP = 'Words in any order, "words side by side", or the beginning of one as harb*'
 
 
@@ -64,12 +58,12 @@ def _safe(text: str) -> str:
     return clean(text, keep_newlines=False)
 
 
-def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]) -> str:
+def title_of(searched: Searched, state: Literal["", "looking", "stopped"]) -> str:
     """The first row: how far the search is, where that is worth saying."""
     title = "Search all sessions"
     if not state:
         return title
-    done = f"{searched.sessions:,} of {searched.of:,}" if searched is not None and searched.of else ""
+    done = f"{searched.sessions:,} of {searched.of:,}" if searched.of else ""
     if state == "looking":
         return f"{title} · {f'{done} searched' if done else 'searching'} · esc stops"
     return f"{title} · stopped{f' at {done}' if done else ''}"
@@ -78,16 +72,12 @@ def title_of(searched: Searched | None, state: Literal["", "looking", "stopped"]
 class SearchScreen(ListDialog[Found], place="search"):
     """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
 
-    def __init__(self, search: Search, *, tz: tzinfo | None = None) -> None:
+    def __init__(self, search: Search) -> None:
         """Offer a search.
 
         Args:
             search: Reports the best hits so far; called in a thread, raises ``SearchFailed``.
-            tz: Time zone of the dates; ``None`` for that of the machine.
         """
-
-        def when(form: str) -> Callable[[Found], str]:
-            return lambda found: datetime.fromtimestamp(found.time, tz).strftime(form)
 
         def title(found: Found) -> str:
             return found.title or "untitled"
@@ -100,15 +90,15 @@ class SearchScreen(ListDialog[Found], place="search"):
             name="search",
             search="search what was said in all sessions",
             columns=(
-                Column(when("%Y-%m-%d %H:%M"), 18, leaves_at=_ROOMY_HITS),
-                Column(when("%m-%d"), 7, comes_below=_ROOMY_HITS),
+                Column(lambda found: clock(found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=ROOMY),
+                Column(lambda found: clock(found.time, "%m-%d"), 7, comes_below=ROOMY),
                 # The words are what was searched for: where there is little room, the note names the session.
-                Column(title, 26, "", gap=2, leaves_at=_ROOMY_HITS),
-                Column(title, 14, "", gap=2, leaves_at=_NARROW, comes_below=_ROOMY_HITS),
+                Column(title, 26, "", gap=2, leaves_at=ROOMY),
+                Column(title, 14, "", gap=2, leaves_at=NARROW, comes_below=ROOMY),
                 Column(lambda found: _WHO.get(found.type, ""), 9),
                 Column(fitted=snippet),
             ),
-            title=lambda _: title_of(None, ""),
+            title=lambda _: title_of(_NOTHING, ""),
             note=note,
             key=lambda found: (found.session, found.seq),
             least_lines=8,
@@ -118,14 +108,14 @@ class SearchScreen(ListDialog[Found], place="search"):
         self._search = search
         self._stopping: threading.Event | None = None
         """Stops the search that is under way; None while none is."""
-        self._reached: Searched | None = None
+        self._reached = _NOTHING
         self._slow = False
         """Whether it is said how far the search is."""
 
     def fill(self, wanted: str) -> None:
         """Search anew; what was being searched for is forgotten."""
         self._end("")
-        self._reached, self._slow = None, False
+        self._reached, self._slow = _NOTHING, False
         self.workers.cancel_group(self, "search")
         if wanted.strip():
             self._stopping = threading.Event()
@@ -146,12 +136,12 @@ class SearchScreen(ListDialog[Found], place="search"):
         said = ""
         try:
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
-                same, self._reached = self._has_found, part
+                same, self._reached = bool(self._reached.found), part
                 if part.found:
                     self._show(part.found, "", same=same)
                 if self._slow:
                     self._tell()
-            said = "" if self._has_found else "No results."
+            said = "" if self._reached.found else "No results."
         except SearchFailed as failed:
             said = str(failed)
         finally:
@@ -162,10 +152,6 @@ class SearchScreen(ListDialog[Found], place="search"):
         if said:
             self._show((), said)
         self._end("")
-
-    @property
-    def _has_found(self) -> bool:
-        return self._reached is not None and bool(self._reached.found)
 
     def _tell(self) -> None:
         """Say how far the search is, from now on after each part."""
@@ -179,7 +165,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._stopping = None
         if state:
             self.workers.cancel_group(self, "search")
-            if not self._has_found:
+            if not self._reached.found:
                 self._show((), "Stopped before anything was found.")
         self._say_how_far(state)
 

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime, tzinfo
+from datetime import datetime
 from pathlib import PurePath
 from types import MappingProxyType
 
@@ -14,11 +14,11 @@ from textual.content import Content
 from tui_app.context.storage_errors import StorageError
 from tui_app.session.stats import SessionStats
 from tui_app.session.stores.store import SessionInfo
-from tui_app.ui.dialogs.list import Asked, ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, Asked, ListDialog, ListSpec
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.cost_words import window_text
-from tui_app.ui.words.text import cost, count, from_home, one_line, tokens
+from tui_app.ui.words.text import clock, cost, count, from_home, one_line, tokens
 from tui_app.usage import percent_text
 
 _NO_OTHER = "There is no other session yet."
@@ -52,12 +52,12 @@ def spent_text(stats: SessionStats | None) -> tuple[str, str]:
     return f"{made}×" if made else "", f"{cost(usd)}{unpriced}" if usd else "?" * len(unpriced)
 
 
-_NARROW, _ROOMY = 50, 90
-"""Cells of a row from which it has its columns, and from which it says what a session has spent."""
+_PRICED = 90
+"""Cells of a row from which it says what a session has spent."""
 
 
 class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
-    """Dismisses with the session to ``open``, ``rename`` or ``delete``, or with the wish to ``search``."""
+    """Dismisses with the session to open, with one to ``rename`` or ``delete``, or with ``search``."""
 
     def __init__(
         self,
@@ -69,7 +69,6 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         here: str = "",
         home: str = "",
         stats: Callable[[str], SessionStats] | None = None,
-        tz: tzinfo | None = None,
     ) -> None:
         """Offer sessions.
 
@@ -81,33 +80,31 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             here: The folder whose sessions come first.
             home: The user's own folder.
             stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
-            tz: Time zone of the dates; ``None`` for that of the machine.
         """
         self._current, self._held, self._read_stats = current, held, stats
         self.standing: Mapping[str, str] = {}
         """By id, how those stand that were left in the background."""
-        known: dict[str, SessionStats] = {}
-        self._stats = known
+        self._stats: dict[str, SessionStats] = {}
         """By session, as far as they are read."""
 
         def name(row: SessionInfo, cells: int) -> Content:
             mark = self._mark(row, cells)
             return Content.assemble(one_line(row.title, cells - cell_len(mark)) or "untitled", (mark, MUTED))
 
-        def moment(row: SessionInfo) -> datetime:
-            return datetime.fromtimestamp(row.updated, tz)
-
         def used(row: SessionInfo) -> str:
-            return last_used(moment(row), datetime.now(tz))
+            return last_used(datetime.fromtimestamp(row.updated), datetime.now())
 
         def turns(row: SessionInfo) -> str:
-            return f"{known[row.id].turns:,}" if row.id in known else ""
+            return f"{self._stats[row.id].turns:,}" if row.id in self._stats else ""
 
         def few_turns(row: SessionInfo) -> str:
             return f"{turns(row):>4} {'turn ' if turns(row) == '1' else 'turns'}"
 
         def spent(row: SessionInfo) -> tuple[str, str]:
-            return spent_text(known.get(row.id))
+            return spent_text(self._stats.get(row.id))
+
+        def size(row: SessionInfo) -> str:
+            return tokens(row.tokens) if row.tokens else "?"
 
         def folder(cwd: str) -> str:
             return one_line(from_home(PurePath(cwd), home), 80)
@@ -126,13 +123,13 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             search="filter by title, folder or model",
             columns=(
                 Column(title="session", fitted=name),
-                Column(few_turns, 11, "", right=True, comes_below=_NARROW),
-                Column(lambda row: f"{moment(row):%m-%d}", 7, right=True, comes_below=_NARROW),
-                Column(turns, 7, "", "turns", right=True, leaves_at=_NARROW),
-                Column(size_text, 10, "", "context", right=True, leaves_at=_NARROW),
-                Column(lambda row: spent(row)[0], 11, "", "compacted", right=True, leaves_at=_ROOMY),
-                Column(lambda row: spent(row)[1], 9, "", "cost", right=True, leaves_at=_ROOMY),
-                Column(used, 12, MUTED, "last used", right=True, leaves_at=_NARROW),
+                Column(few_turns, 11, "", right=True, comes_below=NARROW),
+                Column(lambda row: clock(row.updated, "%m-%d"), 7, right=True, comes_below=NARROW),
+                Column(turns, 7, "", "turns", right=True, leaves_at=NARROW),
+                Column(size, 10, "", "context", right=True, leaves_at=NARROW),
+                Column(lambda row: spent(row)[0], 11, "", "compacted", right=True, leaves_at=_PRICED),
+                Column(lambda row: spent(row)[1], 9, "", "cost", right=True, leaves_at=_PRICED),
+                Column(used, 12, MUTED, "last used", right=True, leaves_at=NARROW),
             ),
             title=lambda it: " · ".join(["Sessions", *(folder(row.cwd) for row in it.shown[:1])]),
             words=lambda row: f"{row.title} {row.cwd} {row.model} {row.id} {self.standing.get(row.id, '')}",
@@ -168,9 +165,6 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
     def first(self) -> int:
         return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
 
-    def use(self, row: SessionInfo) -> None:
-        self.dismiss(Asked("open", row))
-
     async def action_delete(self) -> None:
         """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
         if (row := self.marked) is None:
@@ -183,8 +177,3 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             title = one_line(row.title, 60) or "untitled"
             question = f'Delete session "{title}"? {count(row.messages, "message")}, cannot be undone.'
             self.ask(ConfirmDialog(question), lambda _: Asked("delete", row))
-
-
-def size_text(row: SessionInfo) -> str:
-    """How much its next request holds."""
-    return tokens(row.tokens) if row.tokens else "?"
