@@ -20,6 +20,7 @@ from tui_app.ui.dialogs import models
 from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.palette import PaletteScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.setup.settings import SettingsScreen
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
@@ -404,3 +405,16 @@ def test_the_key_is_the_one_in_force() -> None:
     assert keys_text({}).startswith(NOTICE)
     assert "use f6." in keys_text({"prompt.newline": "f6"})
     assert "use another key (prompt.newline" in keys_text({"prompt.newline": "shift+enter"})
+
+
+async def test_a_dialog_that_is_closed_before_it_is_built_closes_once_it_is(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        deck.app.action_command_palette()
+        palette = deck.app.screen
+        assert isinstance(palette, PaletteScreen)
+        # A key that was under way to the screen below acts on the one on top.
+        palette.action_back()
+        await deck.until(lambda: deck.app.screen is deck.app.chat)
+        await deck.press("ctrl+p")
+        await deck.until(lambda: isinstance(deck.app.screen, PaletteScreen))
