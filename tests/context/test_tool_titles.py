@@ -6,6 +6,17 @@ import pytest
 
 from tui_app.context.tool_titles import TITLE_CHARS, call_title, result_note, work_of_name
 
+PATCH = """\
+*** Begin Patch
+*** Update File: import.py
+@@
+-opened = 0
++opened = None
+*** Add File: tests/test_import.py
++assert True
+*** Delete File: old.py
+*** End Patch"""
+
 
 @pytest.mark.parametrize(
     ("name", "args", "title"),
@@ -19,10 +30,28 @@ from tui_app.context.tool_titles import TITLE_CHARS, call_title, result_note, wo
         ("glob", {"pattern": "*.py"}, "glob *.py"),
         ("search_history", {"query": "#142"}, 'search_history "#142"'),
         ("run_command", {"command": "pytest -x"}, "run_command pytest -x"),
+        # What a call is for is not what it acts on.
+        ("Bash", {"command": "pytest -x", "description": "Run the tests"}, "Bash pytest -x"),
+        ("Task", {"description": "Find it", "prompt": "Find all files that"}, "Task Find it"),
+        ("Grep", {"pattern": "x", "path": "src", "output_mode": "files"}, "Grep x src"),
+        ("apply_patch", {"input": PATCH}, "apply_patch import.py, tests/test_import.py, old.py"),
+        (
+            "apply_patch",
+            {"patch": "--- a/import.py\n+++ b/import.py\n@@ -1 +1 @@\n-a\n+b\n"},
+            "apply_patch import.py",
+        ),
+        ("apply_patch", {"input": "no patch"}, "apply_patch no patch"),
     ],
 )
 def test_call_titles(name: str, args: dict[str, object], title: str) -> None:
     assert call_title(name, json.dumps(args)) == title
+
+
+def test_a_patch_without_a_name_is_titled_by_its_files() -> None:
+    assert (
+        call_title("apply_patch", json.dumps(PATCH)) == "apply_patch import.py, tests/test_import.py, old.py"
+    )
+    assert call_title("apply_patch", PATCH) == "apply_patch import.py, tests/test_import.py, old.py"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import re
 from typing import Any, Literal
 
 from tui_app.context.ledger.outcomes import report_counts
-from tui_app.context.ledger.tools import name_words
+from tui_app.context.ledger.tools import PATCHES, name_words, patched_files
 from tui_app.text import cut
 from tui_app.tool_specs import READ_FILE, TOOLS, EditorKind, Rows, Title, tool_spec
 
@@ -13,6 +13,8 @@ TELLING_ARGUMENTS = (
     "command", "pattern", "query", "file_path", "filePath", "path", "url", "description", "prompt",
 )  # fmt: skip
 """What a call is known by, the most telling first."""
+_PURPOSES = ("description", "prompt")
+"""Those that say what a call is for: they tell it where nothing else does."""
 
 
 def work_of_name(tool: str) -> EditorKind | Literal[""]:
@@ -49,7 +51,9 @@ def call_title(name: str, args_json: str) -> str:
         args = json.loads(args_json) if args_json.strip() else {}
     except (ValueError, RecursionError):
         args = None  # a call cut off while it was streamed
-    detail = _detail(tool_spec(name).title, args) if isinstance(args, dict) else _plain(args_json)
+    detail = _patched(name, args_json if args is None else args)
+    if not detail:
+        detail = _detail(tool_spec(name).title, args) if isinstance(args, dict) else _plain(args_json)
     return cut(f"{_plain(name)} {detail}".strip(), TITLE_CHARS)
 
 
@@ -73,9 +77,12 @@ _FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}
 def _detail(title: Title | None, args: dict[str, Any]) -> str:
     if title is None:
         # What every agent's tools are known by, else all that are not switches.
-        known = [args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]]
-        others = (value for value in args.values() if not (value is None or isinstance(value, bool)))
-        return " ".join(_plain(_short_path(value)) for value in known[:2] or others)
+        known = {
+            name: args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]
+        }
+        others = [value for value in args.values() if not (value is None or isinstance(value, bool))]
+        objects = [value for name, value in known.items() if name not in _PURPOSES][:2]
+        return " ".join(_plain(_short_path(value)) for value in objects or [*known.values()][:1] or others)
     if title.progress:
         return _progress(args.get(title.argument))
     shown = _plain(args.get(title.argument, title.default))
@@ -85,6 +92,14 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
         + ("" if place in (".", "") else f" in {place}")
         + (_range(args) if title.paged else "")
     )
+
+
+def _patched(name: str, args: Any) -> str:
+    """The files of a patch, whose text is no title; empty for every other call."""
+    if not name_words(name) & PATCHES:
+        return ""
+    files = dict.fromkeys(use.path for use in patched_files(args if isinstance(args, dict) else {"": args}))
+    return ", ".join(_plain(_short_path(path)) for path in files)
 
 
 def _progress(items: object) -> str:

@@ -77,7 +77,8 @@ _QUESTIONS = words(
     "presentplan planmoderespond"
 )
 """Names, without what is no letter, of tools that the user answers; another server's tool is none of them."""
-_PATCHES = words("patch diff")
+PATCHES = words("patch diff")
+"""Names of tools that apply one."""
 _PATCHERS = words("apply_patch applypatch cd cat echo")
 """Programs of a shell line that are the patch, or bring it."""
 _NO_LETTER = re.compile(r"[^a-z]")
@@ -328,11 +329,15 @@ def _move(named: frozenset[str], args: Mapping[str, Any]) -> FileUse | None:
 
 def _patches(named: frozenset[str], args: Mapping[str, Any]) -> list[FileUse]:
     """Files of a patch that is applied; one that is only written into a file changes nothing."""
-    found: list[FileUse] = []
-    texts = list(argument_texts(args))
     # The program and its patch may be two words of one command.
-    run = named & (_COMMANDS | _CODE) and any("apply_patch" in text for text in texts)
-    for text in texts if named & _PATCHES or run else ():
+    run = named & (_COMMANDS | _CODE) and any("apply_patch" in text for text in argument_texts(args))
+    return patched_files(args) if named & PATCHES or run else []
+
+
+def patched_files(args: Mapping[str, Any]) -> list[FileUse]:
+    """Files that the patches among a call's arguments are for."""
+    found: list[FileUse] = []
+    for text in argument_texts(args):
         if "*** " in text:
             for kind, path in _PATCH_LINE.findall(text):
                 if kind == "Move to" and found:
