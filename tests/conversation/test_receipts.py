@@ -1,5 +1,6 @@
 """Receipts of requests add up to the bill, and each miss of a cache has a name."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.benchmarks.receipts import play, script_of
+from tests.context.facts_kit import call, says, user
 from tests.conversation.driving import Desk, done, turn
 from tests.conversation.test_prompt_cache import NOTES, PRICED, SAID
 from tests.servers.caching import CachingAnthropic, PromptCache
@@ -165,3 +168,16 @@ async def test_a_pause_is_told_from_a_change(
     found = told(desk, server, session, paused, minutes * 60)
     found.check("", "", said)
     assert found.answers[-1].cause == ("pause" if said else "")
+
+
+def test_they_come_to_the_bill_of_a_played_transcript(tmp_path: Path) -> None:
+    shown = [
+        *says("I look."),
+        *call("Read", {"file_path": "quay.py"}, f"def leave(): ... # {SAID}"),
+        *says("Nine."),
+    ]
+    days = [[*user(f"When on day {day}? {SAID}"), *shown] for day in range(16)]
+    outcome = asyncio.run(play(script_of([message for day in days for message in day]), tmp_path))
+    assert outcome.causes.keys() == {"view", "pause", "front", "model"}
+    assert outcome.named == list(outcome.missed)
+    assert outcome.paid == pytest.approx(outcome.bill, rel=0.01)

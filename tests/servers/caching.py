@@ -158,11 +158,11 @@ class PromptCache:
 class CachingAnthropic:
     """The server, on a port of this machine; entering it starts it."""
 
-    def __init__(self, answer: Callable[[Json], str] = lambda body: "Done.") -> None:
+    def __init__(self, answer: Callable[[Json], str | list[Json]] = lambda body: "Done.") -> None:
         """Prepare it.
 
         Args:
-            answer: Gives the text that is answered to a request.
+            answer: Gives the text that is answered to a request, or the blocks of texts and calls.
         """
         self.answer = answer
         self.cache = PromptCache()
@@ -170,6 +170,8 @@ class CachingAnthropic:
         """Seconds; moved by the test."""
         self.bodies: list[Json] = []
         self.bill: list[Billed] = []
+        self.written: list[int] = []
+        """Tokens of each answer."""
         self._lock = threading.Lock()
         outer = self
 
@@ -220,7 +222,13 @@ class _Handler(BaseHTTPRequestHandler):
             error = {"type": "invalid_request_error", "message": str(refused)}
             self._send(400, "application/json", json.dumps({"type": "error", "error": error}))
             return
-        text = self.server_of.answer(body)
+        answer = self.server_of.answer(body)
+        blocks = [{"type": "text", "text": answer}] if isinstance(answer, str) else answer
+        stopped = "tool_use" if blocks[-1]["type"] == "tool_use" else "end_turn"
+        output = max(
+            1, sum(len(part.get("text") or json.dumps(part.get("input"))) for part in blocks) // CHARS
+        )
+        self.server_of.written.append(output)
         usage = {
             "input_tokens": billed.fresh,
             "cache_read_input_tokens": billed.read,
@@ -229,26 +237,34 @@ class _Handler(BaseHTTPRequestHandler):
                 f"ephemeral_{lifetime}_input_tokens": billed.written.get(lifetime, 0)
                 for lifetime in LIFETIMES
             },
-            "output_tokens": max(1, len(text) // CHARS),
+            "output_tokens": output,
         }
         message: Json = {
             "id": "msg", "type": "message", "role": "assistant", "model": body["model"], "content": [],
             "stop_reason": None, "stop_sequence": None, "usage": usage,
         }  # fmt: skip
-        block = {"type": "text", "text": text}
         if not body.get("stream"):
-            whole = {**message, "content": [block], "stop_reason": "end_turn"}
+            whole = {**message, "content": blocks, "stop_reason": stopped}
             self._send(200, "application/json", json.dumps(whole))
             return
-        events: list[Json] = [
-            {"type": "message_start", "message": message},
-            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
-            {"type": "content_block_stop", "index": 0},
+        events: list[Json] = [{"type": "message_start", "message": message}]
+        for index, part in enumerate(blocks):
+            empty = {**part, **({"text": ""} if part["type"] == "text" else {"input": {}})}
+            delta = (
+                {"type": "text_delta", "text": part["text"]}
+                if part["type"] == "text"
+                else {"type": "input_json_delta", "partial_json": json.dumps(part["input"])}
+            )
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": empty},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            ]
+        events += [
             {
                 "type": "message_delta",
-                "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-                "usage": {"output_tokens": usage["output_tokens"]},
+                "delta": {"stop_reason": stopped, "stop_sequence": None},
+                "usage": {"output_tokens": output},
             },
             {"type": "message_stop"},
         ]
