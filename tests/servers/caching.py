@@ -249,7 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         events: list[Json] = [{"type": "message_start", "message": message}]
         for index, part in enumerate(blocks):
-            empty = {**part, **({"text": ""} if part["type"] == "text" else {"input": {}})}
+            empty: Json = {**part, "text": ""} if part["type"] == "text" else {**part, "input": {}}
             delta = (
                 {"type": "text_delta", "text": part["text"]}
                 if part["type"] == "text"
