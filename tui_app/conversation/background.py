@@ -134,14 +134,10 @@ class Background:
         unsaid = (GoOn,) if is_left else (GoOn, Pursue)
         prompts = [_left(self._prompt(work)) for work in waiting if not isinstance(work, unsaid)]
         prompts += [replace(_left(self._prompt(work)), held=True) for work in self._held]
-        self.turns.history.append(
-            SessionBackground(
-                step=step,
-                question=self.question if step == "waiting" else "",
-                turn=self.turns.is_left or any(isinstance(work, GoOn) for work in waiting),
-                prompts=tuple(prompts),
-            )
-        )
+        turn = self.turns.is_left or any(isinstance(work, GoOn) for work in waiting)
+        question = self.question if step == "waiting" else ""
+        event = SessionBackground(step=step, question=question, turn=turn, prompts=tuple(prompts))
+        self.turns.history.append(event)
 
     def take_up(self) -> bool:
         """Put what was left in the queue; whether a turn goes on. What was stopped waits for the user."""

@@ -124,13 +124,9 @@ def asked_compaction(argument: str) -> Compact | str:
             focus.append(word)
     if ends[UP_TO] and ends[FROM] > ends[UP_TO]:
         return f"There is nothing between #{ends[FROM]} and #{ends[UP_TO]}: the first comes after the last."
-    return Compact(
-        " ".join(focus),
-        review=REVIEW in chosen,
-        span=Span(ends[FROM], ends[UP_TO]),
-        extract=EXTRACT in chosen,
-        trial=TRY in chosen,
-    )
+    review, extract, trial = REVIEW in chosen, EXTRACT in chosen, TRY in chosen
+    span = Span(ends[FROM], ends[UP_TO])
+    return Compact(" ".join(focus), review=review, span=span, extract=extract, trial=trial)
 
 
 @frozen

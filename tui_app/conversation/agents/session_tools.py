@@ -143,15 +143,10 @@ class Tooling:
         self.asking |= {tool.__name__ for tool in acting}
 
         async def permit(ctx: RunContext[Any], asked: Asked) -> str | None:
+            tool, note, call = COMPACT_CONTEXT.name, "compacts the conversation", ctx.tool_call_id or ""
+            subject, detail = asked.reason, asked.focus
             return await gate(
-                Action(
-                    tool=COMPACT_CONTEXT.name,
-                    kind="other",
-                    subject=asked.reason,
-                    detail=asked.focus,
-                    note="compacts the conversation",
-                    call=ctx.tool_call_id or "",
-                )
+                Action(tool=tool, kind="other", subject=subject, detail=detail, note=note, call=call)
             )
 
         self.context = ContextToolset(lambda _run: compactor, permit)

@@ -159,16 +159,9 @@ class SubAgents:
         # Past the highest: some of them may have been deleted.
         names = (name.rpartition("-") for name in self.every)
         number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
-        start = SubAgentStart(
-            tool_call_id=order.call,
-            task=order.task,
-            model="",
-            max_steps=self._limits.max_steps,
-            agent=order.agent.name if order.agent is not None else "",
-            name=f"{order.kind}-{number}",
-            fork=order.fork,
-            background=order.background,
-        )
+        told = {"tool_call_id": order.call, "name": f"{order.kind}-{number}", "model": ""}
+        file, most = "" if order.agent is None else order.agent.name, self._limits.max_steps
+        start = like(SubAgentStart, order, agent=file, max_steps=most, **told)
         agent = self.every[start.name] = SubAgent(start, order.agent, behind=order.background)
         agent.prompts.append(self._first_prompt(agent))
         self._begin(agent)

@@ -89,13 +89,8 @@ def _merged(
         theirs, their_mode = _read(Workspace(git.folder), path)
     except (ToolProblem, OSError) as error:
         return replace(file, left=f"it cannot be taken over: {error}"), (), ""
-    file = replace(
-        file,
-        before=checksum(ours),
-        after=checksum(theirs),
-        theirs=checksum(theirs),
-        mode=mode or their_mode,
-    )
+    made = checksum(theirs)
+    file = replace(file, before=checksum(ours), after=made, theirs=made, mode=mode or their_mode)
     if theirs == base and NO_FILE not in (change.old, change.new) and mode != their_mode:
         return replace(file, left="only its rights have changed"), (), ""
     if theirs in (base, ours):

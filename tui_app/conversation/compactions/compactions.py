@@ -203,14 +203,8 @@ class Compactions:
 
     def floor(self) -> int:
         """Tokens no compaction can remove from the view."""
-        history = self.history
-        return irreducible_floor(
-            history.items(),
-            history.usage(),
-            history.tokens,
-            self.compactor.policy,
-            history.pinned(),
-        )
+        history, policy = self.history, self.compactor.policy
+        return irreducible_floor(history.items(), history.usage(), history.tokens, policy, history.pinned())
 
     def stop_automatic(self, *, stop: bool) -> None:
         """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""

@@ -39,13 +39,9 @@ class MemoryGuard:
         if rss_mb is None:
             return "nothing"
         history, compactor = self.compactions.history, self.compactions.compactor
-        now = Reading(
-            rss_mb=rss_mb,
-            limit_mb=self.limit_mb,
-            tokens=history.usage().total,
-            automatic=compactor.policy.automatic,
-            idle=not self.is_busy() and compactor.state is State.IDLE,
-        )
+        idle = not self.is_busy() and compactor.state is State.IDLE
+        tokens, automatic = history.usage().total, compactor.policy.automatic
+        now = Reading(rss_mb=rss_mb, limit_mb=self.limit_mb, tokens=tokens, automatic=automatic, idle=idle)
         step, self.past = next_step(now, self.past)
         if step == "nothing":
             return step

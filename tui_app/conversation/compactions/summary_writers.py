@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from pydantic_ai.capabilities import AbstractCapability
@@ -85,17 +86,9 @@ class SummaryWriters:
         """The writer, behind one that asks on the warm prefix where it is the conversation's own model."""
         if writer.model_name != self.history.model:
             return writer
-        return PrefixSummariser(
-            writer,
-            writer.model,
-            self.history,
-            self.sent,
-            self.text.count,
-            self.cache_rates,
-            repair,
-            self._masked,
-            lambda: self.shelf.limits.form(writer.model),
-        )
+        learnt = partial(self.shelf.limits.form, writer.model)
+        asked = writer, writer.model, self.history, self.sent
+        return PrefixSummariser(*asked, self.text.count, self.cache_rates, repair, self._masked, learnt)
 
     async def digest(self, material: str, chars: int) -> Digest | None:
         """Have a model write the digest of archived results, the one for automatic summaries if it is set.

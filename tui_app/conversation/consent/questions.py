@@ -47,13 +47,9 @@ class Questions:
         """Wait for the answer; what the model reads of it."""
         self._count += 1
         id = f"{call}.question.{self._count}"
+        given, attended, repeats = tuple(choices), self.attended, self.repeated(call)
         asked = QuestionAsked(
-            id=id,
-            tool_call_id=call,
-            question=question,
-            choices=tuple(choices),
-            attended=self.attended,
-            repeats=self.repeated(call),
+            id=id, tool_call_id=call, question=question, choices=given, attended=attended, repeats=repeats
         )
         if not self.attended:
             self.report(asked)

@@ -85,18 +85,12 @@ class Repeats(AbstractCapability[Any]):
         if found is None:
             return await handler(args)
         stored = self._stored(found) if self.manner == "answer" and found.sure and found.exact else ""
-        event = like(
-            CallRepeated,
-            found,
-            tool_call_id=call.tool_call_id,
-            tool=call.tool_name,
-            source=found.key,
-            answered=bool(stored),
-        )
+        id, tool = call.tool_call_id, call.tool_name
+        event = like(CallRepeated, found, tool_call_id=id, tool=tool, source=found.key, answered=bool(stored))
         if stored:
             self.history.report(event)
             return f"[{found.text}; {FROM_LOG}]\n{stored}"
-        self.told[call.tool_call_id] = found.text
+        self.told[id] = found.text
         try:
             result = await handler(args)
         except NOT_RUN:
@@ -106,7 +100,7 @@ class Repeats(AbstractCapability[Any]):
             self.history.report(event)
             raise
         finally:
-            del self.told[call.tool_call_id]
+            del self.told[id]
         self.history.report(replace(event, again=_again(found, call, result)))
         return _with_line(f"[{found.text}]", result)
 

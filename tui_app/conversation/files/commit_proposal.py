@@ -91,13 +91,8 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         wish = f"\n\nThe user wants of the message: {hint}" if hint else ""
         prompt = f"<diff>\n{diff}\n</diff>\n{asked}\n\nWrite the message of the commit with this diff.{wish}"
         text, reason = await _written(opening, model, mask_secrets(opening.secrets().masked(prompt)))
-    return CommitProposal(
-        text=mask_secrets(text) or _listed(names),
-        paths=paths,
-        files=len(names),
-        model=model if text else "",
-        reason=reason,
-    )
+    said, writer = mask_secrets(text) or _listed(names), model if text else ""
+    return CommitProposal(text=said, paths=paths, files=len(names), model=writer, reason=reason)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -339,12 +339,9 @@ class SessionHistory:
         heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
         before, after = self.usage().total, self.after(*heads).total
         whole = self.originals(self.items())
+        removed = apart_from(trial.removed, self.view.excluded)
         planned = replace(
-            trial,
-            removed=apart_from(trial.removed, self.view.excluded),
-            tokens_before=before,
-            tokens_after=after,
-            tokens_removed=before - after,
+            trial, removed=removed, tokens_before=before, tokens_after=after, tokens_removed=before - after
         )
         complete, checkpoint = self.archive.write(
             replace(proposal, complete=planned), whole, now, self.view.compactions

@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+from dataclasses import replace
 from time import monotonic
 
 from tui_app.conversation.hooks.hook_outcomes import HookExit
@@ -73,12 +74,7 @@ class Runner:
             cancelled = True
         finally:
             cancelled = await group.end() or cancelled
-        return HookExit(
-            exit=None if timed_out or cancelled else group.transport.get_returncode(),
-            stdout=group.listener.text(1),
-            stderr=group.listener.text(2),
-            duration_s=monotonic() - started,
-            limit_s=timeout_s,
-            timed_out=timed_out,
-            cancelled=cancelled,
-        )
+        code = None if timed_out or cancelled else group.transport.get_returncode()
+        out, err, took = group.listener.text(1), group.listener.text(2), monotonic() - started
+        ended = HookExit(exit=code, stdout=out, stderr=err, duration_s=took, limit_s=timeout_s)
+        return replace(ended, timed_out=timed_out, cancelled=cancelled)

@@ -30,7 +30,7 @@ from tui_app.memory.board import Added, ContextBoard, rank
 from tui_app.memory.entries import KINDS, PERSON, Draft, Due, Entry
 from tui_app.memory.scope import Scope
 from tui_app.providers import OFFLINE
-from tui_app.records import frozen, like
+from tui_app.records import frozen, like, picked
 from tui_app.session.background import where_open
 from tui_app.session.event_rows import CARRYING
 from tui_app.session.exclusions import excluded_in
@@ -183,15 +183,9 @@ class SessionMemory:
         if told is None:
             return
         message = inbox_message(told.text)
-        said = MemoryInbox(
-            text=told.text,
-            entries=len(told.entries),
-            left_out=told.left_out,
-            repository=scope.repository,
-            branch=scope.branch,
-            tokens=self.history.counter.message(message).nonzero(),
-        )
-        self.history.append(said, message)
+        number, size = len(told.entries), self.history.counter.message(message).nonzero()
+        where = picked(scope, "repository branch")
+        self.history.append(like(MemoryInbox, told, entries=number, tokens=size, **where), message)
 
     def on_record(self, record: Record) -> None:
         """Ask for this session to be read, once enough has been said in it."""

@@ -24,7 +24,7 @@ from tui_app.memory.board import ContextBoard
 from tui_app.memory.consolidation import ConsolidationAgent, Outcome, Task, ask, extract
 from tui_app.memory.scope import Scope
 from tui_app.providers import OFFLINE
-from tui_app.records import like
+from tui_app.records import like, picked
 from tui_app.session.exclusions import excluded_in
 from tui_app.session.stores.database import Database, open_store
 from tui_app.session.stores.store import SessionInfo
@@ -129,18 +129,9 @@ class SessionReader:
 def _ended(
     outcome: Outcome, agent: ConsolidationAgent | None, model: str, reason: str = ""
 ) -> MemoryConsolidated:
-    spent = agent.spent if agent is not None else None
-    return like(
-        MemoryConsolidated,
-        outcome,
-        outcome="success",
-        performed_by="model" if model else "extraction",
-        model=model,
-        reason=reason,
-        input_tokens=spent.input_tokens if spent else 0,
-        output_tokens=spent.output_tokens if spent else 0,
-        cost_usd=spent.cost_usd if spent else None,
-    )
+    spent = picked(agent.spent, "input_tokens output_tokens cost_usd") if agent is not None else {}
+    by = {"performed_by": "model" if model else "extraction", "model": model}
+    return like(MemoryConsolidated, outcome, outcome="success", reason=reason, **by, **spent)
 
 
 def said_in(database: Database, session: str) -> list[Item]:

@@ -62,14 +62,9 @@ class RepositorySearch:
         return hit
 
     async def _declined(self, folders: Sequence[str], call: str) -> str:
-        action = Action(
-            tool=SEARCH_HISTORY.name,
-            kind="other",
-            subject=json.dumps({"folders": folders}, ensure_ascii=False),
-            note="reads sessions of another folder, changes nothing",
-            call=call,
-        )
-        return await self.gate(action)
+        tool, note = SEARCH_HISTORY.name, "reads sessions of another folder, changes nothing"
+        subject = json.dumps({"folders": folders}, ensure_ascii=False)
+        return await self.gate(Action(tool=tool, kind="other", subject=subject, note=note, call=call))
 
     def _found(self, words: str, limit: int) -> list[tuple[HistoryHit, str]]:
         """Hits with the folder of their session, which is empty where nobody has to be asked."""

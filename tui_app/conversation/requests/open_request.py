@@ -157,12 +157,13 @@ class Opening:
 
         if self.agent:
             return Brought({"commands": commands, "your rules": self.allowances})
+        instructed, rules = self.settings.project_instructions, self.allowances
         return brought_by(
             self.cwd,
             self.paths.config,
             self.may_read(),
-            instructed=self.settings.project_instructions,
-            rules=self.allowances,
+            instructed=instructed,
+            rules=rules,
             commands=commands,
         )
 

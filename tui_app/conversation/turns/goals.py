@@ -65,14 +65,8 @@ def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
         raise Refused(show(text), USAGE)
     # A model without a price uses up no money.
     turns = turns if turns or tokens else max(steps, MOST_TURNS)
-    return GoalSet(
-        text=text.strip(),
-        check=check,
-        count=steps,
-        most_turns=turns,
-        most_tokens=tokens,
-        most_usd=numbers["money"],
-    )
+    words, usd = text.strip(), numbers["money"]
+    return GoalSet(text=words, check=check, count=steps, most_turns=turns, most_tokens=tokens, most_usd=usd)
 
 
 def _number(name: str, text: str) -> float:
