@@ -153,6 +153,7 @@ class OpenSession:
         self.goals = Goals(history, None if check is None else replace(check, gate=approvals.refusal))
         tasks = tooling.tasks
         news = [] if tasks is None else [RequestHook(partial(tell_tasks, tasks, history))]
+        before = [RequestHook(modes.tell_mode), *news, repeats]
         setup = AgentSetup(
             opening=opening,
             goals=self.goals,
@@ -161,20 +162,16 @@ class OpenSession:
             compactions=compactions,
             tooling=tooling,
             extras=extras,
-            before=[RequestHook(modes.tell_mode), *news, repeats],
+            before=before,
             # Diagnostics inside of what masks: servers quote files.
             around=[ToolHooks(hooks), *spans, MaskedResults(secrets), *filter(None, [diagnostics])],
         )
-        sessions = AgentSessions(
-            setup=setup,
-            host=partial(_Host, hooks),
-            effort=lambda: runner.manner.thinking,
-        )
+        host_of = partial(_Host, hooks)
+        sessions = AgentSessions(setup=setup, host=host_of, effort=lambda: runner.manner.thinking)
         host.agents = agents = SubAgents(sessions=sessions)
         guards.sent = agents.ledgers
         bus.listen(agents.note_told)
-        before = [*setup.before, RequestHook(agents.tell_news)]
-        runner = replace(setup, senders=agents, before=before).runner(own)
+        runner = replace(setup, senders=agents, before=[*before, RequestHook(agents.tell_news)]).runner(own)
         recorded = model if opening.passing else known
         models = ModelSwitch(history, shelf, text, compactions, extras.overhead, recorded)
         extras.measure = models.measure

@@ -26,6 +26,7 @@ from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.requests.project_context import FolderReader, ProjectContext, SkillsInUse
 from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.events import Notice, ServerAsked, ToolSwitch
+from tui_app.records import like
 from tui_app.session.model_state import switched_off
 from tui_app.settings.tables import defer_above, servers_here
 from tui_app.text import plain_text
@@ -189,22 +190,21 @@ class Extras:
 
     def overview(self) -> Overview:
         """Everything there is, in plain values."""
-        in_use = self.in_use.names()
-        told = dict.fromkeys(self.folders.in_view().values())
-        return Overview(
+        in_use, project, files = self.in_use.names(), self.project, [*self.project.files]
+        for path in dict.fromkeys(self.folders.in_view().values()):
+            files.append(InstructionFile(path, note="as its folder was read", text=path))
+        skills = [
+            SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
+            for skill in project.skills.found
+        ]
+        return like(
+            Overview,
+            project,
             servers=self.servers.statuses(),
-            files=(
-                *self.project.files,
-                *[InstructionFile(path, note="as its folder was read", text=path) for path in told],
-            ),
-            skills=tuple(
-                SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
-                for skill in self.project.skills.found
-            ),
-            refused=self.project.skills.refused,
-            agents=self.project.agents,
+            files=tuple(files),
+            skills=tuple(skills),
+            refused=project.skills.refused,
             shares=self.shares(),
-            instructed=self.project.instructed,
             language_servers=self.language_servers(),
         )
 

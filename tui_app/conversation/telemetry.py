@@ -79,17 +79,13 @@ class Telemetry:
         from pydantic_ai.capabilities import Instrumentation
         from pydantic_ai.models.instrumented import InstrumentationSettings
 
-        return (
-            SpanConversation(session),
-            Instrumentation(
-                InstrumentationSettings(
-                    tracer_provider=self.provider,
-                    include_content=False,
-                    include_binary_content=False,
-                    include_model_request_parameters=False,
-                )
-            ),
+        settings = InstrumentationSettings(
+            tracer_provider=self.provider,
+            include_content=False,
+            include_binary_content=False,
+            include_model_request_parameters=False,
         )
+        return SpanConversation(session), Instrumentation(settings)
 
     def follow(self, watched: "Conversation") -> None:
         """Write spans from the events of a conversation until they end, or say why there are none."""

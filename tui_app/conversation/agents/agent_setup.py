@@ -114,13 +114,9 @@ class AgentSetup:
         overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
         failing = ToolFailures(sorted(tool.name for tool in overhead.tools))
         recorder, steps, inner = self._capabilities(workspace)
+        every, parts = [*inner, failing, self._gate(toolsets)], list(instructions)
         agent: Agent[None, str] = Agent(
-            None,
-            name="plimsoll-agent",
-            instructions=list(instructions),
-            toolsets=toolsets,
-            capabilities=[*inner, failing, self._gate(toolsets)],
-            retries=2,
+            None, name="plimsoll-agent", instructions=parts, toolsets=toolsets, capabilities=every, retries=2
         )
         return self._runner(agent, recorder, steps, Additions())
 
@@ -148,19 +144,17 @@ class AgentSetup:
         """What writes a run down, what watches its steps, and all that see a request, in their order."""
         history, compactor, files = self.extras.history, self.compactions.compactor, FilesOnDisk(workspace)
         recorder, steps = Recorder(history, self.opening.secrets()), StepWatch()
+        digest, cache, sources = self.writers.digest, self.writers.cache_rates, self.extras.overhead.sources
+        host = StageHost(
+            checksum=files.checksum, contains=files.contains, digest=digest, cache=cache, sources=sources
+        )
         governor = ContextGovernor(
             compactor.policy,
             history=history,
             compactor=compactor,
             counter=history.counter,
             limits=self.writers.shelf.limits,
-            surroundings=StageHost(
-                checksum=files.checksum,
-                contains=files.contains,
-                digest=self.writers.digest,
-                cache=self.writers.cache_rates,
-                sources=self.extras.overhead.sources,
-            ),
+            surroundings=host,
             tell=history.append if self.opening.settings.tell_fullness else None,
         )
         by_provider = ProviderCompaction(history, compactor, wanted=self.opening.settings.provider_compaction)

@@ -254,17 +254,14 @@ class SubAgents:
 
     def rows(self) -> list[SkillRow]:
         """All that were sent, the newest first, as the screen lists them."""
-        return [
-            SkillRow(
-                each.name,
-                each.start.task,
-                "promoted" if each.promoted else each.outcome or "at work",
-                "",
-                detail=f"{each.start.model}  {each.ended.headline()}  session {each.session}",
-                brief=each.ended.brief,
+        rows = []
+        for each in reversed(self.every.values()):
+            state = "promoted" if each.promoted else each.outcome or "at work"
+            detail = f"{each.start.model}  {each.ended.headline()}  session {each.session}"
+            rows.append(
+                SkillRow(each.name, each.start.task, state, "", detail=detail, brief=each.ended.brief)
             )
-            for each in reversed(self.every.values())
-        ]
+        return rows
 
     async def listed(self) -> list[SkillRow]:
         """The rows, with those of earlier visits."""

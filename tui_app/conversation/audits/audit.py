@@ -50,10 +50,9 @@ class PolicyKept:
     facts: tuple[Fact, ...]
 
     def to_json(self) -> dict[str, Any]:
-        kept = count_facts(self.facts)
         return {
             **picked(self, "policy tokens messages fits"),
-            **picked(kept, "retention recoverable"),
+            **picked(count_facts(self.facts), "retention recoverable"),
             "facts": by_kind(self.facts),
         }
 
@@ -106,14 +105,13 @@ class AuditedCompaction:
         )
 
     def to_json(self) -> dict[str, Any]:
-        kept = self.kept
         return {
             **picked(self, "seq message time undone tokens_before tokens_after"),
             **picked(self, "messages_before messages_after questions way_back statements sourced"),
             "trigger": self.trigger or None,
             "reported_before": self.reported[0] or None,
             "reported_after": self.reported[1] or None,
-            **picked(kept, "retention recoverable"),
+            **picked(self.kept, "retention recoverable"),
             "facts": by_kind(self.facts),
             "unanswered": list(self.unanswered),
             "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
@@ -251,10 +249,10 @@ def audit(recorded: Recorded, only: int = 0) -> Audit:
         recorded: The conversation.
         only: Log number of the compaction that is wanted; 0 for all.
     """
-    walk, messages = _walk(recorded.heads), recorded.messages
+    walk = _walk(recorded.heads)
     found: list[AuditedCompaction] = []
     if any(only in (0, moment.head.seq) for moment in walk.moments):
-        messages.load(walk.said)
+        recorded.messages.load(walk.said)
         kept: dict[int, tuple[Fact, ...]] = {}
         for moment in walk.moments:
             if only and moment.head.seq > only:
@@ -264,13 +262,9 @@ def audit(recorded: Recorded, only: int = 0) -> Audit:
             audited = _audited(recorded, walk, moment, next(stood, ()), check=only in (0, moment.head.seq))
             kept[moment.head.seq] = tuple(fact for fact in audited.facts if fact.state == "kept")
             found.append(audited)
-    return Audit(
-        recorded=recorded,
-        messages=len(walk.said),
-        tokens=_size(walk.said),
-        compactions=tuple(each for each in found if only in (0, each.seq)),
-        context=tuple(walk.context),
-    )
+    wanted, context = tuple(each for each in found if only in (0, each.seq)), tuple(walk.context)
+    messages, tokens = len(walk.said), _size(walk.said)
+    return Audit(recorded=recorded, messages=messages, tokens=tokens, compactions=wanted, context=context)
 
 
 def _audited(
@@ -392,10 +386,6 @@ def _policy_kept(
     replay: Replay, policy: Policy, compaction: AuditedCompaction, items: Sequence[Item]
 ) -> PolicyKept:
     whole = replay.history.usage().total
-    return PolicyKept(
-        policy=policy.name,
-        tokens=whole,
-        messages=len(replay.view()),
-        fits=whole <= replay.known_window.effective,
-        facts=tuple(facts_given(compaction.facts, items, replay.outgoing())),
-    )
+    messages, fits = len(replay.view()), whole <= replay.known_window.effective
+    facts = tuple(facts_given(compaction.facts, items, replay.outgoing()))
+    return PolicyKept(policy=policy.name, tokens=whole, messages=messages, fits=fits, facts=facts)

@@ -293,11 +293,9 @@ class Replay:
         def never_asked(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
             raise RuntimeError("a replay asks no model")
 
+        nobody = FunctionModel(never_asked, model_name="replay", profile=ModelProfile())
         self._request = ModelRequestContext(
-            model=FunctionModel(never_asked, model_name="replay", profile=ModelProfile()),
-            messages=[],
-            model_settings=None,
-            model_request_parameters=ModelRequestParameters(),
+            model=nobody, messages=[], model_settings=None, model_request_parameters=ModelRequestParameters()
         )
 
     def head(self, parameters: ModelRequestParameters) -> None:

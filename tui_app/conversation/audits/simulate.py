@@ -114,11 +114,8 @@ class Simulation:
             "skipped": [picked(skipped, "line reason") for skipped in source.skipped],
             "notes": list(source.notes),
             "windows": [
-                {
-                    **picked(outcomes[0].window, "limit reserve"),
-                    "policies": [outcome.to_json() for outcome in outcomes],
-                }
-                for outcomes in self.windows
+                {**picked(of[0].window, "limit reserve"), "policies": [outcome.to_json() for outcome in of]}
+                for of in self.windows
             ],
         }
 
@@ -185,10 +182,6 @@ async def simulate(
             facts=count_facts(await asyncio.to_thread(facts_given, facts, items, given)),
         )
 
-    played = [[await play(policy, window) for policy in policies] for window in windows]
-    return Simulation(
-        transcript=transcript,
-        model=name,
-        tokens=sum(counter.message(message).total for message in transcript.messages),
-        windows=tuple(map(tuple, played)),
-    )
+    played = [tuple([await play(policy, window) for policy in policies]) for window in windows]
+    tokens = sum(counter.message(message).total for message in transcript.messages)
+    return Simulation(transcript=transcript, model=name, tokens=tokens, windows=tuple(played))

@@ -71,11 +71,11 @@ def recorded_session(store: SessionStore, session: str) -> Recorded:
     info = store.info(session)
     start = data_of(store.record(info.id, 1), SessionStart)
     branch, imported_from = (start.branch, start.imported_from) if start else ("", "")
-    return Recorded(
+    return like(
+        Recorded,
+        info,
         name=info.id,
         format=imported_from or "session",
-        title=info.title,
-        model=info.model,
         heads=tuple(store.heads(info.id)),
         messages=ViewMessages(partial(store.message, info.id)),
         event=lambda seq: data_of(store.record(info.id, seq), Payload),

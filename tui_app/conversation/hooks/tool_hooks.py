@@ -66,12 +66,9 @@ class ToolHooks(AbstractCapability[Any]):
                 why = one_line(plain_text(str(error)))
                 told = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
                 return ToolDenied(f"{told}tool does not take: {why}")
-            self._hooks.history.report(
-                Notice(
-                    text=f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: "
-                    f"{cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)}"
-                )
-            )
+            told = cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)
+            text = f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: {told}"
+            self._hooks.history.report(Notice(text=text))
         started = monotonic()
         try:
             result = await handler(args)

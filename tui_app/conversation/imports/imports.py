@@ -110,13 +110,10 @@ def import_session(
     kept: Sequence[StoredEvent] = ()
     if imported.is_own:
         # What would name a process and a file of this machine is left out.
+        every = ((event.data, event.message, event.time) for event in imported.events)
         events = [
-            (
-                replace(event.data, pid=0, file="") if isinstance(event.data, TaskEnded) else event.data,
-                event.message,
-                event.time,
-            )
-            for event in imported.events
+            (replace(data, pid=0, file="") if isinstance(data, TaskEnded) else data, message, time)
+            for data, message, time in every
         ]
         # A file may come from anybody: no mode in it lets a tool act here, and no prompt that waits is sent.
         kept = [*mode_since("ask", events, ended), *nothing_left(events, ended)]
@@ -124,13 +121,11 @@ def import_session(
         events = count_events(imported.events, model=imported.model, watch=watch)
         undone = undo_compactions(events, ended)
     title = imported.title or path.stem
+    is_known = imported.is_own and not imported.model.startswith(f"{GGUF}:")
+    folder, model = imported.cwd or str(cwd), imported.model if is_known else ""
+    branch, program, file = imported.branch, imported.format, str(path.absolute())
     start = SessionStart(
-        cwd=imported.cwd or str(cwd),
-        model=imported.model if imported.is_own and not imported.model.startswith(f"{GGUF}:") else "",
-        title=title,
-        branch=imported.branch,
-        imported_from=imported.format,
-        imported_file=str(path.absolute()),
+        cwd=folder, model=model, title=title, branch=branch, imported_from=program, imported_file=file
     )
     watch(ImportProgress("writing", len(events), len(events)))
     # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of

@@ -157,15 +157,9 @@ class Opening:
 
         if self.agent:
             return Brought({"commands": commands, "your rules": self.allowances})
-        instructed, rules = self.settings.project_instructions, self.allowances
-        return brought_by(
-            self.cwd,
-            self.paths.config,
-            self.may_read(),
-            instructed=instructed,
-            rules=rules,
-            commands=commands,
-        )
+        config, may_read, rules = self.paths.config, self.may_read(), self.allowances
+        instructed = self.settings.project_instructions
+        return brought_by(self.cwd, config, may_read, instructed=instructed, rules=rules, commands=commands)
 
     def may_read(self) -> MayRead:
         """What the rules of the settings say of files that are read without the model's asking for them."""
