@@ -1,4 +1,4 @@
-"""The program as processes of its own that have nothing to load: forks of one that has it all loaded.
+"""The program, and modules that use it, as processes that have nothing to load: forks of one that has it all.
 
 A start takes two to four seconds of the processor, nearly all of it for imports. What a test does with its
 process (pipes, terminal, signals, exit code, environment, folder) is as with any other. Tests of starts start
@@ -8,6 +8,7 @@ it; so do those that look at the environment or the command line of a process fr
 import asyncio
 import multiprocessing
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -42,9 +43,9 @@ def _detached(file: Any) -> _File:
 
 
 def _run(
-    files: Sequence[_File], terminal: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path
+    files: Sequence[_File], terminal: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path, module: str
 ) -> None:
-    """Be the program, on three files or as the leader of a session that owns a terminal."""
+    """Be the program, on three files or as the leader of a session that owns a terminal; or a module."""
     os.setsid()
     numbers = [file.number for file in files] or [os.open(terminal, os.O_RDWR)] * 3
     for number, file in enumerate(numbers):
@@ -60,7 +61,10 @@ def _run(
     os.environ.update(env)
     time.tzset()
     os.chdir(cwd)
-    sys.argv = ["plimsoll", *argv]
+    sys.argv = [module or "plimsoll", *argv]
+    if module:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        sys.exit()
     sys.exit(main(argv))
 
 
@@ -75,9 +79,10 @@ class Forked:
         terminal: str = "",
         env: Mapping[str, str],
         cwd: Path,
+        module: str = "",
     ) -> None:
-        """Run a command on three open files, or in a terminal."""
-        given = ([*map(_File, files)], terminal, [*argv], dict(env), cwd)
+        """Run a command on three open files, or in a terminal; or a module with arguments, as ``-m`` does."""
+        given = ([*map(_File, files)], terminal, [*argv], dict(env), cwd, module)
         self._process = _context.Process(target=_run, args=given)
         before = os.environ.copy()
         # Whoever looks for what a test has left behind finds it by its home; the server has none.
@@ -115,12 +120,12 @@ class Forked:
 
 
 def completed(
-    argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limit_s: float
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limit_s: float, module: str = ""
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, without a stdin."""
+    """Run a command to its end, or a module with arguments, without a stdin."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
         files = (nothing.fileno(), out.fileno(), err.fileno())
-        process = Forked(argv, files=files, env=env, cwd=cwd)
+        process = Forked(argv, files=files, env=env, cwd=cwd, module=module)
         try:
             code = process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -158,12 +163,12 @@ class Piped:
     stderr: asyncio.StreamReader
 
     @classmethod
-    async def start(cls, argv: Sequence[str], *, cwd: Path, limit: int) -> "Piped":
+    async def start(cls, argv: Sequence[str], *, cwd: Path, limit: int, module: str = "") -> "Piped":
         """Begin; ``limit`` is that of a line in bytes."""
         self, loop = cls(), asyncio.get_running_loop()
         (their_in, stdin), (stdout, their_out), (stderr, their_err) = os.pipe(), os.pipe(), os.pipe()
         theirs = (their_in, their_out, their_err)
-        self._process = Forked(argv, files=theirs, env=os.environ, cwd=cwd)
+        self._process = Forked(argv, files=theirs, env=os.environ, cwd=cwd, module=module)
         self.pid = self._process.pid
         for each in theirs:
             os.close(each)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -10,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conversation import killing_branches
 from tests.conversation.driving import Desk, done, turn, view_bytes
 from tests.conversation.test_approvals import together, working
+from tests.forked import completed
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
@@ -306,7 +307,7 @@ async def test_a_branch_that_is_open_is_not_merged(
 @pytest.mark.timeout(400)
 def test_no_kill_leaves_half_of_a_branch_or_a_merge(tmp_path: Path) -> None:
     """Every step that reaches the disk is one at which the process dies, one after the other."""
-    command = (sys.executable, "-m", "tests.conversation.killing_branches", str(tmp_path))
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    module = killing_branches.__name__
+    done = completed([str(tmp_path)], env=os.environ, cwd=ROOT, limit_s=390, module=module)
     assert done.returncode == 0, done.stderr[-4_000:]
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["branch", "merge", "undo"]

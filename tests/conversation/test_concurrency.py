@@ -1,17 +1,14 @@
 """What happens when two things happen at once: the table of docs/context-governance.md, row by row."""
 
-import asyncio
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.conversation import waiting
+from tests.conversation import holding, waiting
 from tests.conversation.driving import Desk, done, turn, until, view_bytes
 from tests.conversation.jobs import (
     beside_the_job,
@@ -23,6 +20,7 @@ from tests.conversation.jobs import (
     with_job,
 )
 from tests.conversation.test_compactions import ASKS, ASKS_AGAIN, NOTES, filled, last_of, stored
+from tests.forked import Piped, completed
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -70,26 +68,10 @@ async def test_two_sessions_of_one_program_compact_at_the_same_time(
         await reopened(desk, first)
 
 
-HOLDER = """
-import asyncio, sys
-from pathlib import Path
-from tests.conversation.driving import Desk
-async def hold():
-    desk = Desk(Path(sys.argv[1]), Path(sys.argv[2]))
-    async with desk.session(session=sys.argv[3], model="offline:extractive"):
-        print("open", flush=True)
-        await asyncio.Event().wait()
-asyncio.run(hold())
-"""
-
-
 @asynccontextmanager
-async def another_process(desk: Desk, session: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    arguments = ["-c", HOLDER, str(desk.home), str(desk.cwd), session]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdout=asyncio.subprocess.PIPE, cwd=ROOT
-    )
-    assert process.stdout is not None
+async def another_process(desk: Desk, session: str) -> AsyncIterator[Piped]:
+    arguments = [str(desk.home), str(desk.cwd), session]
+    process = await Piped.start(arguments, cwd=ROOT, limit=1_000, module=holding.__name__)
     assert await process.stdout.readline() == b"open\n"
     yield process
     process.send_signal(signal.SIGKILL)
@@ -250,14 +232,7 @@ async def test_cancelled_and_started_again_at_once(desk: Desk, fake_openai: Fake
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_of_two_windows_that_wait_one_goes_on_where_the_writer_was_killed(desk: Desk) -> None:
     arguments = [str(desk.home), str(desk.cwd)]
-    ended = subprocess.run(
-        [sys.executable, "-m", waiting.__name__, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=110,
-        check=False,
-    )
+    ended = completed(arguments, env=os.environ, cwd=ROOT, limit_s=110, module=waiting.__name__)
     assert ended.returncode == 0, ended.stderr + ended.stdout[-2_000:]
     rounds = ended.stdout.split()
     assert len(rounds) == len(waiting.PLACES)

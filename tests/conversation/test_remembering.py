@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from tests.conversation import dying_reader
 from tests.conversation.driving import Desk, done, of, turn
+from tests.forked import completed
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.ui.app.story import Story
@@ -40,6 +40,7 @@ from tui_app.session.rewind_fork import fork_session
 from tui_app.session.stores.sqlite_store import SqliteStore
 
 OFFLINE = "offline:extractive"
+ROOT = Path(__file__).parents[2]
 RULE = "Never touch the importer in legacy/."
 SIGN = "Sign the archives with sign.sh."
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
@@ -512,11 +513,12 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     store = SqliteStore(desk.opening().paths.database)
     store.set_model(session, OFFLINE)
     store.close()
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, dying_reader.__file__, str(desk.home), str(desk.cwd), where, env=env
+    arguments = [str(desk.home), str(desk.cwd), where]
+    module = dying_reader.__name__
+    killed = await asyncio.to_thread(
+        completed, arguments, env=os.environ, cwd=ROOT, limit_s=60, module=module
     )
-    assert await process.wait() == -signal.SIGKILL
+    assert killed.returncode == -signal.SIGKILL
     (due,) = boards_in(desk.opening().paths.database).due()
     assert due.attempts == 1
     async with desk.session(model=OFFLINE) as opened:

@@ -5,8 +5,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +15,7 @@ import pytest
 from tests.conversation import killing, killing_others
 from tests.conversation.driving import Desk, assert_valid, done, of, turn
 from tests.examples import PROFILE
+from tests.forked import completed
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.work import Compact
@@ -182,14 +181,8 @@ LIMIT_S = 60 + 5 * ROUNDS
 
 
 def rounds_of(module: str, arguments: Sequence[object]) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-m", module, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=LIMIT_S,
-        check=False,
-    )
+    arguments = [*map(str, arguments)]
+    done = completed(arguments, env=os.environ, cwd=ROOT, limit_s=LIMIT_S, module=module)
     assert done.returncode == 0, done.stderr + done.stdout[-2_000:]
     rounds = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(rounds) == ROUNDS
