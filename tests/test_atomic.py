@@ -63,3 +63,17 @@ def test_a_system_that_cannot_sync_folders_writes_files_all_the_same(
     monkeypatch.setattr(os, "fsync", files_only)
     write_atomic(tmp_path / "a", "text")
     assert (tmp_path / "a").read_text() == "text"
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="systems that open folders without reading them")
+def test_a_folder_that_may_not_be_listed_takes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def refuse(path: str | Path, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
+        if str(path) in (".", str(tmp_path)) and not flags & os.O_PATH:
+            raise PermissionError
+        return opened(path, flags, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", refuse)
+    write_atomic(tmp_path / "report", "text")
+    assert (tmp_path / "report").read_text() == "text"

@@ -5,6 +5,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from tui_app.system.descriptors import PLACE
+
 _NAME_CHARS = 50
 """Characters of a file's name in the temporary one, which must not be longer than names may be."""
 
@@ -43,7 +45,7 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
         OSError: if the disk refuses.
     """
     make_private(path.parent)
-    folder = os.open(path.parent, os.O_RDONLY)
+    folder = os.open(path.parent, PLACE)
     try:
         replace_at(folder, path.name, data, 0o600)
     finally:
