@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,13 +15,16 @@ from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession, open_session
-from tui_app.conversation.work import Prompt, Shell
+from tui_app.conversation.work import Prompt, Pursue, Shell
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
     AssistantMessage,
     Error,
+    GoalEnded,
+    GoalSet,
     QuestionAsked,
+    Record,
     SessionBackground,
     SubAgentEnd,
     ToolCall,
@@ -35,10 +38,14 @@ from tui_app.session.rewind_fork import fork_session
 
 
 @asynccontextmanager
-async def screen(desk: Desk, session: str = "", **settings: object) -> AsyncIterator[OpenSession]:
-    """A session as a screen opens it."""
+async def screen(
+    desk: Desk, session: str = "", listener: Callable[[Record], None] | None = None, **settings: object
+) -> AsyncIterator[OpenSession]:
+    """A session as a screen opens it; the listener hears also what comes while it is prepared."""
     opening = desk.opening(session=session, read_only=False, **settings)
     opened = open_session(replace(opening, attended=True, goes_on=True))
+    if listener is not None:
+        opened.bus.listen(listener)
     try:
         await opened.prepare()
         yield opened
@@ -156,6 +163,36 @@ async def test_in_the_background_a_question_ends_it_once_the_other_calls_are_don
         assert_valid(opened.conversation)
         assert standing_of(opened.store, desk.opening().paths.sessions_dir, session) is None
     assert len(fake_openai.journal) == 2
+
+
+async def test_the_check_of_a_goal_that_asks_ends_it_and_is_asked_about_again(
+    desk: Desk, fake_openai: FakeOpenAI
+) -> None:
+    desk.server("local", fake_openai.base_url, window=32_000)
+    fake_openai.add(Text("Made."))
+    goal = GoalSet(text="Make it.", check="echo tide > made.txt", most_turns=3)
+    async with screen(desk) as opened:
+        opened.background.is_inside = True
+        opened.conversation.submit(Pursue(goal))
+        await asyncio.wait_for(opened.conversation.settle(), 30)
+        assert opened.background.step == "waiting"
+        assert "echo tide" in opened.background.question
+        opened.background.write_down(opened.background.step)
+        session = opened.conversation.session
+        assert not [each for each in log(opened) if isinstance(each, ApprovalDecided | GoalEnded)]
+    asked = asyncio.Queue[str]()
+
+    def note(record: Record) -> None:
+        if isinstance(record.data, ApprovalRequested):
+            asked.put_nowait(record.data.id)
+
+    async with screen(desk, session, listener=note) as opened:
+        id = await asyncio.wait_for(asked.get(), 30)
+        opened.conversation.tooling.approvals.decide(id, Decision("once"))
+        await opened.conversation.settle()
+        assert [each.outcome for each in log(opened) if isinstance(each, GoalEnded)] == ["met"]
+    assert (desk.cwd / "made.txt").read_text() == "tide\n"
+    assert len(fake_openai.journal) == 1
 
 
 async def test_prompts_of_a_process_that_was_killed_wait_for_the_user(

@@ -114,9 +114,11 @@ class Background:
             calls = {"", *(each for found in behind for each in found)}
             self.question = next((told for call, told in self._asked.values() if call in calls), "")
             self.turns.queue.is_left = self.approvals.is_left = True
-            # Nothing of the turn runs but what waits for an answer.
+            # Nothing of the turn, or of the check of its goal, runs but what waits for an answer.
             self.turns.leaving = True
             self.turns.runner.cancel()
+            if self.turns.goals is not None and self.turns.goals.cancel():
+                self.turns.is_left = True
 
     def _behind(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
         """The calls that wait for an answer and without which a call does not end; none where it may."""

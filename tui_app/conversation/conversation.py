@@ -21,7 +21,7 @@ from tui_app.conversation.models.effort_switch import EffortSwitch
 from tui_app.conversation.models.retry_advice import with_way_back
 from tui_app.conversation.requests.policies import PolicySwitch
 from tui_app.conversation.turns.shell import UserShell
-from tui_app.conversation.turns.turns import UNFINISHED, Turns
+from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.work import (
     AcceptPlan,
     BringBack,
@@ -88,7 +88,7 @@ class Conversation:
             Compact: self.compact,
             Switch: self.models.switch,
             Pursue: self.pursue,
-            GoOn: lambda _work: turns.run_turn(UNFINISHED),
+            GoOn: lambda _work: turns.go_on(),
             ChangePolicy: lambda work: self.policies.change(work.policy),
             ChangeEffort: lambda work: self.efforts.change(work.effort),
             ChangeMode: lambda work: self.modes.change(work.mode),

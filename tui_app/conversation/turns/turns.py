@@ -191,6 +191,18 @@ class Turns:
             if not self.is_sent:
                 await self.compactions.after_turn()
 
+    async def go_on(self) -> None:
+        """Go on with what was left: a turn, or the check of the goal after one that is complete."""
+        if self.is_unanswered or self.goals is None or self.goals.standing is None:
+            await self.run_turn(UNFINISHED)
+        else:
+            await self._check_goal(self.goals)
+
+    async def _check_goal(self, goals: Goals) -> None:
+        following = await goals.next_prompt()
+        if following is not None and not self.queue.paused:
+            self.queue.enqueue(following)
+
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
         """Let hooks have the model go on after a turn, a few times in a row, or else a guard, or the goal."""
         told = "" if self.hooks is None else await self.hooks.before_stop(end)
@@ -200,9 +212,7 @@ class Turns:
                 self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
             # What the user has sent meanwhile comes first.
             elif self.goals is not None and not self.queue.prompts:
-                following = await self.goals.next_prompt()
-                if following is not None and not self.queue.paused:
-                    self.queue.enqueue(following)
+                await self._check_goal(self.goals)
         elif self._goes_on >= MOST_GOING_ON:
             self._goes_on = 0
             self.history.append(
@@ -261,6 +271,12 @@ class Turns:
             error: What ended the turn, where the user did not.
         """
         self.runner.close_calls(open_calls(self.history.newest()), error)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
+        visible = self.history.view.said()
+        return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
 
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
@@ -326,8 +342,7 @@ class Turns:
     def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
         """How a turn has ended; what of it was under way is closed."""
         duration, calls = round(monotonic() - started, 3), open_calls(self.history.newest())
-        is_unanswered = bool(calls) or any(head.type in _TO_ANSWER for head in self.history.view.said()[-1:])
-        if self.leaving and result.error is None and is_unanswered:
+        if self.leaving and result.error is None and self.is_unanswered:
             self.is_left = True
             self.runner.close_calls([call for call in calls if not self.keeps(call.tool_call_id)])
             return TurnEnd(outcome="cancelled", duration_s=duration)
