@@ -94,8 +94,13 @@ async def test_a_branch_is_made_shown_merged_and_undone(
 
         fake_openai.add(Text(NOTES))
         await asked_about_files(deck)
+        usage = deck.app.chat.session.state.usage
+        assert usage is not None
         await deck.press("enter")
         await deck.until(lambda: deck.status.startswith("Merged list them: "), "the merge")
+        merged = deck.app.chat.session.state.usage
+        assert merged is not None
+        assert merged.total > usage.total, "the gauge has the brief"
         assert deck.status.endswith("1 file · /undo takes both back")
         assert (repository / "list.txt").read_text() == "one\n"
         assert "harbour.py was deleted. (not in the log)" in served.agent_view(session)[-1]

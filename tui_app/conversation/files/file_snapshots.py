@@ -102,6 +102,7 @@ class FileKeeper:
         message = inbox_message(work.event.text)
         tokens = self.history.counter.message(message).nonzero()
         record = self.history.append(replace(work.event, tokens=tokens), message)
+        self.history.show_gauge()
         if work.event.taken:
             await self._merge(record.seq, work.event)
 
