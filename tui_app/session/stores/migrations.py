@@ -85,11 +85,12 @@ def is_newer(version: int) -> sqlite3.DatabaseError:
 
 def migrate(db: sqlite3.Connection) -> None:
     """Bring a database that has been checked to this version; each step happens whole or not at all."""
-    version = version_of(db)
-    for number in range(version, len(MIGRATIONS)):
+    while version_of(db) < len(MIGRATIONS):
         # Another process may be migrating at the same moment; look again once the file is ours.
         with transaction(db):
-            if version_of(db) == number:
+            version = version_of(db)
+            # A new file holds nothing that takes time: all at once, and the disk is waited for once.
+            for number in range(len(MIGRATIONS))[version : version + 1 if version else None]:
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
