@@ -75,7 +75,7 @@ def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequenc
         closed: Folders of the program's own; those in the repository are not read.
     """
     places = folders_of(folder)
-    hidden = [each.resolve() for each in closed if each.resolve().is_relative_to(places[0])]
+    hidden = [real for each in closed if (real := each.resolve()).is_relative_to(places[0])]
 
     def refusal(called: Path, real: Path) -> str:
         if any(real.is_relative_to(each) for each in hidden):
