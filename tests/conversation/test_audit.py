@@ -224,6 +224,6 @@ def test_the_time_it_takes_grows_with_the_file(tmp_path: Path) -> None:
         audit(recorded)
         return process_time() - start
 
-    seconds(100)
+    # The first one also warms up.
     small = min(seconds(100) for _ in range(2))
-    assert min(seconds(400) for _ in range(2)) < 8 * small + 0.5
+    assert any(seconds(400) < 8 * small + 0.5 for _ in range(2))
