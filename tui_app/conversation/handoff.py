@@ -10,6 +10,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief, BriefWriter
 from tui_app.context.counting.tokens import TokenCounter
+from tui_app.context.history import ignore
 from tui_app.context.message_marks import brief_of, handoff_text, inbox_message
 from tui_app.context.views.view import is_prompt
 from tui_app.conversation.compactions.summary_writers import SummaryWriters
@@ -73,12 +74,12 @@ class Draft:
         return words_of(self.brief.goal)[:_TITLE_CHARS]
 
 
+Listener = Callable[[CompactionProgress], object]
+"""Told what the model has written so far."""
+
+
 async def write_brief(
-    opening: Opening,
-    goal: str,
-    heard: Callable[[CompactionProgress], object] = lambda _progress: None,
-    *,
-    extract: bool = False,
+    opening: Opening, goal: str, heard: Listener = ignore, *, extract: bool = False
 ) -> Draft:
     """Make the brief of a session. Nothing is written to any log.
 

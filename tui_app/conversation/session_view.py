@@ -12,14 +12,12 @@ from tui_app.events import Record
 from tui_app.session.stores.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 
+Sink = Callable[[Record], None]
+"""Told of every record."""
+
 
 def load_history(
-    opening: Opening,
-    store: SessionStore,
-    session: str,
-    model: str,
-    text: TextCounter,
-    publish: Callable[[Record], None] = ignore,
+    opening: Opening, store: SessionStore, session: str, model: str, text: TextCounter, publish: Sink = ignore
 ) -> SessionHistory:
     """Read it; whoever wants to hear of what is added to it says so with ``publish``."""
     archive = Archive(SessionFolder.named(opening.paths.sessions_dir, session))

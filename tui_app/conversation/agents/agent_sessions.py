@@ -29,11 +29,11 @@ from tui_app.conversation.requests.policies import choose_policy
 from tui_app.conversation.requests.project_context import FolderReader, SkillsInUse
 from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.conversation.session_extras import Extras
-from tui_app.conversation.session_view import load_history
+from tui_app.conversation.session_view import Sink, load_history
 from tui_app.conversation.turns.goals import Goals
 from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.turns.work_queue import WorkQueue
-from tui_app.events import AssistantMessage, Notice, Record, SessionStart, SubAgentStart
+from tui_app.events import AssistantMessage, Notice, SessionStart, SubAgentStart
 from tui_app.records import frozen
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.stores.database import open_store
@@ -45,7 +45,6 @@ from tui_app.tool_specs import ASK_USER
 
 _TITLE_CHARS = 80
 Host = Callable[[SummaryWriters, Reviews, Extras], CompactionHost]
-Publish = Callable[[Record], None]
 
 
 @frozen(kw_only=True)
@@ -89,7 +88,7 @@ class AgentSessions:
                 return history.model
         return wanted or history.model
 
-    def history(self, start: SubAgentStart, store: SessionStore, publish: Publish = ignore) -> SessionHistory:
+    def history(self, start: SubAgentStart, store: SessionStore, publish: Sink = ignore) -> SessionHistory:
         """The view of one, as of now."""
         text, sender = self.setup.writers.text, self.setup.extras.history
         if encoding_name(start.model) != encoding_name(sender.model):
@@ -97,7 +96,7 @@ class AgentSessions:
         return load_history(self.setup.opening, store, start.session, start.model, text, publish)
 
     async def open(
-        self, start: SubAgentStart, sent: AgentFile | None, heard: Publish, closing: AsyncExitStack
+        self, start: SubAgentStart, sent: AgentFile | None, heard: Sink, closing: AsyncExitStack
     ) -> Turns:
         """Open one for writing.
 

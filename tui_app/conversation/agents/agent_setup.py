@@ -35,6 +35,9 @@ from tui_app.conversation.turns.goals import Goals, GoalTools
 from tui_app.records import frozen
 from tui_app.settings.spec import ExploreSettings
 
+Watching = tuple[Recorder, StepWatch]
+"""What writes a run down, and what watches its steps."""
+
 
 @frozen(kw_only=True)
 class AgentSetup:
@@ -64,13 +67,13 @@ class AgentSetup:
         opening, extras, tooling = self.opening, self.extras, self.tooling
         wanted: dict[str, Any] = {"thinking": self.effort, "max_steps": opening.settings.max_steps}
         if own is not None:
-            recorder, steps, inner = self._capabilities(Workspace(opening.cwd))
-            return self._runner(own.agent, recorder, steps, self._added(own, inner), **wanted)
+            watching, inner = self._capabilities(Workspace(opening.cwd))
+            return self._runner(own.agent, watching, self._added(own, inner), **wanted)
         workspace, tools, room = describe_tools(opening, tooling, extras)
         if ExploreSettings(**opening.settings.explore).enabled:
             tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
         tools.append(GoalTools(self.goals))
-        recorder, steps, inner = self._capabilities(workspace)
+        watching, inner = self._capabilities(workspace)
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
@@ -94,7 +97,7 @@ class AgentSetup:
             ],
             retries=2,
         )
-        return self._runner(agent, recorder, steps, Additions(), **wanted)
+        return self._runner(agent, watching, Additions(), **wanted)
 
     def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
         """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
@@ -113,21 +116,17 @@ class AgentSetup:
         overhead.instructions = "\n\n".join(instructions)
         overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
         failing = ToolFailures(sorted(tool.name for tool in overhead.tools))
-        recorder, steps, inner = self._capabilities(workspace)
+        watching, inner = self._capabilities(workspace)
         every, parts = [*inner, failing, self._gate(toolsets)], list(instructions)
         agent: Agent[None, str] = Agent(
             None, name="plimsoll-agent", instructions=parts, toolsets=toolsets, capabilities=every, retries=2
         )
-        return self._runner(agent, recorder, steps, Additions())
+        return self._runner(agent, watching, Additions())
 
     def _runner(
-        self,
-        agent: AbstractAgent[Any, Any],
-        recorder: Recorder,
-        steps: StepWatch,
-        added: Additions,
-        **wanted: Any,
+        self, agent: AbstractAgent[Any, Any], watching: Watching, added: Additions, **wanted: Any
     ) -> TurnRunner:
+        recorder, steps = watching
         opening, session = self.opening, self.extras.history.session
         cache, silence_s = opening.settings.prompt_cache, opening.settings.answer_timeout_s
         manner = Manner(prompt_cache=cache, silence_s=silence_s, **wanted)
@@ -138,9 +137,7 @@ class AgentSetup:
         ours, asking = {name for each in tools for name in each.tools}, self.tooling.asking
         return ToolGate(self.tooling.gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead)
 
-    def _capabilities(
-        self, workspace: Workspace
-    ) -> tuple[Recorder, StepWatch, list[AbstractCapability[Any]]]:
+    def _capabilities(self, workspace: Workspace) -> tuple[Watching, list[AbstractCapability[Any]]]:
         """What writes a run down, what watches its steps, and all that see a request, in their order."""
         history, compactor, files = self.extras.history, self.compactions.compactor, FilesOnDisk(workspace)
         recorder, steps = Recorder(history, self.opening.secrets()), StepWatch()
@@ -160,7 +157,7 @@ class AgentSetup:
         by_provider = ProviderCompaction(history, compactor, wanted=self.opening.settings.provider_compaction)
         before = [by_provider, steps, RequestHook(self.extras.overhead.note_request), *self.before]
         behind = [*self.around, self.writers.sent, SwitchedOff(self.extras.off)]
-        return recorder, steps, [*before, governor, recorder, *behind]
+        return (recorder, steps), [*before, governor, recorder, *behind]
 
     def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> Additions:
         """What a run of the user's agent is given: its system prompt again, and a way back to what has left.

@@ -366,26 +366,24 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
 
         replay = Replay(policy, window, counter, watch=told)
 
-        def stops(replay: Replay = replay, policy: Policy = policy) -> Iterator[ModelMessage]:
+        def stops(replay: Replay = replay) -> Iterator[ModelMessage]:
             """The messages; where a compaction was, the facts are looked up before the next one is played."""
             ahead = list(reversed(audited.compactions))
             for place, item in enumerate(items):
                 while ahead and ahead[-1].seq < item.key:
                     compaction = ahead.pop()
-                    instead[compaction.seq].append(_policy_kept(replay, policy, compaction, items[:place]))
+                    instead[compaction.seq].append(_policy_kept(replay, compaction, items[:place]))
                 yield item.message
             for compaction in reversed(ahead):
-                instead[compaction.seq].append(_policy_kept(replay, policy, compaction, items))
+                instead[compaction.seq].append(_policy_kept(replay, compaction, items))
 
         await replay.play(stops())
     compactions = (replace(each, instead=tuple(instead[each.seq])) for each in audited.compactions)
     return replace(audited, compactions=tuple(compactions), window=window)
 
 
-def _policy_kept(
-    replay: Replay, policy: Policy, compaction: AuditedCompaction, items: Sequence[Item]
-) -> PolicyKept:
+def _policy_kept(replay: Replay, compaction: AuditedCompaction, items: Sequence[Item]) -> PolicyKept:
     whole = replay.history.usage().total
     messages, fits = len(replay.view()), whole <= replay.known_window.effective
     facts = tuple(facts_given(compaction.facts, items, replay.outgoing()))
-    return PolicyKept(policy=policy.name, tokens=whole, messages=messages, fits=fits, facts=facts)
+    return PolicyKept(policy=replay.policy.name, tokens=whole, messages=messages, fits=fits, facts=facts)

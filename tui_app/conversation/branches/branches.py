@@ -9,14 +9,15 @@ from pathlib import Path
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.binding.forms import with_session
 from tui_app.context.compaction.handoff import Brief
+from tui_app.context.history import ignore
 from tui_app.context.message_marks import inbox_message, merged_brief, merged_text
 from tui_app.conversation.branches.branch_files import FilesOfBranch, earlier_contents, files_of_branch
-from tui_app.conversation.handoff import brief_of_session
+from tui_app.conversation.handoff import Listener, brief_of_session
 from tui_app.conversation.inspection import inspect_session
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.requests.policies import policy_of
 from tui_app.conversation.work import Merge
-from tui_app.events import BranchMerged, CompactionProgress, FilesRestored, MergedFile, data_of
+from tui_app.events import BranchMerged, FilesRestored, MergedFile, data_of
 from tui_app.records import frozen, like
 from tui_app.session.background import where_open
 from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
@@ -83,12 +84,7 @@ class MergePlan:
 
 
 async def plan_merge(
-    opening: Opening,
-    wanted: str,
-    heard: Callable[[CompactionProgress], object] = lambda _progress: None,
-    *,
-    extract: bool = False,
-    focus: str = "",
+    opening: Opening, wanted: str, heard: Listener = ignore, *, extract: bool = False, focus: str = ""
 ) -> MergePlan:
     """Read what came of a branch. Nothing is written to any log, and no file changes.
 

@@ -73,9 +73,9 @@ class FileKeeper:
 
     async def restore(self, to: int, *, overwrite: bool = False) -> None:
         """Let files hold what they held before a prompt; those that others changed since only if wanted."""
-        await self._carry_out(to, self._since(to), overwrite=overwrite)
+        await self._apply(FilesRestored(to=to, files=self._since(to)), overwrite=overwrite)
 
-    def _since(self, to: int) -> list[RestoredFile]:
+    def _since(self, to: int) -> tuple[RestoredFile, ...]:
         return taken_back(file_steps(self.history.store, self.history.session, to))
 
     def restorings(self, seq: int) -> list[Head]:
@@ -89,7 +89,7 @@ class FileKeeper:
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
         else:
-            await self._carry_out(seq, taken_back(step.files), undo=True)
+            await self._apply(FilesRestored(to=seq, undo=True, files=taken_back(step.files)))
 
     async def merge(self, work: Merge) -> None:
         """Bring in the brief and the files of a branch.
@@ -107,8 +107,8 @@ class FileKeeper:
             await self._merge(record.seq, work.event)
 
     async def _merge(self, seq: int, merged: BranchMerged) -> None:
-        files = [like(RestoredFile, file) for file in merged.taken]
-        await self._carry_out(seq, files, branch=merged.name, is_begun=True)
+        files = tuple(like(RestoredFile, file) for file in merged.taken)
+        await self._apply(FilesRestored(to=seq, branch=merged.name, files=files), is_begun=True)
 
     async def finish(self) -> None:
         """Bring to its end what a killed process has begun: a merge, or taking one back.
@@ -135,31 +135,21 @@ class FileKeeper:
             if (done := data_of(store.record(session, seq), FilesRestored)) is None:
                 await self._merge(merge, merged)
             else:
-                await self._carry_out(seq, taken_back(done.files), undo=True, is_begun=True)
+                step = FilesRestored(to=seq, undo=True, files=taken_back(done.files))
+                await self._apply(step, is_begun=True)
 
-    async def _carry_out(
-        self,
-        seq: int,
-        files: Iterable[RestoredFile],
-        *,
-        overwrite: bool = False,
-        undo: bool = False,
-        branch: str = "",
-        is_begun: bool = False,
-    ) -> None:
+    async def _apply(self, step: FilesRestored, *, overwrite: bool = False, is_begun: bool = False) -> None:
         """Let files hold what a step of the log wants; one event, unless nothing was to be done.
 
         Args:
-            seq: Log number of the step.
-            files: What each is thought to hold and is to hold; what holds anything else is left alone.
+            step: What its files are thought to hold and are to hold; one that holds anything else is left
+                alone.
             overwrite: Change those as well.
-            undo: Whether the step is taken back.
-            branch: Name of the branch that they are taken over from.
             is_begun: Whether a process may have done it for some: these count as well.
         """
         wanted = {"restore", "remove"} | ({"changed"} if overwrite else set())
         done, skipped = list[RestoredFile](), list[str]()
-        for file in files:
+        for file in step.files:
             fate = await on_thread(partial(self._fate, file))
             held = file if is_begun and fate == "same" else None
             restored = await on_thread(partial(self._put_back, file)) if fate in wanted else held
@@ -168,10 +158,8 @@ class FileKeeper:
             elif fate != "same":
                 skipped.append(file.path)
         # That a step was taken back is said also where nothing was left to do: it is not begun again.
-        if done or skipped or undo or is_begun:
-            self.history.append(
-                FilesRestored(to=seq, undo=undo, files=tuple(done), skipped=tuple(skipped), branch=branch)
-            )
+        if done or skipped or step.undo or is_begun:
+            self.history.append(replace(step, files=tuple(done), skipped=tuple(skipped)))
 
     def _fate(self, file: RestoredFile) -> FileFate:
         try:
@@ -228,9 +216,9 @@ def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
     return [replace(first[path], after=after) for path, after in last.items()]
 
 
-def taken_back(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
+def taken_back(steps: Iterable[RestoredFile]) -> tuple[RestoredFile, ...]:
     """The steps that take others back, for each file one."""
-    return [replace(each, before=each.after, after=each.before) for each in taken_together(steps)]
+    return tuple(replace(each, before=each.after, after=each.before) for each in taken_together(steps))
 
 
 def standing(steps: Sequence[Head]) -> list[int]:

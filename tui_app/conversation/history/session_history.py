@@ -61,18 +61,6 @@ from tui_app.system.environment import NO_SECRETS, Secrets
 from tui_app.usage import Breakdown, ContextUsage, Overhead
 
 
-def acknowledged(
-    proposal: Proposal, counter: TokenCounter
-) -> list[tuple[CompactionAcknowledged, ModelResponse]]:
-    """The event of what the assistant says behind a summary, with its message; none where it says nothing."""
-    message = proposal.acknowledgement
-    if message is None:
-        return []
-    tokens = counter.message(message).nonzero()
-    job, text = proposal.complete.job, message.text or ""
-    return [(CompactionAcknowledged(job=job, text=text, tokens=tokens), message)]
-
-
 def apart_from(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tuple[tuple[int, int], ...]:
     """Inclusive ranges without some numbers inside of them."""
     parts: list[tuple[int, int]] = []
@@ -335,7 +323,11 @@ class SessionHistory:
         """
         now = time.time()
         trial = replace(proposal.complete, tokens=self.counter.message(proposal.message).nonzero())
-        said = acknowledged(proposal, self.counter)
+        said = list[tuple[CompactionAcknowledged, ModelResponse]]()
+        # What the assistant says behind the summary.
+        if (answer := proposal.acknowledgement) is not None:
+            job, text, counted = trial.job, answer.text or "", self.counter.message(answer).nonzero()
+            said.append((CompactionAcknowledged(job=job, text=text, tokens=counted), answer))
         heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
         before, after = self.usage().total, self.after(*heads).total
         whole = self.originals(self.items())
