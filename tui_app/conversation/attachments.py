@@ -87,9 +87,8 @@ def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequenc
             if path.is_relative_to(place)
         )
         subject, *spelled = names or [real.as_posix()]
-        verdict = judged(
-            Action(tool=READ_FILE.name, kind="file", subject=subject, looks=True, spelled=tuple(spelled))
-        )
+        tool, other = READ_FILE.name, tuple(spelled)
+        verdict = judged(Action(tool=tool, kind="file", subject=subject, looks=True, spelled=other))
         if verdict.ruling == "deny":
             return f'the rule "{verdict.rule}" forbids it'
         asks = verdict.ruling == "ask" and len(verdict.rule.split()) > 1

@@ -32,9 +32,8 @@ class Budget:
         sum_ = f"This session has cost ${spent:,.2f} of its budget of ${self.limit:,.2f}{unknown}."
         if spent >= self.limit:
             hint = "Send it again to confirm, or raise budget.session_usd and reopen the session."
-            return (
-                None if agreed else Error(kind="input", message=f"{sum_} The prompt was not sent.", hint=hint)
-            )
+            refused = Error(kind="input", message=f"{sum_} The prompt was not sent.", hint=hint)
+            return None if agreed else refused
         if spent >= WARN_AT * self.limit and not self._warned:
             self._warned = True
             return Notice(text=sum_)

@@ -142,10 +142,8 @@ class Extras:
 
     def without(self, servers: Sequence[McpStatus]) -> None:
         for status in servers:
-            self._tell(
-                status.name,
-                f"This request is sent without the tools of {status.name}: the server is still starting.",
-            )
+            lacks = f"This request is sent without the tools of {status.name}"
+            self._tell(status.name, f"{lacks}: the server is still starting.")
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""

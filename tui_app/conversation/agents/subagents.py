@@ -438,9 +438,8 @@ class SubAgents:
         finally:
             self._close(agent)
             agent.turns = None
-            agent.ended = replace(
-                agent.ended, duration_s=round(agent.ended.duration_s + time.monotonic() - started, 3)
-            )
+            worked_s = round(agent.ended.duration_s + time.monotonic() - started, 3)
+            agent.ended = replace(agent.ended, duration_s=worked_s)
             self._ended(agent, outcome, brief)
 
     def _close(self, agent: SubAgent) -> None:
@@ -489,11 +488,10 @@ class SubAgents:
             items.pop()
         how = "has ended." if outcome == "done" else f"was stopped before it had an answer. {agent.reason}"
         head = f"{agent.name} {how} Its messages are `{agent.session}#N`."
+        session, size = agent.session, history.counter.text
 
         def write() -> str:
-            told = agent_brief(
-                items, agent.said, session=agent.session, since=since, count=history.counter.text
-            )
+            told = agent_brief(items, agent.said, session=session, since=since, count=size)
             return f"{head}\n\n{told}"
 
         return write
@@ -513,9 +511,8 @@ class SubAgents:
             case ToolResult(tool_call_id=id, text=text, outcome=outcome) if id in agent.calls:
                 agent.open_calls.discard(id)
                 self.moved()
-                agent.calls[id] = replace(
-                    agent.calls[id], outcome=outcome, text=text[:RESULT_CHARS], chars=len(text)
-                )
+                kept, chars = text[:RESULT_CHARS], len(text)
+                agent.calls[id] = replace(agent.calls[id], outcome=outcome, text=kept, chars=chars)
             case TurnEnd() as end:
                 agent.end = end
                 agent.open_calls.clear()

@@ -28,6 +28,8 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.system.secrets import mask_secrets
 from tui_app.text import count, words_of
 
+OPEN = "{} is open in {}. Close it there, then merge. Nothing changed."
+MERGED = "{} is merged already (#{}), and nothing was said there since."
 TOO_LARGE = "The brief has {:,} tokens, more than half of what {} takes. Shorten it. Nothing changed."
 
 
@@ -120,9 +122,8 @@ async def plan_merge(
             progress=heard,
         )
         here = Workspace(opening.cwd, closed=opening.paths.own_folders)
-        files = await asyncio.to_thread(
-            files_of_branch, Path(branch.info.cwd), here, opening.outward_env(), earlier
-        )
+        folder, env = Path(branch.info.cwd), opening.outward_env()
+        files = await asyncio.to_thread(files_of_branch, folder, here, env, earlier)
         text = with_session(brief.text, branch.info.id, branch.at)
         text = text.replace(f"{branch.info.cwd}/", "")
         counter = history.counter
@@ -142,13 +143,9 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
         session = store.info(opening.session).id
         branch = branch_named(store, session, wanted)
         if holder := where_open(store, opening.paths.sessions_dir, branch.info.id):
-            raise BranchRefused(
-                f"{branch.name} is open in {holder}. Close it there, then merge. Nothing changed."
-            )
+            raise BranchRefused(OPEN.format(branch.name, holder))
         if branch.state == "merged":
-            raise BranchRefused(
-                f"{branch.name} is merged already (#{branch.merged}), and nothing was said there since."
-            )
+            raise BranchRefused(MERGED.format(branch.name, branch.merged))
         if not branch.has_news:
             raise BranchRefused(f"Nothing was said in {branch.name} yet. Nothing changed.")
         merges = merges_in(store, session).items()

@@ -88,11 +88,10 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             trees.keep_base(top)
         except (NoWorktree, GitFailed) as failed:
             folder, note, trees = opening.cwd, f"Files are not kept apart: {failed}", None
-        check = partial(_check_name, store, info.id, name)
+        check, places = partial(_check_name, store, info.id, name), paths.sessions_dir
+        cwd = str(folder)
         try:
-            fork = fork_session(
-                store, paths.sessions_dir, info.id, at=at, now=now, title=name, cwd=str(folder), check=check
-            )
+            fork = fork_session(store, places, info.id, at=at, now=now, title=name, cwd=cwd, check=check)
         except SessionDeleted:
             # Another machine took it for a half, and makes it anew.
             raise _is_taken(name) from None

@@ -185,9 +185,8 @@ class Compactions:
         A job in the background goes on: its result is applied if all that it replaces is still there.
         """
         if to in self.history.view.excluded:
-            return self.history.refuse(
-                f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first."
-            )
+            why = f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first."
+            return self.history.refuse(why)
         if not self.history.view.can_rewind(to):
             return self.history.refuse(f"Nothing to rewind: #{to} is not a prompt of this conversation.")
         self.history.rewind(to)

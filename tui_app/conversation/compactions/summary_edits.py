@@ -82,9 +82,8 @@ class SummaryEdits:
             bound = await read_again(bound, binder.sources, ask)
         except Exception as error:
             # Whatever a provider raises, the summary stays as it is.
-            return self.history.refuse(
-                NOT_READ.format(self.compactions.compactor.host.describe(error) or error)
-            )
+            why = self.compactions.compactor.host.describe(error) or error
+            return self.history.refuse(NOT_READ.format(why))
         if self._summary(compaction) != shown:
             return self.history.refuse(NOT_SHOWN.format(shown.number))
         doubtful = sum(state.text == DOUBT for line in bound.lines for state in line.states)

@@ -64,9 +64,8 @@ class SummaryWriters:
             await self.shelf.get(self.settings.summarization_model)
         except Exception as error:  # an SDK may raise anything; there is another model to do it
             said = why_unavailable(error, model=self.settings.summarization_model)
-            self.history.append(
-                Notice(text=f"{said.message} Automatic summaries are written by {self.history.model}.")
-            )
+            text = f"{said.message} Automatic summaries are written by {self.history.model}."
+            self.history.append(Notice(text=text))
 
     def choose(self, trigger: Trigger) -> Sequence[Summariser]:
         """The conversation's model where the user asked, else the one set for automatic summaries first.
@@ -101,9 +100,8 @@ class SummaryWriters:
             What it wrote; None where there is no model to ask.
         """
         writer = self._of(self.settings.summarization_model) or self._of(self.history.model)
-        return (
-            None if writer is None else await writer.digest(material, chars, self.settings.summary_timeout_s)
-        )
+        timeout_s = self.settings.summary_timeout_s
+        return None if writer is None else await writer.digest(material, chars, timeout_s)
 
     def cache_rates(self) -> CacheRates | None:
         """What a change of what the conversation's model has read costs just now; None where unknown."""

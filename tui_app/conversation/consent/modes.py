@@ -15,6 +15,7 @@ from tui_app.tool_specs import PLAN
 ACCEPTED = "The plan is accepted. Carry it out now, step by step, and keep the todo list up to date."
 """The prompt that turns a plan into work."""
 
+NO_PLAN = f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
 NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode plan asks the model for one."
 
 
@@ -46,9 +47,7 @@ class ModeSwitch:
         if self.current != "plan":
             self.history.refuse(NOT_PLANNING.format(self.current))
         elif not folder.read_note(folder.plan_file).strip():
-            self.history.refuse(
-                f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
-            )
+            self.history.refuse(NO_PLAN)
         else:
             self.change(mode)
             return ACCEPTED

@@ -108,13 +108,9 @@ class Repeats(AbstractCapability[Any]):
         pasts = self._pasts()
         if not pasts:
             return None
-        known = Knowledge(
-            only_looks=only_looks,
-            kinds=kinds_of,
-            answer=_answer,
-            running={task.id for task in self.tasks.running} if self.tasks is not None else (),
-            unrun=self._answered(),
-        )
+        running = {task.id for task in self.tasks.running} if self.tasks is not None else ()
+        unrun = self._answered()
+        known = Knowledge(only_looks=only_looks, kinds=kinds_of, answer=_answer, running=running, unrun=unrun)
         found = repeat_of(call.tool_name, call.args_as_dict(), pasts, known, call.tool_call_id)
         match found:
             case Repeat(kind="command"):
@@ -135,9 +131,8 @@ class Repeats(AbstractCapability[Any]):
     def _pasts(self) -> Sequence[Past]:
         """What happened, where any of it is out of the model's sight."""
         if self._ancestors is None:
-            self._ancestors = [
-                Past(each.ledger(), session=each.session) for each in handed_over(self.history)
-            ]
+            earlier = handed_over(self.history)
+            self._ancestors = [Past(each.ledger(), session=each.session) for each in earlier]
         history = self.history
         changed = next(iter(history.store.newest(history.session, (ModelChange.TYPE,))), None)
         before = max(self._opened, changed.seq if changed is not None else 0)

@@ -97,9 +97,8 @@ class SessionFiles:
                 number = _NUMBERED.fullmatch(path.name)
                 if number and int(number[1]) > self.history.archive.compactions:
                     stray.append(path)
-        unrecorded = {
-            path.name: path for path in _files(self.folder.tool_outputs) if _OURS.fullmatch(path.name)
-        }
+        outputs = _files(self.folder.tool_outputs)
+        unrecorded = {path.name: path for path in outputs if _OURS.fullmatch(path.name)}
         # The newest first: hardly any file is older than what is still in view.
         heads = self.history.store.newest(self.history.session, STAGES)
         while unrecorded and (head := next(heads, None)) is not None:
@@ -200,9 +199,8 @@ class SessionFiles:
     def _names_in(self, heads: Sequence[Head]) -> list[str]:
         """Names in messages, and the histories of summaries, which name their folder."""
         summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
-        histories = [
-            f"{each.number:03d}-before-compaction" for each in self.history.archive.standing(summaries)
-        ]
+        checkpoints = self.history.archive.standing(summaries)
+        histories = [f"{each.number:03d}-before-compaction" for each in checkpoints]
         plain: list[int] = []
         forms: dict[int, set[int]] = {}
         for head in heads:
@@ -213,9 +211,8 @@ class SessionFiles:
         texts = list(self._texts(plain))
         for rewrite, text in zip(forms, self._texts(forms), strict=True):
             # One event may hold forms that are out of sight again.
-            texts += [
-                json.dumps(form) for at, form in enumerate(json.loads(text or "[]")) if at in forms[rewrite]
-            ]
+            every = enumerate(json.loads(text or "[]"))
+            texts += [json.dumps(form) for at, form in every if at in forms[rewrite]]
         return [*histories, *_names(texts)]
 
     def _texts(self, events: Iterable[int]) -> Iterator[str]:

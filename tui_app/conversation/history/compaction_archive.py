@@ -95,9 +95,8 @@ class Archive:
         number = self.compactions + 1
         title = proposal.complete.title or "conversation"
         history = self.write_history(number, items)
-        checkpoint = self.folder.write_checkpoint(
-            number, title, proposal.complete.summary, time=time, earlier=self.standing(standing)
-        )
+        summary, earlier = proposal.complete.summary, self.standing(standing)
+        checkpoint = self.folder.write_checkpoint(number, title, summary, time=time, earlier=earlier)
         path = str(self.folder.checkpoints / checkpoint.file)
         left, new = len(proposal.left), len(proposal.messages)
         complete = replace(
@@ -120,7 +119,5 @@ class Archive:
             OSError: if the disk refuses.
         """
         messages = ModelMessagesTypeAdapter.dump_python(to_messages(items), mode="json")
-        readable = "\n\n".join(transcript_lines(items, limit=None))
-        return self.folder.write_history(
-            number, json.dumps(messages, ensure_ascii=True, indent=1), f"{readable}\n"
-        )
+        readable = "\n\n".join(transcript_lines(items, limit=None)) + "\n"
+        return self.folder.write_history(number, json.dumps(messages, ensure_ascii=True, indent=1), readable)

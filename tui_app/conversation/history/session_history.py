@@ -152,9 +152,8 @@ class SessionHistory:
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
         """The messages as they were said, read from the log where a stage has rewritten them."""
         first = self.view.rewritten()
-        return as_told(
-            items, self._messages.read_heads(first[item.key] for item in items if item.key in first)
-        )
+        heads = (first[item.key] for item in items if item.key in first)
+        return as_told(items, self._messages.read_heads(heads))
 
     def everything(self) -> Sequence[Item]:
         """Every message that the view holds, or holds in a summary, as it was said; read from the log."""

@@ -93,9 +93,8 @@ class Hooks:
             case ApprovalRequested(id=id) | ServerAsked(id=id) if id not in self._waited:
                 # It is said again when more calls wait.
                 self._waited.add(id)
-                self.notify_waiting(
-                    "approval" if isinstance(record.data, ApprovalRequested) else "question", record
-                )
+                asks = isinstance(record.data, ApprovalRequested)
+                self.notify_waiting("approval" if asks else "question", record)
             case CompactionProposed():
                 self.notify_waiting("review", record)
 
@@ -119,10 +118,9 @@ class Hooks:
         for task in self._tasks:
             _cancel(task)
         await self.settle()
-        ends = (
-            self._one("sessionEnd", "", SessionEnd(), hook, min(hook.timeout_s, END_S))
-            for hook in self._meant("sessionEnd", "")
-        )
+        name: HookName = "sessionEnd"
+        hooks = self._meant(name, "")
+        ends = (self._one(name, "", SessionEnd(), each, min(each.timeout_s, END_S)) for each in hooks)
         await asyncio.gather(*ends)
 
     def _meant(self, hook: HookName, trigger: str) -> list[Hook]:
@@ -130,9 +128,8 @@ class Hooks:
 
     def _begin(self, hook: HookName, trigger: str, event: Payload | Record) -> None:
         if not self._stopped and self._meant(hook, trigger):
-            self._track(self.run_hooks(hook, trigger, event)).add_done_callback(
-                log_defect(_log, "running a hook failed")
-            )
+            task = self._track(self.run_hooks(hook, trigger, event))
+            task.add_done_callback(log_defect(_log, "running a hook failed"))
 
     async def _one(
         self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float

@@ -50,9 +50,8 @@ def parse_goal(text: str) -> GoalSet:
             raise Refused(show(text), USAGE) from None
         if len(words) % 2 or not all(word.startswith("--") for word in words[::2]):
             raise Refused(show(text), USAGE)
-        options = {
-            name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)
-        }
+        names = (word.removeprefix("--") for word in words[::2])
+        options = dict(zip(names, words[1::2], strict=True))
     return make_goal(said, options)
 
 

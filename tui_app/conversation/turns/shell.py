@@ -65,9 +65,8 @@ class UserShell:
         self._running = asyncio.create_task(self.runner.run(words, None, show), name="shell")
         try:
             ended = await self._running
-            result = ShellResult(
-                id=id, text=command_result(ended), exit_code=ended.code, duration_s=round(ended.duration_s, 3)
-            )
+            text, took = command_result(ended), round(ended.duration_s, 3)
+            result = ShellResult(id=id, text=text, exit_code=ended.code, duration_s=took)
         except CommandStopped as stopped:
             text = f"Stopped by the user.\n{stopped.printed}".rstrip("\n")
             result = ShellResult(id=id, text=text, outcome="stopped")

@@ -215,9 +215,8 @@ class Turns:
                 await self._check_goal(self.goals)
         elif self._goes_on >= MOST_GOING_ON:
             self._goes_on = 0
-            self.history.append(
-                Notice(text=f"A stop hook made the model continue {MOST_GOING_ON} times, which is the limit.")
-            )
+            text = f"A stop hook made the model continue {MOST_GOING_ON} times, which is the limit."
+            self.history.append(Notice(text=text))
         else:
             self._goes_on += 1
             going_on = "Continue: a stop hook says that this is not done."
@@ -331,10 +330,8 @@ class Turns:
     async def _go_on(self, model: Model) -> TurnEnd:
         """Have a turn end that was left: its calls that wait first, then what the model makes of all."""
         started = monotonic()
-        said = next(
-            (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE), None
-        )
-        seq = said.seq if said is not None else 0
+        prompts = (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE)
+        seq = next((head.seq for head in prompts), 0)
         prompt = data_of(self.history.store.record(self.history.session, seq), UserMessage)
         result = await self._answer(model, open_calls(self.history.newest()))
         return self._answered(result, started, seq, prompt.text if prompt is not None else "")
