@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -250,8 +250,7 @@ class OpenSession:
         self.extras.servers.start()
         await self.writers.prepare()
         # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
-        start = self.store.record(self.conversation.session, 1)
-        if start is not None:
+        if (start := self.store.record(self.conversation.session, 1)) is not None:
             self.hooks.started(start)
 
     def _go_on(self) -> None:
@@ -386,7 +385,7 @@ class _Host(CompactionHost):
     writers: SummaryWriters
     reviews: Reviews
     extras: Extras
-    queue: WorkQueue | None = None
+    queue: WorkQueue = field(default_factory=WorkQueue)
     tasks: BackgroundTasks | None = None
     agents: SubAgents | None = None
     """Known once the tools and turns are."""
@@ -407,11 +406,10 @@ class _Host(CompactionHost):
     def alive(self) -> Sequence[str]:
         """Background commands and sub-agents that work now, and prompts that wait."""
         running = self.tasks.running if self.tasks is not None else ()
-        waiting = self.queue.prompts if self.queue is not None else ()
         return [
             *(live_text(task.id, task.command) for task in running),
             *(self.agents.alive() if self.agents is not None else ()),
-            *(f"queued prompt: {beginning(one_line(text), QUEUED_CHARS)}" for text in waiting),
+            *(f"queued prompt: {beginning(one_line(text), QUEUED_CHARS)}" for text in self.queue.prompts),
         ]
 
     def file(self, path: str) -> str | None:

@@ -114,8 +114,7 @@ def asked_compaction(argument: str) -> Compact | str:
         elif word in (REVIEW, EXTRACT, TRY):
             chosen.add(word)
         elif word in ends:
-            number = log_number(next(words, ""))
-            if not number:
+            if not (number := log_number(next(words, ""))):
                 return f"{word} takes the number of a message, such as {word} #12."
             ends[word] = number
         elif word.startswith("--") and not focus:

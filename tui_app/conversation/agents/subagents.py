@@ -184,8 +184,7 @@ class SubAgents:
             return "\n".join(lines) or "No sub-agent was sent."
         if action == "wait" and not name:
             return await self._wait(None)
-        agent = self.every.get(name)
-        if agent is None:
+        if (agent := self.every.get(name)) is None:
             names = ", ".join(self.every) or "none"
             raise ToolFailed(f"There is no sub-agent {name!r:.80}. There are: {names}.")
         if action == "wait":
@@ -445,8 +444,7 @@ class SubAgents:
     def _close(self, agent: SubAgent) -> None:
         """Let it read nothing more; what it was sent and has not read is told."""
         agent.is_closing = True
-        unread = agent.prompts[not agent.is_begun :]
-        if unread:
+        if unread := agent.prompts[not agent.is_begun :]:
             agent.reason = f"{agent.reason} Not read: {count(len(unread), 'message')} sent to it.".strip()
             del agent.prompts[-len(unread) :]
 

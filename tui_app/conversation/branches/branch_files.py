@@ -99,15 +99,10 @@ def _merged(
     if ours != base:
         if ours is None or theirs is None or base is None:
             return replace(file, left="it was changed here too"), (), ""
-        after = git.merged(ours, base, theirs)
-        if after is None:
+        if (after := git.merged(ours, base, theirs)) is None:
             return replace(file, left="it was changed here too, in the same lines"), (), ""
     diff, sizes = diff_of_bytes(ours, after, path)
-    return (
-        replace(file, after=checksum(after)),
-        (ours, after, theirs),
-        diff or f"{path}: not text, {sizes}",
-    )
+    return replace(file, after=checksum(after)), (ours, after, theirs), diff or f"{path}: not text, {sizes}"
 
 
 def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:

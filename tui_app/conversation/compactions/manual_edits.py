@@ -63,8 +63,7 @@ class ManualEdits:
             seqs: Log numbers of the messages.
             turn: Whether the whole turn of each leaves with it.
         """
-        left = self._excluded_with(seqs, turn=turn)
-        if isinstance(left, str):
+        if isinstance(left := self._excluded_with(seqs, turn=turn), str):
             return self.history.refuse(left)
         # A job under way has read them.
         self.compactions.cancel_job()
@@ -157,8 +156,7 @@ class ManualEdits:
         return tuple(sorted(left | view.digests_of(left)))
 
     def _excluding(self, seqs: Sequence[int]) -> Move:
-        left = self._excluded_with(seqs)
-        if isinstance(left, str):
+        if isinstance(left := self._excluded_with(seqs), str):
             return Move(refused=left)
         return self._moved(head_of(LATER, 0.0, MessageExcluded(seqs=left)), count=len(seqs))
 
@@ -167,8 +165,7 @@ class ManualEdits:
         return self.compactions.compactor.policy.pinned_budget(self.history.usage().window)
 
     def _pin_refused(self, seq: int) -> str:
-        item = self._item(seq)
-        if item is None:
+        if (item := self._item(seq)) is None:
             return (_EXCLUDED if seq in self.history.view.excluded else _GONE).format(seq)
         message = item.message
         if _stands_in(item):

@@ -35,8 +35,7 @@ class MemoryGuard:
 
     def look(self) -> Step:
         """Look once and do what is due; what was done is told with an event."""
-        rss_mb = self.read()
-        if rss_mb is None:
+        if (rss_mb := self.read()) is None:
             return "nothing"
         history, compactor = self.compactions.history, self.compactions.compactor
         idle = not self.is_busy() and compactor.state is State.IDLE

@@ -90,8 +90,7 @@ class ProviderCompaction(OutermostCapability):
         """Add what the provider must be told, to the requests it understands."""
 
         def settings(ctx: RunContext[Any]) -> ModelSettings:
-            kind = offered(ctx.model)
-            if kind is None:
+            if (kind := offered(ctx.model)) is None:
                 return ModelSettings()
             return asked_for(kind, self.compactor.policy.background_mark(self.history.usage().window))
 

@@ -44,8 +44,7 @@ class SummaryEdits:
             compaction: Log number of the compaction; 0 is the newest that is not undone.
             text: The notes as they are to be.
         """
-        shown = self._summary(compaction)
-        if isinstance(shown, str):
+        if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
         if not text.strip():
             return self.history.refuse("The summary is empty. /undo undoes the compaction instead.")
@@ -64,8 +63,7 @@ class SummaryEdits:
         Args:
             compaction: Log number of the compaction; 0 is the newest that is not undone.
         """
-        shown = self._summary(compaction)
-        if isinstance(shown, str):
+        if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
         notes = shown.earlier.notes
         writer = self.compactions.compactor.host.summarisers("manual")[0]
@@ -103,8 +101,7 @@ class SummaryEdits:
             compaction: Log number of the compaction.
             fact: Text of the fact.
         """
-        shown = self._summary(compaction)
-        if isinstance(shown, str):
+        if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
         wanted = next((each for each in shown.facts if each.text == fact), None)
         if wanted is None:
@@ -154,8 +151,7 @@ class SummaryEdits:
         if item is None or done is None or number not in history.view.compactions:
             none = "The model sees no summary now. /compact writes one."
             return NOT_SHOWN.format(number) if number else none
-        earlier = editable(item.message)
-        if earlier is None:
+        if (earlier := editable(item.message)) is None:
             return SEALED
         first = self._event(number)
         removed = first.tokens_removed if isinstance(first, CompactionComplete) else 0

@@ -150,8 +150,7 @@ class Guards:
 
     def lift(self, seq: int) -> bool:
         """Take a guard away, by its log number; whether it was there."""
-        guard = self.standing.get(seq)
-        if guard is not None:
+        if (guard := self.standing.get(seq)) is not None:
             self.history.report(GuardLifted(guard=seq, text=guard.text))
             self._renew()
         return guard is not None

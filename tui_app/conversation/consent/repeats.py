@@ -105,8 +105,7 @@ class Repeats(AbstractCapability[Any]):
         return _with_line(f"[{found.text}]", result)
 
     async def _found(self, call: ToolCallPart) -> Repeat | None:
-        pasts = self._pasts()
-        if not pasts:
+        if not (pasts := self._pasts()):
             return None
         running = {task.id for task in self.tasks.running} if self.tasks is not None else ()
         unrun = self._answered()

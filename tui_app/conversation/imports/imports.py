@@ -119,7 +119,10 @@ def import_session(
         kept = [*mode_since("ask", events, ended), *nothing_left(events, ended)]
     else:
         events = count_events(imported.events, model=imported.model, watch=watch)
-        undone = undo_compactions(events, ended)
+        # Taken back, the newest first: the whole history is in view. Each stays in the timeline and can be
+        # applied again; what this program compacts, it checks.
+        compactions = (seq for seq, (data, _, _) in enumerate(events, FIRST_SEQ) if _is_applied(data))
+        undone = [(CompactionUndone(compaction=seq), None, ended) for seq in reversed([*compactions])]
     title = imported.title or path.stem
     is_known = imported.is_own and not imported.model.startswith(f"{GGUF}:")
     folder, model = imported.cwd or str(cwd), imported.model if is_known else ""
@@ -145,17 +148,8 @@ def import_session(
     )
 
 
-def undo_compactions(events: Sequence[StoredEvent], time: float) -> list[StoredEvent]:
-    """Take the other program's compactions back, newest first, so that the whole history is in view again.
-
-    Each stays in the timeline and can be applied again; what this program compacts, it checks.
-    """
-    numbers = [
-        seq
-        for seq, (data, _, _) in enumerate(events, FIRST_SEQ)
-        if isinstance(data, CompactionComplete) and data.outcome == "success"
-    ]
-    return [(CompactionUndone(compaction=seq), None, time) for seq in reversed(numbers)]
+def _is_applied(data: Payload) -> bool:
+    return isinstance(data, CompactionComplete) and data.outcome == "success"
 
 
 def count_events(

@@ -179,8 +179,7 @@ class SessionMemory:
             _log.warning("the context board cannot be read: %s", error)
             return
         # Counted here: the counter of the conversation is for one thread.
-        told = read_out(entries, scope, budget, tokens)
-        if told is None:
+        if (told := read_out(entries, scope, budget, tokens)) is None:
             return
         message = inbox_message(told.text)
         number, size = len(told.entries), self.history.counter.message(message).nonzero()

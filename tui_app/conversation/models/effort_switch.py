@@ -25,8 +25,7 @@ class EffortSwitch:
         history, old = self.models.history, self.current
         if effort not in EFFORTS or effort == old:
             levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
-            text = f"The effort is already {old}." if effort == old else levels
-            history.refuse(text)
+            history.refuse(f"The effort is already {old}." if effort == old else levels)
             return
         self.runner.manner = replace(self.runner.manner, thinking=effort)
         history.append(EffortChange(old=old, new=effort))

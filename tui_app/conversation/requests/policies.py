@@ -79,12 +79,9 @@ class PolicySwitch:
     def change(self, name: str) -> None:
         """Go on under another policy; an unknown name changes nothing and is reported."""
         old, known = self.current, policy_names(self.settings)
-        if name not in known:
-            told = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
-            self.history.refuse(told)
-            return
-        if name == old:
-            self.history.refuse(f"The policy is already {name}.")
+        if name not in known or name == old:
+            none = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
+            self.history.refuse(none if name not in known else f"The policy is already {name}.")
             return
         # A job that is under way was planned for the other policy, and what stopped there may work here.
         self.compactions.cancel_job()

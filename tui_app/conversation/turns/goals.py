@@ -126,8 +126,7 @@ class Goals:
 
     def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
         """End the goal; whether there was one."""
-        goal = self.standing
-        if goal is not None:
+        if (goal := self.standing) is not None:
             self.cancel()
             self.history.report(GoalEnded(goal=goal.seq, outcome=outcome, reason=reason))
         return goal is not None
@@ -138,8 +137,7 @@ class Goals:
 
     async def next_prompt(self) -> Prompt | None:
         """Check the goal after a turn; what the model is told to go on, None where it need not."""
-        goal = self.standing
-        if goal is None:
+        if (goal := self.standing) is None:
             return None
         turn, data = goal.turns + 1, goal.data
         if not data.check:

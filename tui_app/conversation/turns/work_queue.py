@@ -59,8 +59,7 @@ class WorkQueue:
         """Take out the oldest; while paused the oldest that is not held back."""
         holds = self.paused or self.is_left
         found = (each for each in self._waiting if not (holds and isinstance(each, HELD_BACK)))
-        work = next(found, None)
-        if work is not None:
+        if (work := next(found, None)) is not None:
             self.remove(work)
         return work
 
