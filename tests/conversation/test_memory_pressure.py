@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+from contextlib import closing
 from dataclasses import replace
+from threading import Event, Thread, current_thread, main_thread
 
 import psutil
 import pytest
@@ -16,6 +18,7 @@ from tui_app.context.resident_memory import LARGE, Past, Reading, Step, next_ste
 from tui_app.conversation.assembly import OpenSession
 from tui_app.conversation.work import Prompt
 from tui_app.events import CompactionComplete, CompactionStart, MemoryPressure, TurnEnd
+from tui_app.session.stores.database import open_store
 
 ASKS = "Write the notes for this transcript"
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
@@ -82,7 +85,7 @@ def weigh(opened: OpenSession, rss_mb: int) -> None:
 async def pressed(opened: OpenSession) -> None:
     """Look, in the middle of a turn, until the compaction is asked for; the guard looks as well."""
     while not opened.conversation.compactor.pressed:
-        opened.memory.look()
+        await opened.memory.look()
         await asyncio.sleep(0)
 
 
@@ -104,27 +107,27 @@ async def test_caches_go_first_then_the_history_is_compacted_once(
         before, usage = view_bytes(conversation), conversation.usage
         watching = conversation.watch()
         weigh(opened, 1_100)
-        assert guard.look() == "drop"
+        assert await guard.look() == "drop"
         assert conversation.history._messages._held == {}
         assert (view_bytes(conversation), conversation.usage) == (before, usage)
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        assert guard.look() == "compact"
+        assert await guard.look() == "compact"
         done = await until(watching, lambda data: isinstance(data, CompactionComplete))
         assert isinstance(done.data, CompactionComplete)
         assert (done.data.trigger, done.data.outcome) == ("memory_pressure", "success")
         await conversation.settle()
         assert conversation.usage.total == done.data.tokens_after < usage.total
-        assert [guard.look() for _ in range(3)] == ["nothing"] * 3
+        assert [await guard.look() for _ in range(3)] == ["nothing"] * 3
         weigh(opened, 10)
         await said(desk, fake_openai, opened)
         weigh(opened, 1_100)
         assert conversation.usage.total > usage.total
         guard.past = replace(DROPPED, compacted_at=1_100)
-        assert guard.look() == "nothing", "it did not help before"
+        assert await guard.look() == "nothing", "it did not help before"
         weigh(opened, 900)
-        assert guard.look() == "nothing"
+        assert await guard.look() == "nothing"
         weigh(opened, 1_100)
-        assert guard.look() == "drop", "below the limit everything begins anew"
+        assert await guard.look() == "drop", "below the limit everything begins anew"
         assert_valid(conversation)
 
 
@@ -135,8 +138,8 @@ async def test_both_steps_are_told(desk: Desk, fake_openai: FakeOpenAI) -> None:
         weigh(opened, 1_100)
         watching = opened.conversation.watch()
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        opened.memory.look()
-        opened.memory.look()
+        await opened.memory.look()
+        await opened.memory.look()
         told = [await until(watching, lambda data: isinstance(data, MemoryPressure)) for _ in range(2)]
         assert [record.data for record in told] == [
             MemoryPressure(rss_mb=1_100, limit_mb=1_000, action="drop"),
@@ -194,7 +197,7 @@ async def test_policy_that_never_compacts_is_left_alone(desk: Desk, fake_openai:
     async with desk.session(memory_limit_mb=0, policy="off") as opened:
         await said(desk, fake_openai, opened)
         weigh(opened, 1_100)
-        assert [opened.memory.look() for _ in range(3)] == ["drop", "nothing", "nothing"]
+        assert [await opened.memory.look() for _ in range(3)] == ["drop", "nothing", "nothing"]
 
 
 async def test_the_guard_looks_by_itself_after_an_answer(desk: Desk, fake_openai: FakeOpenAI) -> None:
@@ -206,6 +209,31 @@ async def test_the_guard_looks_by_itself_after_an_answer(desk: Desk, fake_openai
         told = await until(watching, lambda data: isinstance(data, MemoryPressure))
         assert isinstance(told.data, MemoryPressure)
         assert told.data.rss_mb == pytest.approx(resident.resident_mb(), rel=0.2)
+
+
+async def test_another_program_that_is_asked_holds_nobody_up(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url, window=200_000)
+    fake_openai.add(Text("It is below."))
+    by, asked = list[Thread](), Event()
+    async with desk.session(memory_limit_mb=1_000) as opened:
+
+        def read() -> None:
+            by.append(current_thread())
+            asked.set()
+
+        opened.memory.read = read
+        await turn(opened.conversation, "Where is the sea?")
+        await asyncio.to_thread(asked.wait, 60)
+    assert by
+    assert main_thread() not in by
+
+
+async def test_nobody_looks_at_a_session_that_another_window_has_deleted(desk: Desk) -> None:
+    async with desk.session(memory_limit_mb=1_000) as opened:
+        with closing(open_store(opened.opening.database)) as other:
+            other.delete(opened.conversation.session)
+    await asyncio.sleep(0)
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "watching memory"] == []
 
 
 async def test_without_a_limit_nobody_looks(desk: Desk, fake_openai: FakeOpenAI) -> None:

@@ -72,8 +72,7 @@ class AgentSessions:
         # All that was sent before the answer that calls it.
         answers = store.newest(history.session, (AssistantMessage.TYPE,))
         at = next((head.seq for head in answers if start.tool_call_id in head.ids), None)
-        folder = opening.paths.sessions_dir
-        fork = fork_session(store, folder, history.session, at=at, now=now, agent=title)
+        fork = fork_session(store, opening.paths.sessions_dir, history.session, at=at, now=now, agent=title)
         return replace(start, session=fork.session)
 
     async def _model(self, start: SubAgentStart, file: AgentFile | None) -> str:

@@ -8,7 +8,7 @@ from tui_app.context.compaction.compactor import State
 from tui_app.context.resident_memory import Past, Reading, Step, collect, next_step, resident_mb
 from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.work import Compact
-from tui_app.events import AssistantMessage, MemoryPressure, Record, SessionEnd, TurnEnd
+from tui_app.events import AssistantMessage, MemoryPressure, Record, TurnEnd
 
 EVERY_S = 30.0
 """Seconds between two looks while nothing happens."""
@@ -31,11 +31,12 @@ class MemoryGuard:
     limit_mb: int
     read: Callable[[], int | None] = resident_mb
     past: Past = field(default_factory=Past)
-    _timer: asyncio.TimerHandle | None = None
+    _watching: asyncio.Task[None] | None = None
 
-    def look(self) -> Step:
+    async def look(self) -> Step:
         """Look once and do what is due; what was done is told with an event."""
-        if (rss_mb := self.read()) is None:
+        # Where it is another program that says it, that takes a while.
+        if (rss_mb := await asyncio.to_thread(self.read)) is None:
             return "nothing"
         history, compactor = self.compactions.history, self.compactions.compactor
         idle = not self.is_busy() and compactor.state is State.IDLE
@@ -59,17 +60,19 @@ class MemoryGuard:
         """Look behind each answer and turn, once all have heard of it."""
         if isinstance(record.data, AssistantMessage | TurnEnd):
             self.watch_after(0.0, is_end=isinstance(record.data, TurnEnd))
-        elif isinstance(record.data, SessionEnd) and self._timer is not None:
-            self._timer.cancel()
 
     def watch_after(self, wait_s: float, *, is_end: bool = False) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(wait_s, self._watch, is_end)
+        self.stop()
+        self._watching = asyncio.create_task(self._watch(wait_s, is_end), name="watching memory")
 
-    def _watch(self, is_end: bool) -> None:
+    def stop(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self, wait_s: float, is_end: bool) -> None:
+        await asyncio.sleep(wait_s)
         if is_end and self.compactions.compactor.pressed:
             # No further request of the turn has had it done.
             self.compactions.compactor.pressed = False
             self.submit(Compact(trigger="memory_pressure"))
-        self.watch_after(SOON_S if self.look() == "drop" else EVERY_S)
+        self.watch_after(SOON_S if await self.look() == "drop" else EVERY_S)
