@@ -16,9 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RequestUsage
 
 from tests.fake_keyring import FakeKeyring
 from tests.servers.scripted_gguf import cached_gguf
@@ -34,6 +36,7 @@ from tui_app.agent.models import (
 )
 from tui_app.agent.offline.model import OfflineModel
 from tui_app.api_keys import ApiKeys
+from tui_app.context.counting.prices import answer_cost
 from tui_app.extras import install_command
 from tui_app.paths import Paths
 from tui_app.settings import Endpoint
@@ -225,6 +228,8 @@ def test_local_servers_are_reached_on_their_usual_ports(name: str, port: int) ->
     model = build_model(name, env={})
     assert address(model) == f"http://127.0.0.1:{port}/v1"
     assert model.context_window is None
+    answer = ModelResponse([], usage=RequestUsage(input_tokens=9, output_tokens=9), model_name="own")
+    assert answer_cost(answer, model) == 0.0
 
 
 @pytest.mark.usefixtures("no_keys")

@@ -334,7 +334,8 @@ def build_model(
     local = providers.provider_of(prefix)
     if local.port and rest and not env.get(local.url_variable):
         # An address that moves a local server somewhere else is read by pydantic-ai itself.
-        return _model(rest, _Server(prefix, server_address(local_base_url(local.port))))
+        server = _Server(prefix, server_address(local_base_url(local.port)))
+        return _model(rest, server, PricedProfile(price_in=0.0, price_out=0.0))
     return _vendor_model(name, prefix, env, endpoints)
 
 
