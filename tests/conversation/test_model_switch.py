@@ -99,6 +99,20 @@ async def test_forecast_counts_as_the_target_does(opened: OpenSession, desk: Des
         assert forecast.tokens > forecast.tokens_now * 1.5
 
 
+async def test_the_present_model_is_listed_with_the_size_that_the_gauge_shows(
+    opened: OpenSession, fake_openai: FakeOpenAI
+) -> None:
+    conversation = opened.conversation
+    fake_openai.add(Text("I see.", usage=(9_000, 10)))
+    await turn(conversation, "What is measured?")
+    # What is learnt since tells of the next request.
+    shelf = conversation.models.shelf
+    for _ in range(2):
+        shelf.limits.observe(await shelf.get("local:scripted"), 5_000, 30_000)
+    listed = conversation.models.fit_of({"local:scripted": 32_000})
+    assert listed["local:scripted"] == ("fits", 0, conversation.usage.total)
+
+
 async def test_forecast_promises_a_compaction_only_where_one_can_help(
     opened: OpenSession, fake_openai: FakeOpenAI
 ) -> None:

@@ -215,6 +215,8 @@ class ModelSwitch:
             built = self.shelf.built(name)
             anywhere = limits.learnt.factor_anywhere(name.partition(":")[2])
             factor = limits.factor(built) if built is not None else anywhere
+            # The present model's count is the gauge's, whatever was learnt of it since.
+            factor = usage.scale if name == self.history.model else factor
             there = as_counted_by(usage, resolve_window(model=limit), factor)
             if (same := (limit, there.scale)) not in known:
                 known[same] = fit_of(self.history, there, policy)
