@@ -153,7 +153,11 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
         named = ", ".join(f"{each.name} ({each.info.id})" for each in fitting)
         raise BranchRefused(f"Which branch? There are {named}.")
     if not wanted:
-        raise BranchRefused("No branch of this session is open. /branch begins one.")
+        above = parent_of(store, session)
+        # The session that it has left may have been deleted.
+        title = next((each.title or each.id for each in store.sessions() if each.id == above), "")
+        way = f"This one is merged from {title}: /tree leads there." if title else "/branch begins one."
+        raise BranchRefused(f"No branch of this session is open. {way}")
     if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
         raise BranchRefused(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
     below = next((each for each in branches for deep in forks.get(each.info.id, ())

@@ -161,7 +161,8 @@ async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(
         await deck.send("/tree")
         await deck.until(lambda: "above" in timeline(deck), "the session that it has left")
         await deck.send("/merge")
-        await deck.says("No branch of this session is open.")
+        await deck.says("No branch of this session is open. This one is merged from ")
+        assert deck.status.endswith(": /tree leads there.")
         await deck.send("/branch list them")
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session)
 
