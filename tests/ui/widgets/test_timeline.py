@@ -377,3 +377,6 @@ def test_the_rail_tells_pinned_shortened_and_never_sent_apart() -> None:
     assert rail.sign(replace(entry, kind="shell", private=True), UNICODE) == ("×", Tone.DIM)
     assert rail.sign(replace(entry, seq=1), UNICODE) == ("", Tone.RAIL), "it has left"
     assert rail.sees(replace(entry, seq=9, kind="compaction")), "its summary is what the model sees"
+    replaced = replace(entry, seq=5, kind="compaction", title="9 messages became a summary · 9k → 2k")
+    assert rail.sign(replaced, UNICODE) == ("", Tone.RAIL), "the summary of a later one stands in its place"
+    assert rail.sees(replace(replaced, state="failed"))

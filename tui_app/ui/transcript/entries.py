@@ -91,8 +91,9 @@ class Rail(NamedTuple):
         """Whether the model sees what a row stands for; rows that are no messages go with their time."""
         if entry.left or entry.private:
             return False
-        if entry.kind == "compaction" and entry.seq in self.seen:
-            return True
+        if entry.kind == "compaction" and entry.state == "ok" and 0 < entry.seq <= self.known:
+            # A later one may have replaced its summary, and left rows above it where they are.
+            return entry.seq in self.seen
         if entry.seq < 0 or entry.message > self.known:
             return True
         if entry.kind in _MESSAGE_KINDS:
@@ -358,7 +359,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
         case "tool" | "system" | "hook" | "memory" | "merge":
             yield from _folded(entry, body, wording, expanded=expanded)
         case "compaction":
-            yield from _compaction(entry, wording)
+            yield from _compaction(entry, wording, sunk=sunk)
         case "error":
             yield from _error(entry, body, wording)
         case "rewrite" | "truncation" | "model" | "checkpoint" | "clear" | "notice" | "approval" | "files":
@@ -483,7 +484,7 @@ def _changes(args: str, *, whole: bool) -> list[Piece]:
     return found
 
 
-def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
+def _compaction(entry: Entry, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
     """The line that what stood above it has sunk behind, what became of the facts, and the two ways on."""
     glyphs = wording.glyphs
     title = one_line(entry.title, _TITLE_CELLS)
@@ -505,9 +506,9 @@ def _compaction(entry: Entry, wording: Wording) -> Iterator[Piece]:
         told = between.join(rest).replace("×", glyphs.excluded)
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
         yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
-    if entry.state == "ok":
+    if entry.state == "ok" and not sunk:
         yield KeysPiece(((wording.key("details"), "shows the summary"), ("/undo", "")))
-    else:
+    elif entry.state == "undone":
         said = f"undone: the full history is back{between}{wording.key('details')} shows what it was"
         yield TextPiece(said, Tone.DIM, apart=between)
 
