@@ -492,13 +492,15 @@ async def test_a_resize_moves_no_mark(full: Desk) -> None:
 
 async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
-        await at(deck, "models")
-        screen = deck.app.screen
-        assert isinstance(screen, ListDialog)
-        first = screen.options.highlighted
-        screen.action_move(1)
-        screen.line_up()
-        assert screen.options.highlighted == (first or 0) + 1
+        # Rows found again by their place, and by their key.
+        for scene in ("models", "servers"):
+            await at(deck, scene)
+            screen = deck.app.screen
+            assert isinstance(screen, ListDialog)
+            first = screen.options.highlighted
+            screen.action_move(1)
+            screen.line_up()
+            assert screen.options.highlighted == (first or 0) + 1, scene
 
 
 async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk) -> None:

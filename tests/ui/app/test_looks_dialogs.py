@@ -384,7 +384,14 @@ async def _settled(pilot: "Pilot[Any]") -> None:
 
 async def test_mcp_servers(desk: Desk, looks: Looks) -> None:
     screen = servers()
-    await looks(desk.app(), showing(screen, *["down"] * 4))
+    show = showing(screen, *["down"] * 4)
+
+    async def failed_one(deck: Deck) -> None:
+        await show(deck)
+        await deck.until(lambda: screen.options.highlighted == 4, "the row")
+        await deck.says("exited with status 7. It said")
+
+    await looks(desk.app(), failed_one)
 
 
 async def test_skills(desk: Desk, looks: Looks) -> None:

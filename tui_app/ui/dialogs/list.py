@@ -180,11 +180,14 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def explain(self, row: R) -> None:
         """Describe the marked row in the note below the list."""
+        self._follow_mark(row)
+        self.note(self.said or self.spec.note(row))
+
+    def _follow_mark(self, row: R) -> None:
         key = self.spec.key(row) if self.spec.key is not None else row
         if self.marked_key not in (None, key):
             self.said = ""
         self.marked_key = key
-        self.note(self.said or self.spec.note(row))
 
     def answer(self, asked: Asked[R]) -> None:
         """Do what a key asks for."""
@@ -289,6 +292,12 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     def on_resize(self) -> None:
         """Line up the columns for the new width."""
         self.line_up()
+        self.call_after_refresh(self._show_mark)
+
+    def _show_mark(self) -> None:
+        """Scroll to the mark from the top: a head of the width before may have taken a row for a moment."""
+        self.options.scroll_home(animate=False, immediate=True)
+        self.options.scroll_to_highlight()
 
     def line_up(self) -> None:
         """Paint the rows for the present width; the mark stays where keys have put it."""
@@ -338,6 +347,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         if options.option_count:
             at = (options.highlighted or 0) + step
             options.highlighted = min(options.option_count - 1, max(0, at))
+            # That a row is marked is said later: rows that are shown anew before would move the mark.
+            if (row := self.marked) is not None:
+                self._follow_mark(row)
 
 
 class OpenList(ListDialog[R]):
