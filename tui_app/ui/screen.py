@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from shutil import get_terminal_size
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,10 +68,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
 
     def __init__(self, launch: Launch, session: str, *, carried: Carried = NOTHING, at: int = 0) -> None:
-        # As wide as the terminal is: corrected at the first resize, everything would be styled once more.
-        size = get_terminal_size()
-        wide, high = size.columns >= WIDE, size.lines >= HIGH
-        super().__init__(classes=f"{'-wide' if wide else '-narrow'} {'-high' if high else '-short'}")
+        super().__init__()
         self._launch, self._wanted = launch, session
         self.carried, self._at = carried, at
         self._session: ChatSession | None = None
@@ -99,6 +95,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         return self._session
 
     def compose(self) -> ComposeResult:
+        self.fit()
         self.pane.type_ahead = self.pane.prompt.editor.type_ahead = self.app.type_ahead
         yield self.pane
 

@@ -21,7 +21,7 @@ from tui_app.ui.context.sent_page import Replacement
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
-from tui_app.ui.dialogs.parts import INSETS, SLIM, PartTabs, readable, reading_area
+from tui_app.ui.dialogs.parts import BREAKPOINTS, INSETS, SLIM, PartTabs, readable, reading_area
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView
 from tui_app.ui.widgets.tables import packed
@@ -140,6 +140,8 @@ Outcome = Restate | EditSummary | BringBack | int
 
 class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_detail", size="-full"):
     """Dismisses with its outcome, or ``None``."""
+
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
 
     def __init__(self, view: CompactionView) -> None:
         """Show a compaction.

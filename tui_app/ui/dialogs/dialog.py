@@ -72,10 +72,11 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         return self._head
 
     def compose(self) -> ComposeResult:
+        self.fit()
         with Vertical(classes=f"dialog {self.SIZE}"):
             if self.head:
                 title = Static(self.head, classes="dialog-title", markup=False)
-                yield title.set_class(_is_signed(self.head), "-signed")
+                yield title.set_class(_is_signed(self.head), "-signed", update=False)
             yield from self.body()
             yield HintRow(self.HINTS, id="dialog-hints")
 

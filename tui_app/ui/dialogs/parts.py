@@ -18,10 +18,10 @@ INSETS = 4
 """Cells at both sides of a page."""
 SLIM = 64
 """Columns below which only the part that is shown is named, with its place among the others."""
+BREAKPOINTS = [(0, "-slim"), (SLIM, "-fair"), (110, "-broad")]
+"""For screens that have parts; in broad ones the names stand further apart."""
 WORDY = 76
 """Columns from which the names are as long as they are meant to be."""
-ROOMY = 110
-"""Columns from which they stand further apart."""
 
 
 class PartTabs(Vertical):
@@ -79,14 +79,14 @@ class PartTabs(Vertical):
 
     def _write_names(self) -> None:
         width = self.screen.size.width
-        self.set_class(width < SLIM, "-slim")
-        self.set_class(width >= ROOMY, "-roomy")
         names = {}
         for pane in self._ids:
             name = self._names[pane] if width >= WORDY else self._names[pane].split()[-1].capitalize()
             listed = f" {self._counts[pane]}" if self._counts.get(pane) else ""
             names[pane] = name + listed
-            self._tabs.get_tab(pane).label = Content.assemble(name, (listed, "$text-muted not bold"))
+            label = Content.assemble(name, (listed, "$text-muted not bold"))
+            if not label.is_same((tab := self._tabs.get_tab(pane)).label):
+                tab.label = label
         active = self._tabs.active or self._ids[0]
         place = f"< {self._ids.index(active) + 1} of {len(self._ids)} >"
         self.query_one("#tab-place", Static).update(Content(f"{place}  {names[active]}   left/right tabs"))

@@ -96,6 +96,13 @@ class SelectsWhatIsSeen(_Screen):
     A drag that slips over an edge would take all that is scrolled out of sight there, and other widgets too.
     """
 
+    def fit(self) -> None:
+        """Take the classes of the terminal's size: at the first resize, all parts would be styled again."""
+        both = self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS
+        for cells, breakpoints in zip(self.app.size, both, strict=True):
+            reached = [name for least, name in breakpoints or () if cells >= least]
+            self.set_class(True, *reached[-1:], update=False)
+
     def holds_back(self, event: events.Key | events.Paste) -> bool:
         """Whether a key counts for nothing here, because what it would decide cannot be seen."""
         return False

@@ -48,7 +48,7 @@ from tui_app.ui.context.receipts import Bill, ReceiptList, read_bill
 from tui_app.ui.context.request_ledger import LedgerList, outdated_reads, with_stale
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.extensions.mcp import overview
-from tui_app.ui.dialogs.parts import PartTabs, reading_area
+from tui_app.ui.dialogs.parts import BREAKPOINTS, PartTabs, reading_area
 from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.panels.gauge import marks
 from tui_app.ui.panels.window_bar import category_legend, category_words, fixed_names, window_bar
@@ -86,6 +86,8 @@ Deed = Literal["pin", "exclude", "archive", "offload", "restore"]
 class ContextScreen(Dialog[int], place="context", style="context", size="-full"):
     """Dismisses with the log number of the message to show, or ``None``."""
 
+    HORIZONTAL_BREAKPOINTS = BREAKPOINTS
+
     def __init__(self, source: "SessionContext", view: ContextView) -> None:
         """Show what fills the context.
 
@@ -106,6 +108,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         """Whether results of reading files have been held against the files."""
 
     def body(self) -> ComposeResult:
+        self.set_class(self.app.size.height >= ROOMY, "-roomy", update=False)
         yield Static(id="context-categories", markup=False)
         yield Static(id="context-limits", classes="dialog-note", markup=False)
         parts: dict[str, Widget] = {
@@ -119,7 +122,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     def on_mount(self) -> None:
         """Write the figures, and look for news from now on."""
-        self.on_resize()
+        self._write()
         self._compare()
         self.watch(self, "focused", self._name_keys, init=False)
         self._source.follow(self, self._news)
