@@ -94,7 +94,7 @@ MOST_CODE = {
     "agent": 8_329,  # what a model reads of a failed tool is masked in each of its forms
     "cli": 3_305,  # two imports of one file at a moment
     "context": 11_285,  # the title of a patch names its files
-    "conversation": 7_815,  # what sub-agents have used, said and asked is kept beyond their ends
+    "conversation": 7_712,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 204,  # each day of the tour has its rule
     "editors": 1_021,
     "events": 1_201,  # sessions in the background

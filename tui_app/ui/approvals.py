@@ -459,17 +459,17 @@ class ApprovalBox(AskBox, can_focus=True):
         title, whole = question_title(asked, width, detail.below)
         self.query_one("#approval-title", Static).update(title)
         detail.ask(asked, named=whole)
-        keys = self.query_one("#approval-keys", HintRow)
+        keys, focused = self.query_one("#approval-keys", HintRow), self.screen.focused is self
         keys.hints = question_hints(
             asked, typing=self.has_class("-typing"), editing=self._editing, below=not detail.end_seen,
-            focused=self.screen.focused is self, width=width,
+            focused=focused, width=width,
         )  # fmt: skip
         wide = f'always any "{rule_text(asked, asked.prefix)}"'
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
         # Where no rule is offered, it is said why.
         because = "" if asked.pattern or asked.origin else one_line(asked.because, 200)
         facts: tuple[str, ...] = (said or because,)
-        if asked.prefix and not in_keys and detail.end_seen and not said:
+        if asked.prefix and focused and not in_keys and detail.end_seen and not said:
             facts = (*facts, f"w {wide}")
         note = self.query_one("#approval-note", Static)
         note.update(Content("\n").join(map(Content, filter(None, facts))))

@@ -315,6 +315,21 @@ async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: 
 
 
 @pytest.mark.usefixtures("_at_once")
+async def test_beside_a_draft_only_the_key_that_works_is_named(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(tool("run_command", command="npm test unit"), Text("Done."))
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.send("Do it.")
+        await deck.type("any")
+        await deck.says("f12 answer")
+        assert "always any" not in deck.text
+        await deck.press("f12")
+        await deck.says('w always any "npm test unit …"')
+        await deck.press("escape")
+        await deck.idle()
+
+
+@pytest.mark.usefixtures("_at_once")
 async def test_a_draft_keeps_the_keys(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(write(), Text("Done."))
     async with shown(served.app()) as deck:
