@@ -58,15 +58,17 @@ class MessageFacts:
     """The event that gave it its form, and the one that took it away, where there are such."""
     scale: float = 1.0
     """Tokens as the model counts them for each counted one."""
+    read: Callable[[], Awaitable[str]]
+    """Reads all of its text; awaited once it is shown."""
+    read_raw: Callable[[], Awaitable[str]]
+    """Reads its events as JSON."""
+    can_change: bool
+    """Whether the session may be changed."""
 
     @property
     def stage(self) -> int:
         """Log number of the rewrite that can be undone; 0 for none."""
         return self.seen.head.form[0] if self.seen is not None and self.seen.stage in STAGES else 0
-
-    @property
-    def title(self) -> str:
-        return f"#{self.entry.message} · {_KINDS.get(self.entry.kind, self.entry.kind)}"
 
     def lines(self) -> Sequence[str]:
         entry = self.entry
@@ -108,25 +110,11 @@ Deed = Literal["pin", "exclude", "restore", "rewind", "fork", "branch"]
 class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"):
     """Dismisses with what is to be done, or ``None``."""
 
-    def __init__(
-        self,
-        facts: MessageFacts,
-        text: Callable[[], Awaitable[str]],
-        raw: Callable[[], Awaitable[str]],
-        *,
-        can_change: bool = True,
-    ) -> None:
-        """Show a message.
-
-        Args:
-            facts: What is known about it.
-            text: Reads all of its text; awaited once it is shown.
-            raw: Reads its events as JSON.
-            can_change: Whether the session may be changed.
-        """
-        super().__init__(one_line(f"{facts.title} · {facts.entry.title}", 300))
-        self._facts, self._readers, self._can_change = facts, (text, raw), can_change
-        self._raw = False
+    def __init__(self, facts: MessageFacts) -> None:
+        entry = facts.entry
+        kind = _KINDS.get(entry.kind, entry.kind)
+        super().__init__(one_line(f"#{entry.message} · {kind} · {entry.title}", 300))
+        self._facts, self._raw = facts, False
 
     def body(self) -> ComposeResult:
         for line in self._facts.lines():
@@ -150,13 +138,13 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
 
     @work(group="read", exclusive=True, exit_on_error=False)
     async def _read(self) -> None:
-        self.whole = await self._readers[self._raw]()
+        self.whole = await (self._facts.read_raw if self._raw else self._facts.read)()
         self.query_one(LongText).show(self.whole or "(no text)")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action != "do":
+        if action != "dismiss":
             return super().check_action(action, parameters)
-        entry, may = self._facts.entry, self._can_change
+        entry, may = self._facts.entry, self._facts.can_change
         possible = {
             "pin": may and entry.kind in PINNABLE,
             "exclude": may and entry.kind in PINNABLE,
@@ -172,6 +160,3 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
         self._raw = not self._raw
         self._name_keys()
         self._read()
-
-    def action_do(self, deed: Deed) -> None:
-        self.dismiss(deed)

@@ -60,7 +60,6 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
     told = await asyncio.to_thread(read_events, database, session.id, wanted)
     events = tuple(record for record, _ in told)
-    facts = MessageFacts(entry=entry, seen=seen, events=events, scale=session.state.scale)
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
@@ -69,11 +68,16 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
             return f"{sub_agent_text(done)}\n\n{body.text}"
         return await asyncio.to_thread(full_text, body)
 
-    async def raw() -> str:
-        return await asyncio.to_thread(read_json, database, session.id, (entry.seq, entry.result_seq))
-
-    screen = MessageScreen(facts, text, raw, can_change=not session.read_only)
-    match await app.push_screen_wait(screen):
+    facts = MessageFacts(
+        entry=entry,
+        seen=seen,
+        events=events,
+        scale=session.state.scale,
+        read=text,
+        read_raw=partial(asyncio.to_thread, read_json, database, session.id, (entry.seq, entry.result_seq)),
+        can_change=not session.read_only,
+    )
+    match await app.push_screen_wait(MessageScreen(facts)):
         case "pin" | "exclude" as wanted_of_it:
             await act_on(app, session, wanted_of_it, [entry])
         case "restore":

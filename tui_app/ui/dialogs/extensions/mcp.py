@@ -17,7 +17,7 @@ from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import labelled
-from tui_app.ui.dialogs.list import NARROW, ListDialog, ListSpec
+from tui_app.ui.dialogs.list import NARROW, Asked, ListDialog, ListSpec
 from tui_app.ui.slash import CustomCommand, prompt_commands
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.text import one_line, tokens
@@ -135,11 +135,11 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             await asyncio.sleep(LOOK_S)
             await self._look()
 
-    async def _look(self) -> None:
+    async def _look(self, said: str = "") -> None:
         statuses = tuple(await self._session.ask(_statuses))
-        if statuses != self._statuses:
+        if said or statuses != self._statuses:
             self._statuses = statuses
-            self.show(rows_of(statuses))
+            self.show(rows_of(statuses), said)
 
     def list_rows(self, rows: Sequence[McpRow]) -> None:
         """Show rows; the marked one may have other words by now."""
@@ -151,37 +151,29 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         """There is nothing to choose: what the row says stands below already."""
         self.explain(row)
 
-    @work(group="reload", exit_on_error=False)
-    async def action_reload(self) -> None:
-        if (row := self.marked) is not None:
-            name = row.server.name
-            self.note(f"Starting {name} again.")
-            await self._session.ask(lambda opened: opened.extras.servers.reload([name]))
-            await self._look()
+    def answer(self, asked: Asked[McpRow]) -> None:
+        if asked.row is not None:
+            self._change(asked.what, asked.row.server)
 
-    @work(group="reload", exit_on_error=False)
-    async def action_sign_in(self) -> None:
-        if (row := self.marked) is None:
-            return
-        name = row.server.name
-        if not row.server.is_address:
-            self.note(f"{name} is a program: there is nothing to sign in to.")
-            return
+    @work(exit_on_error=False)
+    async def _change(self, what: str, server: McpStatus) -> None:
+        name, said = server.name, ""
 
         def show(consent: Consent) -> None:
             told = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
             self.app.call_from_thread(self.note, told)
 
-        self.note(f"Asking {name} how to sign in.")
-        await self._session.ask(lambda opened: opened.extras.servers.sign_in(name, show))
-        await self._look()
-
-    @work(group="reload", exit_on_error=False)
-    async def action_switch(self) -> None:
-        if (row := self.marked) is not None:
-            said = await _switch(self._session, row.server.name, on=row.server.state == "off")
-            await self._look()
-            self.note(said)
+        if what == "reload":
+            self.note(f"Starting {name} again.")
+            await self._session.ask(lambda opened: opened.extras.servers.reload([name]))
+        elif what == "switch":
+            said = await _switch(self._session, name, on=server.state == "off")
+        elif server.is_address:
+            self.note(f"Asking {name} how to sign in.")
+            await self._session.ask(lambda opened: opened.extras.servers.sign_in(name, show))
+        else:
+            said = f"{name} is a program: there is nothing to sign in to."
+        await self._look(said)
 
 
 USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."

@@ -159,9 +159,6 @@ class ImportedDialog(DetailedWays, place="imported"):
         )
         super().__init__(f"Imported {one_line(report.title, 60)}", ways, detail)
 
-    def action_compact(self) -> None:
-        self.dismiss("compact")
-
 
 _LOG = logging.getLogger(__name__)
 
