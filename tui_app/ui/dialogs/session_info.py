@@ -7,14 +7,12 @@ from typing import Any
 from textual.app import App
 
 from tui_app.conversation.requests.policies import choose_policy, policy_names
-from tui_app.memory.scope import DETACHED, scope_of
 from tui_app.settings.spec import SessionServer
-from tui_app.system.git import Git
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen, labelled
 from tui_app.ui.dialogs.extensions.mcp import overview, status_lines
-from tui_app.ui.launch import Launch
 from tui_app.ui.panels.gauge import marks
+from tui_app.ui.panels.welcome import branch_of
 from tui_app.ui.words.load import Load
 from tui_app.ui.words.reports import audit_lines, read_audit
 from tui_app.ui.words.text import cost, count, one_line
@@ -27,7 +25,7 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = Load(state.usage, background, blocking).text
-    branch = await asyncio.to_thread(_branch, launch)
+    branch = await asyncio.to_thread(branch_of, launch, "none checked out", ", with uncommitted changes", 200)
     rows = (
         ("Session", session.id or "not started"),
         ("Folder", str(launch.cwd)),
@@ -45,16 +43,6 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
     told = (line for label, each in rows if each for line in labelled(label, [each]))
     lines = [*told, *status_lines(await overview(session))]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
-
-
-def _branch(launch: Launch) -> str:
-    """The branch, and in words whether anything is uncommitted."""
-    branch = scope_of(launch.cwd).branch
-    if not branch:
-        return ""
-    changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
-    name = "none checked out" if branch == DETACHED else one_line(branch, 200)
-    return f"{name}{', with uncommitted changes' if changed else ''}"
 
 
 async def show_history(app: App[Any], session: ChatSession) -> None:

@@ -82,16 +82,27 @@ def first_look(launch: "Launch") -> Beginning:
 
 
 def place_of(launch: "Launch") -> str:
-    """Folder and branch, with ``*`` where git may be asked and sees uncommitted changes; blocks on git."""
+    """Folder and branch, with ``*`` for uncommitted changes; blocks on git."""
+    branch = branch_of(launch, "no branch", "*", 40)
+    return f"{folder_name(launch)} ({branch})" if branch else folder_name(launch)
+
+
+def branch_of(launch: "Launch", none: str, changed: str, cells: int) -> str:
+    """The branch, and whether it has uncommitted changes where git may be asked; blocks on git.
+
+    Args:
+        launch: Which folder; empty is returned where it is in no repository.
+        none: Said where no branch is checked out.
+        changed: Said behind the name where git sees uncommitted changes.
+        cells: Of the name at most.
+    """
     from tui_app.memory.scope import DETACHED, scope_of
     from tui_app.system.git import Git
 
-    folder, branch = folder_name(launch), scope_of(launch.cwd).branch
-    if not branch:
-        return folder
-    changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
-    name = "no branch" if branch == DETACHED else one_line(branch, 40)
-    return f"{folder} ({name}{'*' if changed else ''})"
+    if not (branch := scope_of(launch.cwd).branch):
+        return ""
+    is_changed = launch.trusted and Git(launch.cwd, launch.outward_env()).is_dirty()
+    return f"{none if branch == DETACHED else one_line(branch, cells)}{changed if is_changed else ''}"
 
 
 def look_around(launch: "Launch") -> Beginning:
