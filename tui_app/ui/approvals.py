@@ -165,19 +165,17 @@ class ApprovalDetail(LongText, can_focus=False):
         """
         super().__init__(id=id)
         self._asked: ApprovalRequested | None = None
+        self.path = ""
+        """The file whose lines are shown; empty for none."""
         self._named = True
         self._end_seen = False
         self._colours: Mapping[int, Sequence[CodeSpan]] = {}
-
-    @property
-    def _path(self) -> str:
-        """The file whose lines are shown; empty for none."""
-        return self._asked.subject if self._asked is not None and self._asked.kind == "file" else ""
 
     def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
         """Show what is asked about; ``named`` says whether the title names all of it."""
         if asked is not self._asked or named is not self._named:
             self._asked, self._named, self._end_seen = asked, named, False
+            self.path = asked.subject if asked.kind == "file" else ""
             self.show(asked.subject + asked.detail)
 
     @property
@@ -200,8 +198,8 @@ class ApprovalDetail(LongText, can_focus=False):
     def _put(self, lines: Wrapped, width: int, top: int) -> None:
         self._colours = {}
         super()._put(lines, width, top)
-        if self._path and isinstance(lines, QuestionPage):
-            self._colour(lines, self._path)
+        if self.path and isinstance(lines, QuestionPage):
+            self._colour(lines, self.path)
 
     @work(group="colour", exclusive=True, exit_on_error=False)
     async def _colour(self, page: QuestionPage, path: str) -> None:

@@ -617,7 +617,7 @@ PROPOSAL = CommitProposal(
 async def committing(deck: Deck) -> None:
     screen = ReviewScreen(None, job=JOB, words=MESSAGE)
     await deck.app.push_screen(screen)
-    show_message(screen, PROPOSAL)
+    show_message(screen, (PROPOSAL, ""))
     await deck.says("Treat weekday 0")
 
 

@@ -30,14 +30,10 @@ NOTHING = "Nothing has changed, neither by this session nor in git."
 class DiffText(ApprovalDetail):
     """A diff, tinted as in the question about an edit; only the rows in sight are painted."""
 
-    _diff = _file = ""
-
-    @property
-    def _path(self) -> str:
-        return self._file
+    _diff = ""
 
     def show_diff(self, diff: str, path: str) -> None:
-        self._diff, self._file = diff, path
+        self._diff, self.path = diff, path
         self.show(diff)
 
     def _broken(self, width: int) -> Wrapped:
@@ -134,8 +130,13 @@ MESSAGE = Words(
 )
 
 
-def show_message(screen: ReviewScreen, proposal: "CommitProposal", problem: str = "") -> None:
+Proposed = tuple["CommitProposal", str]
+"""A message with what it is for, and why git has refused it; empty where it has not."""
+
+
+def show_message(screen: ReviewScreen, proposed: Proposed) -> None:
     """Show a message: enter commits with it, unless git has refused it before."""
+    proposal, problem = proposed
     what = "what is staged" if not proposal.paths else "the files that this session changed"
     by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
     screen.figures = (count(proposal.files, "file"), what, by)
@@ -154,25 +155,18 @@ async def commit(app: "Host", session: ChatSession, hint: str) -> None:
     """
     if not await may_use_git(app, session):
         return
-    refusal = ""
 
-    async def committed(proposal: "CommitProposal", message: str) -> "CommitProposal | None":
-        nonlocal refusal
-        refusal = await _committed(session, proposal, message)
-        return replace(proposal, text=message) if refusal else None
+    async def committed(proposed: Proposed, message: str) -> Proposed | None:
+        refusal = await _committed(session, proposed[0], message)
+        return (replace(proposed[0], text=message), refusal) if refusal else None
 
-    def show(screen: ReviewScreen, proposal: "CommitProposal") -> None:
-        nonlocal refusal
-        show_message(screen, proposal, refusal)
-        refusal = ""
-
-    await draft_reviewed(app, session, MESSAGE, _proposed, show, committed, wish=hint)
+    await draft_reviewed(app, session, MESSAGE, _proposed, show_message, committed, wish=hint)
 
 
-async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> "CommitProposal":
+async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> Proposed:
     from tui_app.conversation.files.commit_proposal import propose_message
 
-    return await propose_message(opening, hint)
+    return await propose_message(opening, hint), ""
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:
