@@ -33,8 +33,6 @@ ASK_AGAIN = "Press ctrl+c again to quit"
 GO_BACK = "Press esc again to go back to an earlier prompt"
 NOTHING_LEFT = "Nothing is under way that could go on in the background. /quit leaves; it can be resumed."
 NO_DEMO = "The demo does not run in the background."
-LEAVING = "Leaving after the present step … esc stops it instead"
-LEAVE_DEMO = "Press esc again to leave the demo"
 AGAIN_S = 2.0
 """Seconds within which a second ctrl+c quits, and a second esc offers the earlier prompts."""
 
@@ -95,7 +93,7 @@ def _go_back(screen: "Chat") -> None:
         return
     session.back_asked = monotonic()
     if in_demo or not session.state.status.text:
-        _ask_again(screen, LEAVE_DEMO if in_demo else GO_BACK)
+        _ask_again(screen, "Press esc again to leave the demo" if in_demo else GO_BACK)
 
 
 def stop_or_quit(app: "Host", screen: "Chat") -> None:
@@ -152,7 +150,7 @@ async def detach(app: "Host", session: ChatSession) -> None:
         raise Refusal(why)
     if not (state.busy or state.queue):
         raise Refusal(NOTHING_LEFT)
-    session.say(LEAVING)
+    session.say("Leaving after the present step … esc stops it instead")
     step, rules = await session.ask(_leave)
     if step == "over":
         raise Refusal(NOTHING_LEFT)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal
 
-from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widget import Widget
@@ -50,9 +49,7 @@ NAMES: Mapping[str, str] = {
     "tab-numbers": "Numbers",
     "tab-audit": "Audit",
 }
-"""The parts in order, by id."""
-AUDIT = "tab-audit"
-"""Of what another program made there is one more, the last."""
+"""The parts in order, by id; the last one only of what another program made."""
 
 
 _ABOUT = (
@@ -91,8 +88,6 @@ LOW = 20
 
 
 _SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
-_COMPARED = (*(name for _, name in _SIDES), "diff")
-"""Parts that are read off the log."""
 _READING, _NO_FACTS = "Reading the log …", "No facts were found."
 
 
@@ -161,11 +156,11 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         parts: dict[str, Widget] = {
             "tab-summary": SentView(view.sent, view.read),
             "tab-facts": MarkedList(*facts, id="facts", compact=True),
-            **{f"tab-{name}": reading_area(_READING, id=name, rows=True) for name in _COMPARED},
+            **{f"tab-{id}": reading_area(_READING, id=id, rows=True) for id in ("left", "stayed", "diff")},
             "tab-numbers": reading_area(number_lines(view.done), rows=True),
         }
         if view.audit is not None:
-            parts[AUDIT] = reading_area(_READING, id="audit", rows=True)
+            parts["tab-audit"] = reading_area(_READING, id="audit", rows=True)
         yield PartTabs(parts, NAMES)
 
     def on_mount(self) -> None:
@@ -177,7 +172,6 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         if self._view.audit is not None:
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
 
-    @on(SentView.Changed)
     def _name_keys(self) -> None:
         """Name the keys that act now."""
         helps = {
@@ -188,10 +182,9 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         hints = [hint for hint in self.acting_hints() if helps.get(hint.label, True)]
         self.query_one(SentView).hints(self.key_row, hints, "in the chat")
 
-    on_descendant_focus = on_descendant_blur = _name_keys
+    on_sent_view_changed = on_descendant_focus = on_descendant_blur = _name_keys
 
-    @on(SentView.Wanted)
-    def _go_to(self, event: SentView.Wanted) -> None:
+    def on_sent_view_wanted(self, event: SentView.Wanted) -> None:
         self.dismiss(event.entry.seq)
 
     def _fact_rows(self) -> list[Option]:
@@ -312,8 +305,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     def action_drop(self) -> None:
         self.dismiss(EditSummary(self._view.seq, self._without_marked))
 
-    @on(OptionList.OptionSelected, "#facts")
-    def _bring_back(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Ask for a fact back that the summary does not hold."""
         facts = ranked(self._view.done.facts)
         if not self._view.can_edit or not facts or event.option_id is None:

@@ -138,9 +138,6 @@ def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: i
     return min(line, closer, key=lambda each: each.plain.count("\n"))
 
 
-_SCROLLS = Hint("up/down", "scroll", 2)
-
-
 def how_text(row: HelpRow) -> str:
     """How it is run, or where its key can be changed."""
     if row.command is not None:
@@ -189,7 +186,7 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
     def name_keys(self) -> None:
         super().name_keys()
         if not self.written:
-            self.key_row.hints = (_SCROLLS, *self.spec.hints[2:])
+            self.key_row.hints = (Hint("up/down", "scroll", 2), *self.spec.hints[2:])
 
     def list_rows(self, rows: Sequence[HelpRow]) -> None:
         """List what the filter leaves; without one show a page in groups, which is read and not marked."""

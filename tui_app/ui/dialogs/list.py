@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -100,6 +100,8 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         super().__init__()
         self.spec: ListSpec[R] = spec or self.SPEC
         self.table = Table(self.spec.columns)
+        self.is_page = self.SIZE == "-full"
+        """Whether it fills the screen."""
         self.said, self.marked_key = "", mark
         """What came of the last wish, until another row is marked; and the key of the one that is."""
         self.written = ""
@@ -127,11 +129,6 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self.marked_key = None
         if self.is_open:
             self.line_up()
-
-    @property
-    def is_page(self) -> bool:
-        """Whether it fills the screen."""
-        return self.SIZE == "-full"
 
     @property
     def head(self) -> Content:
@@ -287,7 +284,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self._listed = True
         if self.spec.narrows:
             self.write_head(self.head)
-            self.key_row.instead = (CLEARS,) if wanted else ()
+            self.key_row.instead = (Hint("esc", "clear filter", 0, "screen.back"),) if wanted else ()
 
     def on_resize(self) -> None:
         """Line up the columns for the new width."""
@@ -308,8 +305,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         if at is not None and options.option_count and not found_again:
             options.highlighted = min(at, options.option_count - 1)
 
-    @on(Input.Changed)
-    def _searched(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
         self.narrow(event.value)
 
     def action_back(self) -> None:
@@ -319,18 +315,13 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         else:
             self.action_close()
 
-    @on(Input.Submitted)
-    def _entered(self) -> None:
+    def on_input_submitted(self) -> None:
         if (row := self.marked) is not None:
             self.use(row)
 
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
-        if event.option_index < len(self.shown):
-            self.use(self.shown[event.option_index])
+    on_option_list_option_selected = on_input_submitted
 
-    @on(OptionList.OptionHighlighted)
-    def _highlighted(self, event: OptionList.OptionHighlighted) -> None:
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         # The list may have been narrowed since the row was marked: only what is marked now counts.
         if event.option_index == self.options.highlighted:
             self.explain(self.shown[event.option_index])
@@ -426,5 +417,3 @@ _FRAME_OF_PAGE = 8
 _AROUND, _NOTE_ROWS, _FEW_LINES = 11, 2, 5
 """Rows of the box without those of the list, those of its note among them, and the lines of a list from which
 on a longer note takes rows of it."""
-CLEARS = Hint("esc", "clear filter", 0, "screen.back")
-"""What esc does while a list is narrowed."""

@@ -31,7 +31,6 @@ USAGE = "/copy takes text, code or markdown, and a message: 2 for the answer bef
 
 PINNABLE = ("user", "assistant", "tool", "shell")
 
-NOTHING_EXCLUDED = "Nothing is excluded. /exclude lists the messages with their numbers."
 
 EXCLUDE_USAGE = (
     "/exclude takes numbers of messages, as in /exclude #12 #14; turn after them takes whole turns."
@@ -157,7 +156,7 @@ async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *,
             if row.kind in PINNABLE and (row.excluded or (excluded and row.message in seen))
         ]
         if not rows:
-            raise Refusal(NOTHING_EXCLUDED)
+            raise Refusal("Nothing is excluded. /exclude lists the messages with their numbers.")
         what = ("Exclude a message", "exclude or include") if excluded else ("Excluded", "include")
         if (row := await app.push_screen_wait(ExcludeScreen(rows, *what))) is not None:
             await exclude(app, session, [row])

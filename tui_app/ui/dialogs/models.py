@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual import on
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import OptionList, Static
@@ -314,8 +313,7 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
     def below(self) -> Iterable[Widget]:
         yield Static(id="switch-effect", markup=False)
 
-    @on(OptionList.OptionHighlighted)
-    def _marked(self, event: OptionList.OptionHighlighted) -> None:
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
         self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
 

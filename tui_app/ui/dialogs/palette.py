@@ -41,30 +41,29 @@ class PaletteRow(NamedTuple):
     """What a command takes behind its name."""
 
 
-def palette_rows(screen: Screen[Any]) -> Iterator[PaletteRow]:
-    """What can be done in a screen: in the chat or in a dialog."""
-    if isinstance(screen, Chat):
-        yield from _chat_rows(screen)
-    elif isinstance(screen, Dialog):
-        yield from _dialog_rows(screen)
+def palette_rows(screen: Screen[Any]) -> Iterable[PaletteRow]:
+    """What can be done in a screen, each once: in the chat or in a dialog."""
+    rows: dict[str, PaletteRow] = {}
+    if isinstance(screen, Chat | Dialog):
+        for row in _chat_rows(screen) if isinstance(screen, Chat) else _dialog_rows(screen):
+            rows.setdefault(row.title, row)
+    return rows.values()
 
 
 def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
-    """Every command and action that is possible now, each once, with its keys."""
+    """Every command and action that is possible now, with its keys."""
     keys = in_force(screen.app.launch.settings.keymap)
     yield from _commands(screen, keys)
     editor, transcript = screen.pane.prompt.editor, screen.pane.transcript
     owners: dict[Scope | None, DOMNode] = {"chat": screen, "pane": screen.pane, "app": screen.app}
     if screen.focused is editor:
         owners["prompt"] = editor
-    told: set[str] = set()
     for key in keys:
         # The palette is open already; what a command does is offered as that.
         known = key.id == "app.palette" or command_of(key) is not None
         owner = owners.get(key.scope)
         if not known and owner is not None and is_possible(owner, key.action):
-            told.add(key.description)
-            yield _row(owner, key.description, key.tooltip, key.key, key.action)
+            yield _row(owner, key)
     focused = screen.focused.ancestors_with_self if screen.focused is not None else []
     lists = [node for node in focused if node not in (screen, screen.pane, screen.app, editor)]
     for owner in dict.fromkeys((*lists, transcript)):
@@ -72,28 +71,24 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
             walks = parse_action(binding.action)[1] in _WALKING and screen.focused is not owner
             possible = is_possible(owner, binding.action)
             # Those on rows of the conversation always are offered, so that they are found.
-            if binding.description not in told and (possible if owner is not transcript else not walks):
-                told.add(binding.description)
-                row = _row(owner, binding.description, binding.tooltip, binding.key, binding.action)
+            if possible if owner is not transcript else not walks:
+                row = _row(owner, binding)
                 yield row if possible else row._replace(run=partial(screen.session.say, NO_ROW))
 
 
 def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
-    """What the keys of a dialog and of what has the focus in it do now, each once.
+    """What the keys of a dialog and of what has the focus in it do now.
 
     Commands of the chat are not among them: a dialog waits for its own answer first.
     """
     focused = dialog.focused.ancestors_with_self if dialog.focused is not None else [dialog]
-    told: set[str] = set()
     for owner in focused:
         kinds: list[type[DOMNode]] = [type(owner)]
         kinds += [cls for cls in (ListDialog, Dialog) if isinstance(owner, cls)]
         for binding in (each for kind in kinds for each in own_bindings(kind)):
-            name = parse_action(binding.action)[1]
-            known = binding.description in told or name in (*_WALKING, "command_palette")
+            known = parse_action(binding.action)[1] in (*_WALKING, "command_palette")
             if not known and is_possible(owner, binding.action):
-                told.add(binding.description)
-                yield _row(owner, binding.description, binding.tooltip, binding.key, binding.action)
+                yield _row(owner, binding)
 
 
 def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
@@ -116,8 +111,9 @@ def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
-def _row(owner: DOMNode, title: str, more: str, keys: str, action: str) -> PaletteRow:
-    return PaletteRow(title, more, key_labels(keys), partial(owner.app.run_action, action, owner))
+def _row(owner: DOMNode, key: Binding | KeyBinding) -> PaletteRow:
+    run = partial(owner.app.run_action, key.action, owner)
+    return PaletteRow(key.description, key.tooltip, key_labels(key.key), run)
 
 
 def told(row: PaletteRow, cells: int) -> Content:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from textual import getters, on
+from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
@@ -69,8 +69,7 @@ class PartTabs(Vertical):
     def on_resize(self) -> None:
         self._write_names()
 
-    @on(TabbedContent.TabActivated)
-    def _turned(self, event: TabbedContent.TabActivated) -> None:
+    def on_tabbed_content_tab_activated(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         if self.query_one(Tabs).has_focus:
             # By its name, not by a key of the screen.

@@ -52,8 +52,6 @@ class PinsScreen(ListDialog[PinRow], place="pins"):
     )
 
 
-_TITLE_CELLS = 60
-
 NOTHING = "Nothing is pinned. /pin last pins the newest message, /pin #12 another one."
 
 PIN_USAGE = "/{0} takes the number of a message, as in /{0} #12, or last; alone it lists what is pinned."
@@ -84,7 +82,7 @@ def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
     """Ask for it and say so; where it is refused, the reason takes that sentence's place."""
     if session.submit(Pin(seq, pinned)):
         titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
-        title = one_line(next(titles, ""), _TITLE_CELLS)
+        title = one_line(next(titles, ""), 60)
         session.say(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
 
 

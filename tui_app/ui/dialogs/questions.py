@@ -7,7 +7,7 @@ keys, with nothing written, and when no other follows it at once; what is writte
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from textual import events, on
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
@@ -81,8 +81,7 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
             event.stop()
         self._offer_keys(answers)
 
-    @on(Button.Pressed)
-    def _pressed(self, event: Button.Pressed) -> None:
+    def on_button_pressed(self, event: Button.Pressed) -> None:
         self.action_answer(event.button.id == "confirm-verb")
 
     def action_letter(self, yes: bool) -> None:
@@ -126,16 +125,6 @@ class Way(NamedTuple):
     can: bool = True
 
 
-def way_options(ways: Iterable[Way], gap: str = "") -> list[Option]:
-    """What each is called, and less loudly what it does; names line up."""
-    ways = list(ways)
-    cells = max(len(way.name) for way in ways) + 2
-    return [
-        Option(Content.assemble(padded(way.name, cells), gap, (way.what, MUTED)), disabled=not way.can)
-        for way in ways
-    ]
-
-
 class WaysDialog(Dialog[Any], size="-small -list"):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
@@ -156,7 +145,10 @@ class WaysDialog(Dialog[Any], size="-small -list"):
 
     def body(self) -> ComposeResult:
         yield from self.above()
-        yield MarkedList(*way_options(self.ways, self.gap), compact=True, markup=False)
+        cells = max(len(way.name) for way in self.ways) + 2
+        rows = [Content.assemble(padded(way.name, cells), self.gap, (way.what, MUTED)) for way in self.ways]
+        options = (Option(row, disabled=not way.can) for row, way in zip(rows, self.ways, strict=True))
+        yield MarkedList(*options, compact=True, markup=False)
         yield from self.below()
 
     @property
@@ -181,8 +173,7 @@ class WaysDialog(Dialog[Any], size="-small -list"):
         if self.GUARDS and self.stray.catch(event):
             event.stop()
 
-    @on(OptionList.OptionSelected)
-    def _selected(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(self.ways[event.option_index].answer)
 
 
@@ -246,8 +237,7 @@ class EditDialog(Dialog[str], style="settings", size="-small"):
         """Why what was typed is not taken; empty where it is."""
         return ""
 
-    @on(Input.Submitted)
-    def _entered(self, event: Input.Submitted) -> None:
+    def on_input_submitted(self, event: Input.Submitted) -> None:
         text = event.value.strip()
         if refused := self.refusal(text):
             event.input.clear()

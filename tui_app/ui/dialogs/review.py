@@ -229,8 +229,6 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         if self not in self.app.screen_stack:
             return  # given up before it was built: nothing is
         self._built = True
-        for part in ("gauge", "problem", "sent", "facts-line", "facts"):
-            self.query_one(f"#review-{part}").display = False
         self.set_focus(self.area)
         self._show()
 
@@ -382,8 +380,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         else:
             self.area.scroll_relative(y=step, animate=False)
 
-    @on(OptionList.OptionSelected, "#review-facts")
-    def _keep(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self._add(event.option_index)
 
     def _add(self, at: int) -> None:
@@ -427,8 +424,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         ]
         self._show_sent(replace(sent, passages=passages))
 
-    @on(SentView.Wanted)
-    def _show_whole(self, event: SentView.Wanted) -> None:
+    def on_sent_view_wanted(self, event: SentView.Wanted) -> None:
         self.app.push_screen(DetailsScreen(f"#{event.entry.message}  {event.entry.title}", event.text))
 
     def action_edit(self) -> None:

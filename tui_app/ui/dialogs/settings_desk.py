@@ -1,14 +1,16 @@
 """The settings as the running program has them: shown, changed in the file, in effect at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.entries import Entry, entries, key_entries, table_lines
 from tui_app.settings.rules import Effect, Table
-from tui_app.settings.spec import SETTINGS, shown_store
+from tui_app.settings.sources import Source
+from tui_app.settings.spec import SETTINGS, Settings, shown_store
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.colours.themes import own_themes
 from tui_app.ui.dialogs.details import DetailsScreen
@@ -31,22 +33,15 @@ class SettingsDesk:
     def __init__(self, app: "Host") -> None:
         self.app, launch = app, app.launch
         self._file = SettingsFile(launch.paths, launch.env, launch.flags)
+        self.place = str(launch.paths.config_file)
 
-    @property
-    def place(self) -> str:
-        return str(self._file.paths.config_file)
-
-    def entries(self) -> list[Entry]:
-        """Every setting as it stands now. Raises ``SettingsError``."""
-        return entries(self._file.settings(), self._file.sources())
+    def entries(self, of: Callable[[Settings, Sequence[Source]], list[Entry]] = entries) -> list[Entry]:
+        """Every setting, or what else is made of all of them, as it stands now. Raises ``SettingsError``."""
+        return of(self._file.settings(), self._file.sources())
 
     def entry(self, key: str) -> Entry:
         """One setting as it stands now. Raises ``SettingsError``."""
         return next(entry for entry in self.entries() if entry.key == key)
-
-    def key_entries(self) -> list[Entry]:
-        """Every action with its keys. Raises ``SettingsError``."""
-        return key_entries(self._file.settings(), self._file.sources())
 
     def table(self, key: str) -> list[str]:
         """A table in full, as lines. Raises ``SettingsError``."""
@@ -199,7 +194,7 @@ def _changed(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
 
 async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:
     if entry.key == "keymap":
-        await _list(app, desk, f"Keys · {desk.place}", desk.key_entries)
+        await _list(app, desk, f"Keys · {desk.place}", partial(desk.entries, key_entries))
         return
     lines = desk.table(entry.key) or ["None yet."]
     named = isinstance(SETTINGS[entry.key].rule, Table)

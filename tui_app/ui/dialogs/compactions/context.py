@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal
 
-from textual import on, work
+from textual import work
 from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.screen import Screen
@@ -52,7 +52,6 @@ from tui_app.ui.dialogs.parts import BREAKPOINTS, PartTabs, reading_area
 from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.panels.gauge import marks
 from tui_app.ui.panels.window_bar import category_legend, category_words, fixed_names, window_bar
-from tui_app.ui.widgets.lists import RowList
 from tui_app.ui.words.compaction_words import figures
 from tui_app.ui.words.cost_words import next_turn_text
 from tui_app.ui.words.text import one_line, tokens, wrap_spans
@@ -74,7 +73,6 @@ WIDE = 110
 """Cells of a row from which what remains stands beside the categories."""
 SHORT = 20
 """Rows below which the items get the room of what was saved."""
-_WAITS = "Queued: it runs when the current work ends."
 NOTHING_MARKED = "No item is marked: nothing matches the search."
 FIXED = "This goes with every request: only messages can be changed."
 
@@ -260,8 +258,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         acting = [hint for hint in shows.get(self._part, ()) if not (view.locked and hint.changes)]
         self.key_row.hints = (*([stop] if view.compacting else []), *acting, tabs, leave)
 
-    @on(RowList.Moved)
-    def _moved(self) -> None:
+    def on_row_list_moved(self) -> None:
         self._name_keys()
         self._look()
         self._read_sizes()
@@ -282,8 +279,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._known = self._view.answer
         _say(self, "#context-outlook", text)
 
-    @on(RowList.Selected)
-    def _selected(self) -> None:
+    def on_row_list_selected(self) -> None:
         item, request = self.query_one(LedgerList).marked, self.query_one(ReceiptList).marked
         if (row := request if self._part == "tab-requests" else item) is not None and row.seq > 0:
             self.dismiss(row.seq)
@@ -346,7 +342,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         if not refused:
             items.forget_choice()
         self._refused = _as_they_are(rows) if refused else ()
-        _say(self, "#context-outlook", refused or _WAITS)
+        _say(self, "#context-outlook", refused or "Queued: it runs when the current work ends.")
 
 
 def wishes_of(deed: Deed, rows: Sequence[LedgerRow]) -> list[Work]:

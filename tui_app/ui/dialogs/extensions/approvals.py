@@ -283,29 +283,27 @@ def _put_in(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, eve
     """Add a rule to the settings, of this repository or of all; why not, empty when it is done."""
     root = repository_root(session.launch.cwd)
     table = "" if everywhere else next(iter(tables_of(desk.app.launch.settings.approvals, root)), str(root))
-    return _write(session, desk, rule.ruling, table, [*_texts(desk, rule.ruling, table), rule.text])
+    return _change(session, desk, rule.ruling, table, add=rule.text)
 
 
 def _take_out(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> str:
     root = repository_root(session.launch.cwd)
     tables = ("",) if rule.source == "settings" else tables_of(desk.app.launch.settings.approvals, root)
-    for table in tables:
-        texts = _texts(desk, rule.ruling, table)
-        left = [each for each in texts if each.split() != rule.text.split()]
-        if left != texts and (failed := _write(session, desk, rule.ruling, table, left)):
-            return failed
-    return ""
+    failed = (_change(session, desk, rule.ruling, table, drop=rule.text) for table in tables)
+    return next(filter(None, failed), "")
 
 
-def _texts(desk: SettingsDesk, ruling: Ruling, table: str) -> list[str]:
-    rules = desk.app.launch.settings.approvals
-    return list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
-
-
-def _write(session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, texts: list[str]) -> str:
+def _change(
+    session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, *, add: str = "", drop: str = ""
+) -> str:
     """Change one list in the file and put it into force; why not, empty when it is done."""
-    unique = list(dict.fromkeys(texts))
+    rules = desk.app.launch.settings.approvals
+    texts = list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
+    wanted = [each for each in (*texts, add) if each and each.split() != drop.split()]
+    if wanted == texts:
+        return ""
     key = f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}"
+    unique = list(dict.fromkeys(wanted))
     failed = desk.change(key, json.dumps(unique, ensure_ascii=False) if unique else None)
     if not failed and (conversation := session.conversation) is not None:
         session.engine.call(conversation.tooling.approvals.replace_rules, desk.app.launch.rules)
@@ -314,9 +312,6 @@ def _write(session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str,
 
 async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
     await session.ask(lambda opened: opened.conversation.tooling.approvals.forget(rule))
-
-
-_GUARD = "What may no call do?"
 
 
 async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
@@ -337,7 +332,7 @@ async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
         known = {each.text: each for each in reversed(sets)}
         about = {text: f"Your words, {each.words}" for text, each in known.items()}
         texts = list(dict.fromkeys(each.text for each in sets))
-        chosen = await app.push_screen_wait(ChoiceDialog(_GUARD, texts, "", about))
+        chosen = await app.push_screen_wait(ChoiceDialog("What may no call do?", texts, "", about))
         if not chosen:
             return
         guard = known[chosen]

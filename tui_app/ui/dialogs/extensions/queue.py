@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from textual import on
 from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import OptionList, Static
@@ -65,8 +64,7 @@ class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
         at = self.query_one(OptionList).highlighted
         return at if at is not None and at < len(self._shown) else None
 
-    @on(OptionList.OptionSelected)
-    def _edit(self, event: OptionList.OptionSelected) -> None:
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         if (at := event.option_index) < len(self._shown):
             self.dismiss((at, self._shown[at]))
 

@@ -157,10 +157,9 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
 async def show_tasks(app: "Host", session: ChatSession) -> None:
     """List the background commands; a chosen one shows its output, and leads back to the list."""
-    running = await session.ask(lambda opened: opened.conversation.tooling.tasks)
 
     async def ask(do: Callable[[Any], Any]) -> Any:
-        return await session.ask(lambda _: do(running))
+        return await session.ask(lambda opened: do(opened.conversation.tooling.tasks))
 
     if not (found := await ask(task_rows)):
         raise Refusal(NOTHING)

@@ -20,8 +20,6 @@ from tui_app.ui.words.text import one_line
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
-WAITS = "waits for your answer"
-"""In the gauge: no session is opened before the question is answered."""
 _CELLS = 200
 _NEW = "{folder} is new to Plimsoll. It would use:"
 _BRINGS = "With your trust, {folder} would use:"
@@ -47,7 +45,7 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
     if not brought:
         return False
     gauge = app.chat.query_one(ContextGauge)
-    gauge.caption = WAITS
+    gauge.caption = "waits for your answer"
     trusted = await _asked(app, launch, f"{_NEW}\n\n{brought}")
     gauge.caption = ""
     return trusted

@@ -54,7 +54,7 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
             search="filter by words of the prompt",
             columns=(
                 Column(lambda point: clock(point.time), 7),
-                Column(lambda point: one_line(point.title, _MOST_TITLE) or "(no text)", tone="bold"),
+                Column(lambda point: one_line(point.title, 400) or "(no text)", tone="bold"),
                 Column(lambda point: f"#{point.seq}", 7, right=True, comes_below=NARROW),
                 Column(lambda point: f"#{point.seq}", 9, right=True, leaves_at=NARROW),
                 Column(size, 8 + len(unit), right=True, leaves_at=NARROW),
@@ -66,9 +66,6 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
             enter=verb,
         )
         super().__init__(points, spec)
-
-
-_MOST_TITLE = 400
 
 
 def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
@@ -124,7 +121,6 @@ def ways(files: "Sequence[FileOutlook]") -> list[Way]:
 
 
 NOTHING = "Nothing to rewind: the context has no earlier prompt."
-NOTHING_TO_CLEAR = "Nothing to clear: the context has no messages."
 
 
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
@@ -139,8 +135,7 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
         raise Refusal(NOTHING)
 
     def explained(point: RewindPoint) -> str:
-        usage = session.state.usage
-        if usage is None:
+        if (usage := session.state.usage) is None:
             return leaving_words(point, None)
         after = tokens_after_rewind(session.presenter.agent_view, point.seq, usage)
         return leaving_words(point, (usage.total, after))
@@ -166,7 +161,7 @@ async def clear(app: "Host", session: ChatSession) -> None:
     leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
     if not held:
-        session.say(NOTHING_TO_CLEAR)
+        session.say("Nothing to clear: the context has no messages.")
     elif await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 

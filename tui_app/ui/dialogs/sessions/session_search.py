@@ -31,7 +31,6 @@ Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
 """Searches for words, and asks whether to stop; each step is taken in a thread."""
 
 _NOTHING = Searched(())
-_HELP = 'Words in any order, "words side by side", or the beginning of one as harb*'
 
 
 class SearchFailed(Exception):
@@ -123,7 +122,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             look = partial(self._look, wanted, self._stopping)
             _searching: Worker[None] = self.run_worker(look, group="search", exit_on_error=False)
         else:
-            self._show((), _HELP)
+            self._show((), 'Words in any order, "words side by side", or the beginning of one as harb*')
 
     def line_up(self) -> None:
         """Paint the hits for the present width; nothing is searched anew."""

@@ -36,10 +36,6 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 """In English whatever the locale is, as everything else."""
 
 
-THIS_ONE = "  this one"
-"""Behind the title of the session that is open here."""
-
-
 def spent_text(stats: SessionStats | None) -> tuple[str, str]:
     """How often a session was compacted, and what it has cost: ``3×``, ``$1.90``; empty where it was not.
 
@@ -148,7 +144,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         """What stands behind the title of a session."""
         if (standing := self.standing.get(row.id)) is not None:
             return f"  {one_line(standing, max(8, cells // 2))}"
-        return THIS_ONE if row.id == self._current else ""
+        return "  this one" if row.id == self._current else ""
 
     def on_mount(self) -> None:
         """List the sessions; what each has spent comes later."""

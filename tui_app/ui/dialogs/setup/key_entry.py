@@ -46,9 +46,6 @@ class KeyDialog(EditDialog):
         return f"That doesn't look like an API key: {flaw}." if flaw else ""
 
 
-FOR_NOW = "It is used until Plimsoll is closed."
-
-
 async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) -> bool:
     """Ask for a key until one is taken.
 
@@ -104,4 +101,4 @@ async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "
     if trouble is None:
         trouble = f"{name} may not be in the keyring."
     if trouble:
-        session.report(f"{trouble} {FOR_NOW}")
+        session.report(f"{trouble} It is used until Plimsoll is closed.")

@@ -67,12 +67,11 @@ class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="
             entries: The settings as they stand.
             words: What to filter by at first.
         """
-        beginning: set[str] = set()
-        self._beginning = beginning
-        """Keys of the settings that begin a section."""
 
         def head(row: Entry) -> str:
-            return row.section if row.key in beginning else ""
+            """The section, at the first of its rows that are shown."""
+            at = self.shown.index(row)
+            return "" if at and self.shown[at - 1].section == row.section else row.section
 
         spec = ListSpec[Entry](
             name="settings",
@@ -92,15 +91,6 @@ class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="
         )
         super().__init__(entries, spec)
         self.written = words
-
-    def list_rows(self, rows: Sequence[Entry]) -> None:
-        """List settings, each section named at its first row."""
-        before = ["", *(row.section for row in rows)]
-        self._beginning.clear()
-        self._beginning.update(
-            row.key for row, section in zip(rows, before, strict=False) if row.section != section
-        )
-        super().list_rows(rows)
 
 
 def source_text(entry: Entry) -> str:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-_OWN = "Plimsoll"
-
 
 @frozen
 class ToolRow:
@@ -84,7 +82,7 @@ def _switched(name: str, opened: "OpenSession") -> Sequence[ToolRow]:
 def _rows(opened: "OpenSession") -> Sequence[ToolRow]:
     off, counter = opened.extras.off, opened.extras.history.counter
     own = (
-        (tool.name, _OWN, tool.description or "", counter.tools([replace(tool, defer_loading=False)]))
+        (tool.name, "Plimsoll", tool.description or "", counter.tools([replace(tool, defer_loading=False)]))
         for tool in opened.extras.own
     )
     served = [(server.name, tool) for server in opened.extras.servers.statuses() for tool in server.tools]
