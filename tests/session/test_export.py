@@ -154,6 +154,11 @@ def test_grouping_keeps_every_part_in_order(shapes: list[str]) -> None:
     assert [True, True] not in only
 
 
+def test_a_message_without_parts_stays_as_it_is() -> None:
+    messages = [{"kind": "request"}, {"kind": "response", "parts": None}]
+    assert group_tool_returns(messages) == messages
+
+
 def test_the_user_view_holds_all_but_summaries() -> None:
     done = CompactionComplete(job="j", outcome="success", trigger="manual", summary="s")
     rows = [
