@@ -349,9 +349,9 @@ class Replay:
         try:
             request = await self.pipeline.first(run, self._request)
         except ContextTooLarge as too_large:
-            self._add(failed=True, needed=too_large.requested)
+            self._add(Request(number=0, failed=True, needed=too_large.requested, stages={}))
         else:
-            self._add(**self._measured(request.messages, answer))
+            self._add(self._measured(request.messages, answer))
         # What is written in the background is ready for the next request, which applies it.
         await self._compactor.settled()
         self.watch(len(self.requests))
@@ -372,28 +372,30 @@ class Replay:
         await compact_at_turn_end(self._compactor)
         self._compactor.breaker.turn_begins()
 
-    def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> dict[str, Any]:
-        """What the row of a request says that was sent."""
+    def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
+        """The row of a request that was sent."""
         previous, self._sent = self._sent, self._count.kinds(messages).tokens
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
         written, whole = self.counter.message(answer).total, self.history.usage().total
         read = self._cache.read(prefix, tokens, self._asked)
         paid = self._cache.rule and self._cache.rule.writing(self._cache.held.share)
-        return {
-            "tokens": tokens,
-            "messages": len(messages),
-            "prefix_tokens": prefix,
-            "previous_tokens": previous,
-            "read_tokens": read,
-            "output_tokens": written,
-            "cost_usd": cached_price(self._model, paid, tokens, read, written) if self._model else None,
+        return Request(
+            number=0,
+            tokens=tokens,
+            messages=len(messages),
+            prefix_tokens=prefix,
+            previous_tokens=previous,
+            read_tokens=read,
+            output_tokens=written,
+            cost_usd=cached_price(self._model, paid, tokens, read, written) if self._model else None,
             # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
-            "failed": whole > self.known_window.effective and not self.policy.automatic,
-            "needed": whole,
-        }
+            failed=whole > self.known_window.effective and not self.policy.automatic,
+            needed=whole,
+            stages={},
+        )
 
-    def _add(self, **measured: Any) -> None:
+    def _add(self, request: Request) -> None:
         stages = work_of(self.events[self.seen :])
         self.seen = len(self.events)
-        self.requests.append(Request(number=len(self.requests) + 1, stages=stages, **measured))
+        self.requests.append(replace(request, number=len(self.requests) + 1, stages=stages))
