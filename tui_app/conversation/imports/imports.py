@@ -136,16 +136,11 @@ def import_session(
     written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
     session = store.create(start, time=now, events=written, check=lambda: check_first(before))
     counted = [data for data, _, _ in events if isinstance(data, _SAID)]
-    return like(
-        ImportReport,
-        imported,
-        session=session,
-        file=str(path),
-        title=title,
-        messages=sum(event.data.TYPE in CARRYING for event in imported.events),
-        tokens=sum(sum(data.tokens.values()) for data in counted),
-        notes=(*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes,
-    )
+    messages = sum(event.data.TYPE in CARRYING for event in imported.events)
+    tokens = sum(sum(data.tokens.values()) for data in counted)
+    notes = (*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes
+    sizes = {"messages": messages, "tokens": tokens}
+    return like(ImportReport, imported, session=session, file=str(path), title=title, notes=notes, **sizes)
 
 
 def _is_applied(data: Payload) -> bool:
