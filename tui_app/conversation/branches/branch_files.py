@@ -1,12 +1,12 @@
 """The files of a branch: what a merge does to each of those here, and doing it so that it can be undone."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from tui_app.agent.tools.edits import diff_of_bytes
-from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
+from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.conversation.files.file_snapshots import held_bytes
 from tui_app.events import MergedFile
 from tui_app.records import frozen
 from tui_app.session.kept_files import KeptFiles, checksum
@@ -85,8 +85,8 @@ def _merged(
     if change.old not in _PLAIN or change.new not in _PLAIN:
         return replace(file, left="it is a link or a repository"), (), ""
     try:
-        ours, mode = _read(here, path)
-        theirs, their_mode = _read(Workspace(git.folder), path)
+        ours, mode = held_bytes(here, path, _LARGEST)
+        theirs, their_mode = held_bytes(Workspace(git.folder), path, _LARGEST)
     except (ToolProblem, OSError) as error:
         return replace(file, left=f"it cannot be taken over: {error}"), (), ""
     made = checksum(theirs)
@@ -103,17 +103,6 @@ def _merged(
             return replace(file, left="it was changed here too, in the same lines"), (), ""
     diff, sizes = diff_of_bytes(ours, after, path)
     return replace(file, after=checksum(after)), (ours, after, theirs), diff or f"{path}: not text, {sizes}"
-
-
-def _read(workspace: Workspace, path: str) -> tuple[bytes | None, int]:
-    real = workspace.writable(path)
-    if not real.exists():
-        return None, 0
-    with open_regular(real) as stream:
-        found = os.fstat(stream.fileno())
-        if found.st_size > _LARGEST:
-            raise ToolProblem(f"it is larger than {_LARGEST:,} bytes")
-        return stream.read(), found.st_mode & 0o777
 
 
 def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes | None]:

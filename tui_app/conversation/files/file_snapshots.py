@@ -5,6 +5,8 @@ held at any prompt is what stood in front of the first change behind it.
 """
 
 import asyncio
+import os
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -163,7 +165,7 @@ class FileKeeper:
 
     def _fate(self, file: RestoredFile) -> FileFate:
         try:
-            now = checksum(self._read(file.path))
+            now = checksum(held_bytes(self.workspace, file.path)[0])
         except (ToolProblem, OSError):
             now = "unreadable"
         if now == file.after:
@@ -181,7 +183,7 @@ class FileKeeper:
             return None
         try:
             real = self.workspace.writable(file.path)
-            now = self._read(file.path)
+            now, _ = held_bytes(self.workspace, file.path)
             if not self.kept.put(now):
                 return None
             put_bytes(real, data, expected=now, mode=file.mode or None, shown=file.path)
@@ -189,12 +191,21 @@ class FileKeeper:
             return None
         return replace(file, before=checksum(now))
 
-    def _read(self, path: str) -> bytes | None:
-        real = self.workspace.writable(path)
-        if not real.exists():
-            return None
-        with open_regular(real) as stream:
-            return stream.read()
+
+def held_bytes(workspace: Workspace, path: str, largest: int = sys.maxsize) -> tuple[bytes | None, int]:
+    """What a file holds that may be written, and its rights; None where there is none.
+
+    Raises:
+        ToolProblem: if it may not be read, or is too large.
+    """
+    real = workspace.writable(path)
+    if not real.exists():
+        return None, 0
+    with open_regular(real) as stream:
+        found = os.fstat(stream.fileno())
+        if found.st_size > largest:
+            raise ToolProblem(f"it is larger than {largest:,} bytes")
+        return stream.read(), found.st_mode & 0o777
 
 
 def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[RestoredFile]:
