@@ -99,10 +99,13 @@ def everything(desk: Desk) -> str:
     return desk.store(talk(125_000).compacted(DONE).user("and holidays").add(error))
 
 
-ALONE = WITHOUT_DIALOG | {"brief"}
+IN_TURN = ("chat", "draft", "commands", "palette", "conversation", "unfolded", "timeline", "notice")
+"""Scenes of the chat that follow one another: what one leaves, like unfolded rows, is seen in the next."""
+ALONE = (WITHOUT_DIALOG | {"brief"}) - {*IN_TURN}
 """Scenes with an app of their own: what they change, or have written, stays behind them."""
-DIALOG_SCENES = [scene for scene in SCENES if scene not in ALONE]
+DIALOG_SCENES = [scene for scene in SCENES if scene not in ALONE and scene not in IN_TURN]
 WALKS = [
+    IN_TURN,
     *((scene,) for scene in SCENES if scene in ALONE),
     *(tuple(DIALOG_SCENES[start : start + 8]) for start in range(0, len(DIALOG_SCENES), 8)),
 ]
@@ -111,13 +114,19 @@ walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" f
 
 
 async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
-    """From wherever the one before has led."""
+    """From wherever the one before has led, in an app that is ready."""
     await deck.back()
-    await deck.pilot.resize_terminal(*size)
-    await deck.ready()
+    await in_size(deck, size)
     await SCENES[scene](deck)
     if scene in DIALOGS:
         await deck.until(lambda: isinstance(deck.app.screen, DIALOGS[scene][0]), "the dialog")
+    await deck.settle()
+
+
+async def in_size(deck: Deck, size: tuple[int, int]) -> None:
+    """Lay everything out anew only where it has another size."""
+    if deck.app.size != size:
+        await deck.pilot.resize_terminal(*size)
     await deck.settle()
 
 
@@ -126,15 +135,20 @@ async def test_text_has_contrast_focus_is_seen_keys_are_in_the_palette_and_all_f
     full: Desk, walk: Sequence[str]
 ) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         for scene in walk:
             await at(deck, scene)
-            await in_colour_and_at_all_sizes(deck, scene)
+            await in_colour_and_at_all_sizes(deck, scene, *([LARGE] if scene == walk[-1] else []))
 
 
 IN_COLOUR, OF_THE_TERMINAL = ("plimsoll-dark", "plimsoll-light"), "ansi-dark"
 
 
-async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
+LARGE = (200, 60)
+"""A size of the same classes as the wide one: it is looked at in one scene of each walk."""
+
+
+async def in_colour_and_at_all_sizes(deck: Deck, scene: str, *more: tuple[int, int]) -> None:
     """In each theme, beginning with that which is on: the next scene begins with the last of them."""
     order = sorted((*IN_COLOUR, OF_THE_TERMINAL), key=lambda name: name != deck.app.theme)
     looks = []
@@ -150,9 +164,8 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str) -> None:
     assert all(one != other for one, other in combinations(looks, 2))
     if scene not in WITHOUT_DIALOG:
         await keys_are_offered(deck)
-    for size in (SMALL, USUAL, (200, 60)):
-        await deck.pilot.resize_terminal(*size)
-        await deck.settle()
+    for size in (WIDE, SMALL, USUAL, *more):
+        await in_size(deck, size)
         await fits(deck, size)
         if isinstance(screen := deck.app.screen, Dialog):
             assert screen.is_seen, f"no key may decide anything in {scene} at {size}"
@@ -164,19 +177,13 @@ async def no_key_decides_what_is_not_seen(deck: Deck, scene: str) -> None:
     screen = deck.app.screen
     if not isinstance(screen, Dialog):
         return
-    size = screen.size
-    await deck.pilot.resize_terminal(24, 1)
-    await deck.settle()
+    await in_size(deck, (24, 1))
     before = deck.app.chat.session.presenter.last
-    deciding = [key for key in screen.active_bindings if key not in LEADS_ON | SHOWING]
-    for key in ("enter", *deciding):
-        await deck.press(key)
-        assert deck.app.screen is screen, key
+    deciding = ["enter", *(key for key in screen.active_bindings if key not in LEADS_ON | SHOWING)]
+    await deck.press(*deciding)
     await deck.settle()
-    assert deck.app.screen is screen, f"a key in {scene} has decided what nobody sees"
+    assert deck.app.screen is screen, f"a key in {scene} has decided what nobody sees: one of {deciding}"
     assert deck.app.chat.session.presenter.last == before
-    await deck.pilot.resize_terminal(*size)
-    await deck.settle()
 
 
 SHOWING = frozenset({"ctrl+p", "f1", "f2", "f3", "f12", "ctrl+backslash"})
@@ -276,6 +283,7 @@ async def test_without_colour_there_is_none_and_the_focus_is_seen(
     monkeypatch.setenv("NO_COLOR", "1")
     full.change(color=False)
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         for scene in walk:
             await at(deck, scene)
             styles = [each.style for strip in painted(deck) for each in strip if each.style is not None]
@@ -395,12 +403,13 @@ WRITTEN = "wait… a · b → c • d ✓ ├── ⠋"
 async def test_plain_spells_our_own_signs_in_ascii_and_draws_nothing(full: Desk, walk: Sequence[str]) -> None:
     full.change(plain=True)
     async with shown(full.app(everything(full)), USUAL) as deck:
+        await deck.ready()
         # A brief is shown as the model gets it, sign by sign.
         for scene in [each for each in walk if each != "brief"]:
-            await at(deck, scene, USUAL)
-            for size in (USUAL, WIDE):
-                await deck.pilot.resize_terminal(*size)
-                await deck.settle()
+            await at(deck, scene, now := deck.app.size)
+            # It opens in the size in which the one before was left.
+            for size in (now, USUAL if now == WIDE else WIDE):
+                await in_size(deck, size)
                 drawn = [row for row in deck.rows if OURS.search(row) or DRAWN.search(row)]
                 assert drawn == [], scene
 

@@ -480,6 +480,7 @@ MARKED = [scene for scene in LISTS if scene != "help"]
 
 async def test_a_resize_moves_no_mark(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         for scene in MARKED:
             await at(deck, scene)
             await deck.press("down")
@@ -492,6 +493,7 @@ async def test_a_resize_moves_no_mark(full: Desk) -> None:
 
 async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         # Rows found again by their place, and by their key.
         for scene in ("models", "servers"):
             await at(deck, scene)
@@ -505,6 +507,7 @@ async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk)
 
 async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         for scene in MARKED:
             await at(deck, scene)
             screen = deck.app.screen
@@ -521,6 +524,7 @@ async def test_keys_in_a_burst_move_the_mark_before_a_row_is_used(full: Desk) ->
 
 async def test_the_title_counts_what_the_filter_leaves(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
+        await deck.ready()
         for scene in LISTS:
             if scene != "search":
                 await at(deck, scene)
