@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from operator import add, attrgetter
 from typing import NamedTuple, Self
 
 from tui_app.records import frozen, picked
@@ -24,7 +25,7 @@ class Kinds(NamedTuple):
 
     def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
         """These and others, or less others."""
-        return Kinds(*(own + times * more for own, more in zip(self, other, strict=True)))
+        return Kinds._make([own + times * more for own, more in zip(self, other, strict=True)])
 
     @property
     def text(self) -> int:
@@ -64,12 +65,11 @@ class Breakdown:
     def total(self) -> int:
         """Sum over all categories, in tokens."""
         # Written out: this is asked for every message of every request.
-        spoken = self.summary + self.user + self.assistant + self.thinking
-        used = self.tool_calls + self.tool_results + self.attachments
-        return self.system + self.tools + self.memory + spoken + used
+        written = self.summary + self.user + self.assistant + self.thinking + self.tool_calls
+        return self.system + self.tools + self.memory + written + self.tool_results + self.attachments
 
     def __add__(self, other: Self) -> Self:
-        return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in _FIELDS})
+        return type(self)(**dict(zip(_FIELDS, map(add, _values(self), _values(other)), strict=True)))
 
     def scaled(self, factor: float, attached: float = 1.0) -> Self:
         """Multiply what is text by a factor learnt for a model's own tokenizer, which is none of pictures.
@@ -99,6 +99,7 @@ class Breakdown:
 
 
 _FIELDS = tuple(f.name for f in fields(Breakdown))
+_values = attrgetter(*_FIELDS)
 CATEGORIES: tuple[str, ...] = tuple(name for name in _FIELDS if name not in ("pictured", "around"))
 
 
@@ -136,8 +137,8 @@ class Growth(NamedTuple):
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
     """Add up many counts at once; much faster than adding them one by one."""
-    every = list(breakdowns)
-    return Breakdown(**{name: sum(getattr(one, name) for one in every) for name in _FIELDS})
+    columns = zip(*map(_values, breakdowns), strict=True)
+    return Breakdown(**dict(zip(_FIELDS, map(sum, columns), strict=False)))
 
 
 @frozen(kw_only=True)

@@ -113,18 +113,19 @@ class Authors:
 
     by_model: Mapping[str, Kinds] = field(default_factory=dict)
 
-    def and_then(self, weighed: MessageWeight) -> "Authors":
-        """These and that of one more message."""
-        calls, thinking = weighed.tokens.tool_calls, weighed.tokens.thinking
-        if not weighed.model or not calls + thinking:
-            return self
-        own = Kinds(thinking, calls=calls, thoughts=thinking, around=AROUND_THOUGHTS * (thinking > 0))
-        return Authors({**self.by_model, weighed.model: self.by_model.get(weighed.model, Kinds()).plus(own)})
+    def and_then(self, *more: MessageWeight) -> "Authors":
+        """These and those of more messages."""
+        by_model = dict(self.by_model)
+        for model, each in ((weighed.model, weighed.tokens) for weighed in more if weighed.model):
+            if each.tool_calls + each.thinking:
+                beside = AROUND_THOUGHTS * (each.thinking > 0)
+                own = Kinds(each.thinking, calls=each.tool_calls, thoughts=each.thinking, around=beside)
+                by_model[model] = by_model.get(model, Kinds()).plus(own)
+        return Authors(by_model)
 
     def others(self, model: str) -> tuple[Kinds, int]:
         """Thoughts that a request to a model leaves out, and tokens of calls that go out in another form."""
-        every = (kinds for name, kinds in self.by_model.items() if name != model)
-        total = reduce(Kinds.plus, every, Kinds())
+        total = reduce(Kinds.plus, (own for name, own in self.by_model.items() if name != model), Kinds())
         return total._replace(calls=0), total.calls
 
 
@@ -188,13 +189,12 @@ class Tally:
         """
         every = list(view)
         reports = (at for at in reversed(range(len(every))) if every[at].reported > 0)
-        last = next((at for at in reports if trusted(every[at].key)), None)
+        last = next((at for at in reports if trusted(every[at].key)), -1)
         self._dropped, self.messages = newest or Report(), len(every)
-        self._answer = _NO_ANSWER if last is None else every[last]
-        behind = 0 if last is None else last + 1
+        self._answer = _NO_ANSWER if last < 0 else every[last]
         self.parts = sum_breakdowns(weighed.tokens for weighed in every)
-        self._after = sum_breakdowns(weighed.tokens for weighed in every[behind:])
-        self._authors = reduce(Authors.and_then, every, Authors())
+        self._after = sum_breakdowns(weighed.tokens for weighed in every[last + 1 :])
+        self._authors = Authors().and_then(*every)
 
     def usage(self, overhead: Overhead, *, model: str, counter_exact: bool = False) -> ContextUsage:
         """The one number behind gauge, triggers and reports.

@@ -78,7 +78,7 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 
 def weighed(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
-    counted = {name: head.tokens[name] for name in CATEGORIES if name in head.tokens}
+    counted = {name: count for name, count in head.tokens.items() if name in CATEGORIES}
     beside = around(head.tokens.get("thinking", 0), head.ids)
     tokens = Breakdown(**counted, pictured=pictured(head), around=beside)
     return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
