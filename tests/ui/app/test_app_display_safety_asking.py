@@ -6,7 +6,7 @@ import pytest
 from textual.events import Paste
 from textual.widgets import Input, OptionList, TextArea
 
-from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact_at_all, safe
+from tests.ui.app.test_app_display_safety import NASTY, TOGETHER, assert_intact, each_in_a_size, safe
 from tests.ui.kit import SMALL, USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.files.file_snapshots import FileOutlook
 from tui_app.events import ApprovalDecided, CompactionProgress, CompactionProposed, Fact, RestoredFile
@@ -151,9 +151,9 @@ async def test_shown_safely_with_the_layout_intact(served: Desk, kinds: str) -> 
     sizes = (USUAL, WIDE, SMALL)[: 1 if kinds == "long" else None]
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()
-        for where, scene in WHERE.items():
+        async for size, (where, scene) in each_in_a_size(deck, WHERE.items(), sizes, kinds):
             await scene(deck, text)
-            await assert_intact_at_all(deck, sizes, where)
+            await assert_intact(deck, size, where)
             while deck.app.screen is not deck.app.chat:
                 deck.app.pop_screen()
                 await deck.settle()

@@ -18,6 +18,7 @@ from tests.ui.app.test_app_display_safety import (
     assert_intact,
     assert_intact_at_all,
     at,
+    each_in_a_size,
     story,
 )
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
@@ -100,10 +101,10 @@ async def test_lists_are_safe_with_the_layout_intact(served: Desk, kinds: str) -
     told.answer("By a model with such a name.")
     async with shown(served.app(served.store(told)), WIDE) as deck:
         await deck.ready()
-        for where, scene in WHERE.items():
+        async for size, (where, scene) in each_in_a_size(deck, WHERE.items(), (WIDE, USUAL), kinds):
             await scene(deck)
             assert "beacon" in deck.text, where
-            await assert_intact_at_all(deck, (WIDE, USUAL), where)
+            await assert_intact(deck, size, where)
             while deck.app.screen is not deck.app.chat:
                 await deck.press("escape")
             deck.editor.focus()
