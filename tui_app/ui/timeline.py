@@ -135,10 +135,11 @@ def _first_row(entry: Entry, scale: float, steps: int) -> Row:
         "truncation": f"{UNICODE.load_line} {title or 'Request truncated'}",
         "clear": f"{UNICODE.separator} {title or 'conversation cleared'}",
         "merge": f"{UNICODE.merge} {title or 'conversation cleared'}",
+        "rewrite": f"{UNICODE.part} {title.split(' · ')[0]}",
     }
     if (text := texts.get(kind)) is not None:
         word = "undone" if entry.state == "undone" and not left else ""
-        right = f"{word} {'' if kind == 'checkpoint' else time}".strip()
+        right = f"{word} {'' if kind in ('checkpoint', 'rewrite') else time}".strip()
         return Row(text, right, "timeline--detail")
     match kind:
         case "user":

@@ -170,7 +170,7 @@ STATES = [
     (made("tool", "ls", "failed"), "│ ✱ ls ✗ failed"),
     (made("tool", "ls", "interrupted"), "│ ✱ ls ✗ interrupted"),
     (made("hook", "a", "cancelled"), "│ a ✗ cancelled"),
-    (made("rewrite", "1 old result trimmed · 9k", "undone"), "│ 1 old result trimmed undone"),
+    (made("rewrite", "1 old result trimmed · 9k", "undone"), "◦ 1 old result trimmed undone"),
     (made("compaction", "", "running"), "⊖ Compacting"),
     (made("compaction", "", "undone"), "⊖ Compaction undone"),
     (made("compaction", "", "cancelled"), "⊖ Compaction cancelled 12:00"),
