@@ -11,6 +11,7 @@ from tui_app.events import (
     ApprovalDecision,
     ApprovalRequested,
     AssistantDelta,
+    BranchMerged,
     CompactionAwaited,
     CompactionComplete,
     CompactionProgress,
@@ -68,6 +69,15 @@ def test_another_model_that_counts_otherwise_is_said_with_both_sizes() -> None:
     assert switched.status.notes == ("13.2k here, 15.8k with its tokenizer",)
     same = after(GaugeChanged(usage=usage), ModelChange(old="a:b", new="c:d"), GaugeChanged(usage=usage))
     assert same.status.notes == ()
+
+
+def test_what_a_merge_has_added_is_said_in_the_tokens_of_the_model() -> None:
+    usage = ContextUsage(
+        parts=Breakdown(user=4_000), window=ContextWindow(limit=32_000, source="model"), messages=3, scale=0.8
+    )
+    event = BranchMerged(text="", branch="b", name="try", until=9, tokens={"memory": 300})
+    merged = after(GaugeChanged(usage=usage), event)
+    assert merged.status.text.startswith("Merged try: 0.2k added, 0 files")
 
 
 def after(*events: Payload, state: ChatState | None = None) -> ChatState:

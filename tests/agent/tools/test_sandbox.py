@@ -19,7 +19,7 @@ from tests.process_ends import LIMIT_S, gone, until
 from tui_app import autorun, sandbox
 from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools import command_tool
-from tui_app.agent.tools.command_tool import CommandTool
+from tui_app.agent.tools.command_tool import CommandTool, run_check
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
 from tui_app.agent.tools.made_places import take_away
 from tui_app.agent.tools.tasks import BackgroundTasks
@@ -400,7 +400,9 @@ async def test_without_a_sandbox_the_question_says_so_or_nothing_runs(lab: Path)
     call: Any = Call()
     none = kept_in(lab, Sandbox("none", why="there is none"))
     await tool(lab / "work", lambda: none, gate).run_command(call, "touch made")
-    assert [action.note for action in gate.actions] == ["not sandboxed"]
+    await run_check(tool(lab / "work", lambda: none, gate), "true")
+    # What it is for goes first: it is none of the limits.
+    assert [action.note for action in gate.actions] == ["not sandboxed", "checks the goal, not sandboxed"]
     with pytest.raises(Exception, match="Install bubblewrap"):
         await tool(lab / "work", lambda: none, gate, required=True).run_command(call, "touch other")
     assert [each.name for each in sorted((lab / "work").iterdir())] == [".git", "made"]

@@ -610,7 +610,7 @@ async def test_the_marked_way_says_in_full_what_it_does(small: Desk) -> None:
         await deck.press("end")
         await deck.says("stay on claude-sonnet-5")
         await deck.press("up")
-        await deck.says("drops the oldest 61k for each request, keeps the last 9 turns")
+        await deck.says("drops the oldest 61k from each request, keeps the last 9 turns")
 
 
 @pytest.mark.parametrize("plain", [False, True])

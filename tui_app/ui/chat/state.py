@@ -462,7 +462,8 @@ def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
         case SessionRewind(failed=False, again=False):
             return saying(state, "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo")
         case BranchMerged(name=name, taken=taken):
-            told = f"{tokens(sum(payload.tokens.values()))} added, {count(len(taken), 'file')}"
+            added = round(sum(payload.tokens.values()) * state.scale)
+            told = f"{tokens(added)} added, {count(len(taken), 'file')}"
             return saying(state, f"Merged {one_line(name, 40)}: {told} · /undo takes both back")
         case SessionRestored(tokens_after=after):
             return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")

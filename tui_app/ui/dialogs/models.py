@@ -250,7 +250,7 @@ def switch_ways(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, Way
     if not forecast.can_compact:
         compact = f"not possible: {after} must stay, {usable} fit beside the answer"
     turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
-    anyway = f"drops the oldest {window_text(forecast.drops)} for each request, {turns}"
+    anyway = f"drops the oldest {window_text(forecast.drops)} from each request, {turns}"
     if not forecast.can_truncate:
         anyway = "not possible: the latest prompt alone is too large"
     return (
