@@ -4,7 +4,8 @@ A history is cut where the report cuts it, and kept in several forms and sizes. 
 record used in its next 40 answers and does not find in such a form it would have to look up; that is worked
 out by code that shares nothing with the trial. Of two forms of one history, the one whose questions are
 answered worse should need more look-ups: the area under the curve is the share of such pairs in the
-right order, a tie counting half.
+right order, a tie counting half. With ``--held-back`` the number of names that a trial asks for is chosen on
+every second session, and scored on the others, once each way.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from unittest.mock import patch
 
 from tests.quality.cases import Case, cases_of
 from tests.quality.contexts import Context, head_and_tail, ledger, product, raw_tail
@@ -19,6 +21,7 @@ from tests.quality.governed import bare_summary
 from tests.quality.text import files_in, identifiers_in
 from tests.quality.transcripts import find_files, read_transcript
 from tests.quality.truth import Truth, truth_of
+from tui_app.context.compaction import trial
 from tui_app.context.compaction.trial import TrialQuestion, questions_about, unanswered
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
@@ -29,6 +32,8 @@ SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)
 LIST, OURS = "bare list of names", "our summary alone"
 _APART = 0.05
 """By how much the shares of look-ups of two forms differ that are compared."""
+NUMBERS = (0, 5, 10, 20, 40)
+"""Of names that a trial may ask for."""
 _FEWEST = 4
 """Questions, and things used later, that a history must have."""
 
@@ -88,19 +93,48 @@ def area(groups: Sequence[Sequence[Tried]], *, same_size: bool = False) -> tuple
     return (wins / pairs if pairs else 0.5), pairs
 
 
+def numbered(case: Case, text: TextCounter) -> dict[int, list[Tried]]:
+    """All forms of a history, by how many names are asked for."""
+    truth, forms = truth_of(case), list(forms_of(case, text))
+    items, found = [Item(key, message) for key, message in enumerate(case.before, 1)], {}
+    for number in NUMBERS:
+        with patch.object(trial, "_MOST_NAMES", number):
+            questions = questions_about(items)
+        # As many as without any names: all numbers are scored on the same histories.
+        if not number and min(len(questions), len(truth.needed_files | truth.needed_identifiers)) < _FEWEST:
+            return {}
+        found[number] = [_tried(each, questions, truth) for each in forms]
+    return found
+
+
+def print_held_back(sessions: Sequence[Sequence[Case]], text: TextCounter) -> None:
+    """Choose the number of names on one half of the sessions, and score it on the other."""
+    halves = [[numbered(case, text) for cases in sessions[start::2] for case in cases] for start in (0, 1)]
+    areas = [{number: area([each[number] for each in half if each]) for number in NUMBERS} for half in halves]
+    for seen, kept in (areas, areas[::-1]):
+        best = max(NUMBERS, key=lambda number: seen[number][0])
+        share, pairs = kept[best]
+        print(f"{best} names chosen at {seen[best][0]:.3f}: {pairs} pairs held back, area {share:.3f}")
+
+
 def main() -> None:
     """Print the area over all histories of some folders."""
     parser = argparse.ArgumentParser(prog="python -m tests.quality.trial_scores", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="transcripts, or folders of them")
     parser.add_argument("--least", type=int, default=8_000, help="tokens of a history")
+    parser.add_argument("--held-back", action="store_true", help="choose on half of the sessions")
     options = parser.parse_args()
     text = TextCounter("o200k_base")
     text.load()
     counter = TokenCounter(text)
-    groups: list[list[Tried]] = []
-    for transcript in filter(None, map(read_transcript, find_files(options.paths))):
-        cases = cases_of(transcript, lambda message: counter.message(message).total, options.least)
-        groups += filter(None, (tried(case, text) for case in cases))
+    read = filter(None, map(read_transcript, find_files(options.paths)))
+    sessions = [
+        list(cases_of(each, lambda message: counter.message(message).total, options.least)) for each in read
+    ]
+    if options.held_back:
+        print_held_back(list(filter(None, sessions)), text)
+        return
+    groups = list(filter(None, (tried(case, text) for cases in sessions for case in cases)))
     told = [[each for each in group if each.name != LIST] for group in groups]
     ours = [[each for each in group if each.name == OURS] for group in groups]
     for name, chosen, same_size in (

@@ -17,7 +17,7 @@ from tui_app.events import CompactionComplete
 from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
 
-_MOST_FILES, _MOST_DEEDS, _MOST_RUNS, _MOST_TASKS, _MOST_DECISIONS, _MOST_NAMES = 8, 4, 3, 5, 4, 20
+_MOST_FILES, _MOST_DEEDS, _MOST_RUNS, _MOST_TASKS, _MOST_DECISIONS, _MOST_NAMES = 8, 4, 3, 5, 4, 40
 _SHORT, _PIECE = 60, 80
 """Characters of a name in a question, and of a text that an answer has to hold."""
 _SENTENCE = 160
