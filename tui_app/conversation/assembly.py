@@ -323,7 +323,7 @@ class OpenSession:
         finally:
             # Also where the log took no end: whoever watches must not wait for more.
             self.bus.close()
-            self.memory.stop()
+            self.memory.stop_watching()
             await self.remembering.stop()
             await self.extras.servers.close()
             self.lock.release()

@@ -62,10 +62,10 @@ class MemoryGuard:
             self.watch_after(0.0, is_end=isinstance(record.data, TurnEnd))
 
     def watch_after(self, wait_s: float, *, is_end: bool = False) -> None:
-        self.stop()
+        self.stop_watching()
         self._watching = asyncio.create_task(self._watch(wait_s, is_end), name="watching memory")
 
-    def stop(self) -> None:
+    def stop_watching(self) -> None:
         if self._watching is not None:
             self._watching.cancel()
 
