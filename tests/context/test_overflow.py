@@ -803,17 +803,25 @@ async def failed(made: Rig, history: Sequence[ModelMessage], prompt: str) -> Con
     return caught.value
 
 
+WITHOUT_POLICY = (
+    "no limit", "its own limit", "always a token less", "changing limits", "absurd request",
+    "fits by its own numbers", "all absurd limits",
+)  # fmt: skip
+"""Nothing is compacted: all that a refusal does is what it says of the window, and each of these says another
+thing of it. The rest differ in how they are known as refusals, or are among the absurd and changing ones."""
+STUBBORN = {
+    **{f"{name}-turns": (name, PLIMSOLL, False, TURNS) for name in REFUSALS},
+    **{f"{name}-summaries too": (name, PLIMSOLL, True, 2) for name in REFUSALS},
+    **{f"{name}-policy off": (name, OFF, False, 2) for name in WITHOUT_POLICY},
+}
+
+
 @pytest.mark.usefixtures("no_job_left")
-@pytest.mark.parametrize(
-    ("policy", "summaries", "turns"),
-    [(PLIMSOLL, False, TURNS), (PLIMSOLL, True, 2), (OFF, False, 2)],
-    ids=["turns", "summaries too", "policy off"],
-)
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
+@pytest.mark.parametrize(("name", "policy", "summaries", "turns"), STUBBORN.values(), ids=STUBBORN)
 async def test_every_turn_ends_and_the_first_answer_ends_the_trouble(
-    refusal: Refusal, policy: Policy, summaries: bool, turns: int
+    name: str, policy: Policy, summaries: bool, turns: int
 ) -> None:
-    provider = Stubborn(refusal, summaries=summaries)
+    provider = Stubborn(REFUSALS[name], summaries=summaries)
     made = rig(provider, policy)
     history = long_conversation(8, 3_000)
     before = as_bytes(history)
