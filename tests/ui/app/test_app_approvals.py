@@ -89,7 +89,7 @@ async def test_once(served: Desk, fake_openai: FakeOpenAI, size: tuple[int, int]
         await deck.press("y", "a", "y")
         await deck.until(lambda: "+ line 0" not in deck.text, "the next pages")
         assert not (served.cwd / "plan.txt").exists(), "nothing is allowed before all of it was seen"
-        await deck.press(*["down"] * 90)
+        await deck.hurry(*["down"] * 90)
         await deck.says("80 + line 79")
         await deck.says("y yes")
         assert 'a always "write_file plan.txt"' in deck.text
