@@ -154,9 +154,7 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
         raise BranchRefused(f"Which branch? There are {named}.")
     if not wanted:
         above = parent_of(store, session)
-        # The session that it has left may have been deleted.
-        title = next((each.title or each.id for each in store.sessions() if each.id == above), "")
-        way = f"This one is merged from {title}: /tree leads there." if title else "/branch begins one."
+        way = f"This one is merged from {above}: /tree leads there." if above else "/branch begins one."
         raise BranchRefused(f"No branch of this session is open. {way}")
     if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
         raise BranchRefused(f"The branch {wanted} was merged, and deleted since. Nothing changed.")

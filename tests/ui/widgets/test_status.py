@@ -217,16 +217,16 @@ async def test_the_folder_leaves_the_header_before_the_title_is_cut_to_a_few_wor
     async with app.run_test(size=(80, 5)) as pilot:
         header = app.query_one(ChatHeader)
         header.title, header.model = "Compare both implementations for gaps", "vllm:coder-16k"
-        header.place, header.policy = "~/work/tidewatch (main)", "plimsoll"
+        header.place, header.policy = "~/ferry-timetable (main)", "plimsoll"
         await pilot.pause()
         assert header.render().plain.startswith("⊖ Compare both implementations for gaps  ")
         assert header.render().plain.endswith(" vllm:coder-16k · plimsoll")
         header.title = "Compare both"
-        assert " ~/work/tidewatch (main) · vllm:coder-16k" in header.render().plain
+        assert " ~/ferry-timetable (main) · vllm:coder-16k" in header.render().plain
         await pilot.resize_terminal(120, 5)
         await pilot.pause()
         header.title = "Compare both implementations for gaps and for what is not there at all"
-        assert " ~/work/tidewatch (main) · vllm:coder-16k" in header.render().plain
+        assert " ~/ferry-timetable (main) · vllm:coder-16k" in header.render().plain
 
 
 def test_queue_rows() -> None:

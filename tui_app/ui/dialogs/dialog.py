@@ -117,12 +117,8 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         if self not in stack:
             return AwaitComplete()
         if not self.is_mounted:
-
-            def close() -> None:
-                self.dismiss(result)
-
             # One that is taken away before it is built never has the widgets that it looks for then.
-            self.call_after_refresh(close)
+            self.call_after_refresh(self.app.call_later, self.dismiss, result)
             return AwaitComplete()
         if self.typed and isinstance(below := stack[stack.index(self) - 1], SelectsWhatIsSeen):
             below.take_text(self.typed)

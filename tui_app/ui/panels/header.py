@@ -14,10 +14,8 @@ from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.session.figures.costs import Costs
-from tui_app.ui.panels.status import SEPARATOR, fit_pieces
+from tui_app.ui.panels.status import fit_pieces
 
-_PLACE = 3
-"""Rank of the folder, which is the first to go."""
 MIN_TITLE = 12
 """Cells the title keeps while cost and policy can still give way."""
 TELLING_TITLE = 24
@@ -52,14 +50,14 @@ class ChatHeader(Widget):
         costs = self.costs
         price = price_text(costs.usd, costs.unpriced) if costs is not None and costs.usd is not None else ""
         effort = self.effort and f"effort {self.effort}"
-        ranked = ((_PLACE, self.place), (0, model), (1, self.goal), (1, effort), (1, self.policy), (2, price))
+        ranked = ((3, self.place), (0, model), (1, self.goal), (1, effort), (1, self.policy), (2, price))
         pieces = [each for each in ranked if each[1]]
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
-        least = min(TELLING_TITLE, cell_len(self.title))
-        if self.place and cell_len(SEPARATOR.join(piece for _, piece in pieces)) > width - least - 3:
-            pieces = [each for each in pieces if each[0] != _PLACE]
-        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3)) if model else ""
+        most = max(1, width - MIN_TITLE - 3)
+        right = fit_pieces(pieces, most) if model else ""
+        if self.place in right and cell_len(right) > width - min(TELLING_TITLE, cell_len(self.title)) - 3:
+            right = fit_pieces([each for each in pieces if each[1] != self.place], most)
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
         before, _, after = right.partition(model) if model else (right, "", "")

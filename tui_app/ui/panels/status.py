@@ -277,11 +277,9 @@ class StatusRow(Widget):
             text = one_line(f"{text}{SEPARATOR}{status.text}", max(1, room))
         spaces = " " * max(0, width - cell_len(text) - cell_len(hint))
         name, _, more = text.partition(SEPARATOR) if status.busy else (text, "", "")
-        key, _, does = hint.partition(" ")
+        key, space, does = hint.partition(" ")
         said = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
-        ends = (
-            [(key, "$foreground"), (f" {does}", "$text-muted")] if key == "esc" else [(hint, "$text-muted")]
-        )
+        ends = (key, "$foreground" if key == "esc" else "$text-muted"), (f"{space}{does}", "$text-muted")
         return Content.assemble(name, *said, spaces, *ends)
 
     def _hint(self, room: int) -> str:
