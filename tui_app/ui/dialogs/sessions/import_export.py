@@ -157,7 +157,7 @@ class ImportedDialog(DetailedWays, place="imported"):
         detail = Content.assemble(
             f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)
         )
-        super().__init__(f"Imported {one_line(report.title, 60)}", ways, detail)
+        super().__init__(f"Imported: {one_line(report.title, 60)}", ways, detail)
 
 
 _LOG = logging.getLogger(__name__)
