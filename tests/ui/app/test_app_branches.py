@@ -105,6 +105,7 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         assert (repository / "list.txt").read_text() == "one\n"
         assert "harbour.py was deleted. (not in the log)" in served.agent_view(session)[-1]
         assert deck.kinds[-2:] == ["merge", "files"]
+        assert "⇇ merged list them" in deck.text
         await deck.send("/tree")
         await deck.until(lambda: "⇇ merged list them" in timeline(deck) and "merged" in timeline(deck))
 

@@ -403,7 +403,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     title, _, note = title.partition(" · ") if entry.kind == "tool" else (title, "", "")
-    sign = glyphs.expanded if expanded else glyphs.collapsed
+    sign = glyphs.merge if entry.kind == "merge" else glyphs.expanded if expanded else glyphs.collapsed
     if entry.kind == "tool":
         sign = tool_sign(title, glyphs)
         # What the sign of a shell or of the todo list says needs no name.
