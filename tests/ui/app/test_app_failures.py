@@ -645,7 +645,7 @@ def many_turns(count: int) -> Story:
 async def _short(opened: OpenSession) -> str:
     """Let one megabyte be the limit, and look."""
     opened.memory.limit_mb = 1
-    return opened.memory.look()
+    return await opened.memory.look()
 
 
 async def test_lines_far_from_the_window_are_dropped_and_nothing_moves(served: Desk) -> None:

@@ -311,7 +311,7 @@ async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
     async with app.run_test(size=(80, 24)):
         assert tuple(way.what for way in switch_ways(SWITCH, CURRENT)) == (
             "about 6k after · summary by claude-sonnet-5 · ~$0.020",
-            "drops the oldest 61k for each request, keeps the last 9 turns",
+            "drops the oldest 61k from each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",
         )
         title = str(app.screen.query(".dialog-title").first().render())

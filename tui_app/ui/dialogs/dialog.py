@@ -65,6 +65,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """What is copied of it as a whole."""
         self.stray = StrayKeys()
         """What a user who is still writing types into it."""
+        self._is_unbuilt = False
 
     @property
     def head(self) -> str | Content:
@@ -108,6 +109,13 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """Keep what was written into a question above: it goes down with what was written here."""
         self.stray.text += text
 
+    async def on_event(self, event: events.Event) -> None:
+        """Leave a dialog that was dismissed before it is built unbuilt: its handlers would look for widgets."""
+        if isinstance(event, events.Compose):
+            self._is_unbuilt = self not in self.app.screen_stack
+        if not self._is_unbuilt or isinstance(event, events.Unmount):
+            await super().on_event(event)
+
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close with a result, once: of keys in a burst, each may close it.
 
@@ -115,10 +123,6 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         """
         stack = self.app.screen_stack
         if self not in stack:
-            return AwaitComplete()
-        if not self.is_mounted:
-            # One that is taken away before it is built never has the widgets that it looks for then.
-            self.call_after_refresh(self.app.call_later, self.dismiss, result)
             return AwaitComplete()
         if self.typed and isinstance(below := stack[stack.index(self) - 1], SelectsWhatIsSeen):
             below.take_text(self.typed)

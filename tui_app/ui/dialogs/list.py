@@ -293,8 +293,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def _show_mark(self) -> None:
         """Scroll to the mark from the top: a head of the width before may have taken a row for a moment."""
-        self.options.scroll_home(animate=False, immediate=True)
-        self.options.scroll_to_highlight()
+        if self.options.highlighted is not None:
+            self.options.scroll_home(animate=False, immediate=True)
+            self.options.scroll_to_highlight()
 
     def line_up(self) -> None:
         """Paint the rows for the present width; the mark stays where keys have put it."""
