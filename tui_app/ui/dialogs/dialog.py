@@ -110,7 +110,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         self.stray.text += text
 
     async def on_event(self, event: events.Event) -> None:
-        """Leave a dialog that was dismissed before it is built unbuilt: its handlers would look for widgets."""
+        """Leave what was dismissed before it is built unbuilt: its handlers would look for widgets."""
         if isinstance(event, events.Compose):
             self._is_unbuilt = self not in self.app.screen_stack
         if not self._is_unbuilt or isinstance(event, events.Unmount):
