@@ -116,7 +116,7 @@ class Outcome:
     bill: float
     """In dollars."""
     missed: Sequence[bool]
-    """Of each receipt of an answer, whether the request read less than the one before it had written."""
+    """By answer, as the server says."""
 
     @property
     def paid(self) -> float:
@@ -215,12 +215,16 @@ def _outcome(desk: Desk, server: CachingAnthropic, session: str, pauses: Sequenc
         ]
         figures = {seq: data for seq, _, data in store.figures(session)}
         found = receipts(heads, figures, lambda model: rule_of(model, settings))
-    by_size = {(billed.total, billed.read): billed for billed in server.bill}
+    bill = sum(map(_dollars, server.bodies, server.bill, server.written))
+    return Outcome(found, bill, misses(found, server.bill))
+
+
+def misses(found: Sequence[Receipt], bill: Sequence[Billed]) -> list[bool]:
+    """Of each receipt of an answer, whether the request read less than the one before it had written."""
+    by_size = {(billed.total, billed.read): billed for billed in bill}
     answers = [each for each in found if each.kind == "answer"]
     sizes = [by_size[each.input_tokens, each.cache_read_tokens] for each in answers]
-    misses = [now.read < before.total - before.fresh for before, now in pairwise(sizes)]
-    bill = sum(map(_dollars, server.bodies, server.bill, server.written))
-    return Outcome(found, bill, [False, *misses])
+    return [False, *(now.read < before.total - before.fresh for before, now in pairwise(sizes))]
 
 
 def _dollars(body: Json, billed: Billed, written: int) -> float:

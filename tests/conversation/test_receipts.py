@@ -5,12 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.receipts import play, script_of
+from tests.benchmarks.receipts import misses, play, script_of
 from tests.context.facts_kit import call, says, user
 from tests.conversation.driving import Desk, done, turn
 from tests.conversation.test_prompt_cache import NOTES, PRICED, SAID
@@ -73,13 +72,8 @@ def told(desk: Desk, server: CachingAnthropic, session: str, paused: int = 0, pa
             ]
             figures = {seq: data for seq, _, data in store.figures(session)}
             found = receipts(heads, figures, lambda model: rule_of(model, settings))
-    by_size = {(billed.total, billed.read): billed for billed in server.bill}
-    answers = [each for each in found if each.kind == "answer"]
-    sizes = [by_size[each.input_tokens, each.cache_read_tokens] for each in answers]
-    # All of the request before was written: one that holds reads all of it.
-    held = [now.read >= before.total - before.fresh for before, now in pairwise(sizes)]
     spent = StatsReader(desk.opening().paths.database, session).read().cost_usd
-    return Told(found, spent, [False, *(not each for each in held)])
+    return Told(found, spent, misses(found, server.bill))
 
 
 async def ask(opened: OpenSession, times: int = 1) -> list[Record]:
