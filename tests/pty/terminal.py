@@ -218,11 +218,15 @@ class Terminal(Child):
         self._held = b""
         self._screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self._screen)
+        self._shown = ""
 
     @property
     def text(self) -> str:
         """What the screen shows, line by line, without blanks at the ends."""
-        return "\n".join(line.rstrip() for line in self._screen.display)
+        if self._screen.dirty:
+            self._shown = "\n".join(line.rstrip() for line in self._screen.display)
+            self._screen.dirty.clear()
+        return self._shown
 
     @property
     def words(self) -> str:
@@ -254,9 +258,12 @@ class Terminal(Child):
 
     def wait_for(self, *texts: str, limit_s: float = PATIENCE_S) -> float:
         """Wait until the screen shows all of the texts, wrapped or not; returns the seconds it took."""
-        return self.wait_until(
-            lambda: all(text in self.words for text in texts), f"on screen: {texts}", limit_s
-        )
+
+        def stand() -> bool:
+            words = self.words
+            return all(text in words for text in texts)
+
+        return self.wait_until(stand, f"on screen: {texts}", limit_s)
 
     def wait_gone(self, text: str, limit_s: float = PATIENCE_S) -> float:
         """Wait until the screen does not show a text any more; returns the seconds it took."""

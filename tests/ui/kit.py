@@ -362,9 +362,14 @@ class Deck:
         await self.until(lambda: self.app.chat.is_ready, "the chat")
         session = self.app.chat.session
         await self.until(lambda: session.state.usage is not None and session.conversation, "the agent side")
-        measured = await session.ask(_prepared)
+        end, measured = monotonic() + LIMIT_S, await session.ask(_prepared)
         # A model that cannot be built measures nothing; that is told in a notice.
-        await self.until(lambda: session.state.usage == measured or session.state.notices, "the gauge")
+        while session.state.usage != measured and not session.state.notices:
+            assert monotonic() < end, f"never came: the gauge\n{self.text}"
+            await self.pilot.pause(0.005)
+            # What was found on the disk since is counted as well.
+            measured = await session.ask(_prepared)
+        await self.settle()
         await self.until(lambda: self.app.chat.query_one(ChatHeader).place, "the folder in the header")
 
     async def idle(self) -> None:
