@@ -150,7 +150,7 @@ class PlimsollApp(TellsFailures, Host):
         self.app_resume_signal.subscribe(self, lambda _app: self.action_repaint())
         self.set_keymap(textual_keymap(self.launch.settings.keymap))
         if self.launch.pick_session:
-            self.run_worker(self._pick(), exit_on_error=False)
+            self.run_worker(self._pick())
 
     @on(events.AppFocus)
     @on(events.AppBlur)
@@ -221,9 +221,7 @@ class PlimsollApp(TellsFailures, Host):
         """See :meth:`Host.open_session`. From here on, keys are for the next session."""
         self._held = self._held or []
         # In a worker of the application: one of the chat screen would end with the screen it replaces.
-        self.run_worker(
-            self._change_to(session, at, then), group=SESSION, exclusive=True, exit_on_error=False
-        )
+        self.run_worker(self._change_to(session, at, then), group=SESSION, exclusive=True)
 
     async def _change_to(self, session: str, at: int, then: str) -> None:
         leaving, mode = self.chat, self.current_mode
@@ -296,7 +294,7 @@ class PlimsollApp(TellsFailures, Host):
         self.exit()
 
     async def action_quit(self) -> None:
-        self.run_worker(self.leave(ask=True), group="quit", exclusive=True, exit_on_error=False)
+        self.run_worker(self.leave(ask=True), group="quit", exclusive=True)
 
     async def on_unmount(self) -> None:
         """Close the session behind the last frame, and keep unsent prompts."""

@@ -201,7 +201,7 @@ class ApprovalDetail(LongText, can_focus=False):
         if self.path and isinstance(lines, QuestionPage):
             self._colour(lines, self.path)
 
-    @work(group="colour", exclusive=True, exit_on_error=False)
+    @work(group="colour", exclusive=True)
     async def _colour(self, page: QuestionPage, path: str) -> None:
         colours = await asyncio.to_thread(page_colours, page, path)
         if self._lines is page and colours:

@@ -162,7 +162,7 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
         app.chat.pane.prompt.editor.clear_draft()
         app.launch = outside.launch
         app.open_session(outside.session)
-        app.run_worker(_clear_away(session, stage), group="demo", exit_on_error=False)
+        app.run_worker(_clear_away(session, stage), group="demo")
         return
     if not await may_leave(app, session):
         return

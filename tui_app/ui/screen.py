@@ -142,7 +142,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def work(
         self, flow: Coroutine[Any, Any, Any] | Flow, *, group: str = FLOW, exclusive: bool = True
     ) -> "Worker[Any]":
-        return self.run_worker(flow, group=group, exclusive=exclusive, exit_on_error=False)
+        return self.run_worker(flow, group=group, exclusive=exclusive)
 
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:

@@ -355,7 +355,7 @@ class ChatPane(TellsFailures, Vertical):
         self.header.place = beginning.folder
         self.welcome.beginning = beginning
 
-    @work(group="place", exclusive=True, exit_on_error=False)
+    @work(group="place", exclusive=True)
     async def name_place(self) -> None:
         """Say again where the conversation takes place: a turn may have changed branch and files."""
         if self._place is not None:
@@ -387,7 +387,7 @@ class ChatPane(TellsFailures, Vertical):
     def action_find(self) -> None:
         flow: Flow = self.finding.open
         flow = self.type_ahead.during(flow) if self.type_ahead is not None else flow
-        self.run_worker(flow, group="find", exclusive=True, exit_on_error=False)
+        self.run_worker(flow, group="find", exclusive=True)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
         """Read on at the place that was found, or go back to the prompt."""

@@ -168,9 +168,9 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         self._name_keys()
         facts = sum(fact.kind != "detail" for fact in self._view.done.facts)
         self.query_one(PartTabs).count("tab-facts", facts or "")
-        self.run_worker(self._compare(), group="diff", exclusive=True, exit_on_error=False)
+        self.run_worker(self._compare(), group="diff", exclusive=True)
         if self._view.audit is not None:
-            self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True, exit_on_error=False)
+            self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True)
 
     def _name_keys(self) -> None:
         """Name the keys that act now."""

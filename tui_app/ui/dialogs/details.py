@@ -46,7 +46,7 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
 
     def on_mount(self) -> None:
         if self._read is not None:
-            self.run_worker(self._fill(self._read), exit_on_error=False)
+            self.run_worker(self._fill(self._read))
 
     async def _fill(self, read: Callable[[], str]) -> None:
         self.whole = await asyncio.to_thread(read)

@@ -49,7 +49,7 @@ async def look_up(
     asked = asyncio.ensure_future(session.ask(request))
     try:
         # In a worker of its own: the user may give up waiting without ending the flow.
-        await screen.run_worker(asyncio.wait([asked]), group=_LOOKUP, exit_on_error=False).wait()
+        await screen.run_worker(asyncio.wait([asked]), group=_LOOKUP).wait()
         return asked.result()
     except WorkerCancelled:
         asked.cancel()

@@ -136,7 +136,7 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
         hints = self.acting_hints()
         self.key_row.hints = tuple(hint._replace(text=now.get(hint.label, hint.text)) for hint in hints)
 
-    @work(group="read", exclusive=True, exit_on_error=False)
+    @work(group="read", exclusive=True)
     async def _read(self) -> None:
         self.whole = await (self._facts.read_raw if self._raw else self._facts.read)()
         self.query_one(LongText).show(self.whole or "(no text)")

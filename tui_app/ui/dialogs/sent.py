@@ -236,7 +236,7 @@ class SentView(TellsFailures, Vertical):
 
     def _open(self) -> None:
         if (line := self.text.marked) is not None:
-            self.run_worker(self._show(line), group="source", exclusive=True, exit_on_error=False)
+            self.run_worker(self._show(line), group="source", exclusive=True)
 
     async def _show(self, line: SentLine) -> None:
         self._shown = await self._read(line.numbers) if self._read is not None else ()

@@ -41,7 +41,7 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
     def on_mount(self) -> None:
         """Scroll with the keys; look at the log now and then."""
         self.query_one("#stats-scroll").focus()
-        self.run_worker(self._follow(), exit_on_error=False)
+        self.run_worker(self._follow())
 
     async def _follow(self) -> None:
         while True:

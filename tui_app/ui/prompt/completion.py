@@ -13,7 +13,6 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.worker import Worker
 
 from tui_app.records import frozen
 from tui_app.references import Mention, is_writable, mention_at, written
@@ -69,7 +68,7 @@ class OfferList(TellsFailures, Widget):
 
     def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
         # What makes a coroutine: the next letter may cancel a worker before it has begun.
-        _looking: Worker[None] = self.run_worker(search, group=_GROUP, exclusive=True, exit_on_error=False)
+        self.run_worker(search, group=_GROUP, exclusive=True)
 
     def look_no_more(self) -> None:
         self.workers.cancel_group(self, _GROUP)

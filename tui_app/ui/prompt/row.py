@@ -13,7 +13,6 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.worker import Worker
 
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.counting.encodings import estimate
@@ -222,9 +221,7 @@ class PromptRow(TellsFailures, Vertical):
             known = {each.label: each for each in self._files}
             self._files = tuple(known[path] for path in event.files if path in known)
             # What makes a coroutine: the next letter may cancel a worker before it has begun.
-            _weighing: Worker[None] = self.run_worker(
-                partial(self._weigh, event.files), group="attached", exclusive=True, exit_on_error=False
-            )
+            self.run_worker(partial(self._weigh, event.files), group="attached", exclusive=True)
         self._show()
 
     async def _weigh(self, named: tuple[str, ...]) -> None:
@@ -233,7 +230,7 @@ class PromptRow(TellsFailures, Vertical):
             self._show()
 
     @on(PromptEditor.PictureWanted)
-    @work(group="picture", exclusive=True, exit_on_error=False)
+    @work(group="picture", exclusive=True)
     async def _paste_picture(self, event: PromptEditor.PictureWanted) -> None:
         """Attach pictures; without one in the clipboard paste what was copied here, or say why not."""
         for dragged in event.paths or (None,):

@@ -161,7 +161,7 @@ class FindRow(TellsFailures, Horizontal):
         if (words, len(self._transcript.entries)) != self._searched:
             self._search(words, pause_s, step)
 
-    @work(group="find", exclusive=True, exit_on_error=False)
+    @work(group="find", exclusive=True)
     async def _search(self, words: str, pause_s: float, step: int) -> None:
         """Search everything, the newest first, and go to the nearest place above the last line shown."""
         await asyncio.sleep(pause_s)
@@ -187,7 +187,7 @@ class FindRow(TellsFailures, Horizontal):
         if step:
             self._go(step)
 
-    @work(group="find-step", exclusive=True, exit_on_error=False)
+    @work(group="find-step", exclusive=True)
     async def _go(self, step: int) -> None:
         hits = self._progress.hits
         if hits:

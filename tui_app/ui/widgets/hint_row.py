@@ -15,14 +15,14 @@ from textual.worker import Worker, WorkerState
 from tui_app.ui.keyboard.keys import Hint
 
 if TYPE_CHECKING:
-    from textual.message_pump import MessagePump as _Pump
+    from textual.dom import DOMNode as _Node
     from textual.screen import Screen
-    from textual.widget import Widget as _Mixed
+    from textual.worker import WorkType
 
     _Screen = Screen[Any]
 else:
     # Styles come from the first base that is a widget, which has to be the other one.
-    _Mixed = _Pump = _Screen = object
+    _Node = _Screen = object
 
 SEPARATOR = "   "
 
@@ -153,8 +153,11 @@ class Teller(Protocol):
         """Say it in a sentence, or end the program where it cannot go on."""
 
 
-class TellsFailures(_Pump):
-    """A screen or widget whose work, where it fails, is told."""
+class TellsFailures(_Node):
+    """A screen or widget whose work, where it fails, is told; the app goes on."""
+
+    def run_worker(self, work: "WorkType[Any]", *names: Any, **options: Any) -> "Worker[Any]":
+        return super().run_worker(work, *names, **options | {"exit_on_error": False})
 
     def on_worker_state_changed(self, event: "Worker.StateChanged") -> None:
         error = event.worker.error

@@ -4,7 +4,6 @@ import asyncio
 from array import array
 from bisect import bisect_left
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -17,19 +16,9 @@ from textual.strip import Strip
 
 from tui_app.records import frozen
 from tui_app.ui.keyboard.keys import place_bindings
-from tui_app.ui.words.text import clean, wrap_spans
-
-if TYPE_CHECKING:
-    from textual.message_pump import MessagePump as _Pump
-    from textual.screen import Screen
-    from textual.widget import Widget as _Mixed
-
-    _Screen = Screen[Any]
-else:
-    # Styles come from the first base that is a widget, which has to be the other one.
-    _Mixed = _Pump = _Screen = object
 from tui_app.ui.widgets.hint_row import TellsFailures
 from tui_app.ui.widgets.widgets import Exact
+from tui_app.ui.words.text import clean, wrap_spans
 
 SOON_CHARS = 4_000
 """A text up to this size is wrapped at once."""
@@ -100,7 +89,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
                 self.workers.cancel_group(self, "wrap")
                 self._put(self._broken(width), width, top)
 
-    @work(group="wrap", exclusive=True, exit_on_error=False)
+    @work(group="wrap", exclusive=True)
     async def _wrap(self, width: int, top: int) -> None:
         lines = await asyncio.to_thread(self._broken, width)
         self._put(lines, width, top)

@@ -1,6 +1,6 @@
 """Scroll bars of whole cells, and the widgets that have them."""
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style as RichStyle
@@ -11,18 +11,8 @@ from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
 from textual.widgets import Input, TextArea
 
+from tui_app.ui.widgets.widgets import Exact, Mixed
 from tui_app.ui.words.text import clean
-
-if TYPE_CHECKING:
-    from textual.message_pump import MessagePump as _Pump
-    from textual.screen import Screen
-    from textual.widget import Widget as _Mixed
-
-    _Screen = Screen[Any]
-else:
-    # Styles come from the first base that is a widget, which has to be the other one.
-    _Mixed = _Pump = _Screen = object
-from tui_app.ui.widgets.widgets import Exact
 
 
 class PlainBars(ScrollBarRender):
@@ -37,7 +27,7 @@ def use_plain_bars() -> None:
     ScrollBar.renderer = PlainBars
 
 
-class ActsInOrder(_Mixed):
+class ActsInOrder(Mixed):
     """A field whose keys act in the order they were typed.
 
     A binding runs outside the field's queue: on a slow line, letters typed after backspace would come before
@@ -117,7 +107,7 @@ class WrittenLine(Exact, ActsInOrder, Input):
         self.replace(lines[0] if lines else "", *self.selection)
 
 
-class EdgedPanel(_Mixed):
+class EdgedPanel(Mixed):
     """A panel with a bar at its left edge that is as high as the panel, its half rows included.
 
     Textual gives the corners of a border the colour of the rows above and below.

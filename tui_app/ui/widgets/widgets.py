@@ -1,7 +1,7 @@
 """Widgets that screens share: text fields, long texts, key hints; plain mode; how failed work is reported."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.color import Color
@@ -11,14 +11,12 @@ from tui_app.ui.words.glyphs import PLAIN, UNICODE
 from tui_app.ui.words.text import without_drawing
 
 if TYPE_CHECKING:
-    from textual.message_pump import MessagePump as _Pump
-    from textual.screen import Screen
-    from textual.widget import Widget as _Mixed
+    from textual.widget import Widget
 
-    _Screen = Screen[Any]
+    Mixed = Widget
 else:
     # Styles come from the first base that is a widget, which has to be the other one.
-    _Mixed = _Pump = _Screen = object
+    Mixed = object
 
 _SIGNS = {
     **{sign: plain for sign, plain in zip(UNICODE, PLAIN, strict=True) if len(sign) == len(plain) == 1},
@@ -78,7 +76,7 @@ def _with(segment: Segment, text: str) -> Segment:
 DRAWING, SIGNS = PlainDrawing(), PlainSigns()
 
 
-class Exact(_Mixed):
+class Exact(Mixed):
     """A widget that shows a text of the user, the model or a tool, sign by sign."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:

@@ -137,7 +137,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             self._reading = True
             self._read()
 
-    @work(exit_on_error=False)
+    @work
     async def _read(self) -> None:
         try:
             while self._source.version != self._version:
@@ -150,7 +150,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         finally:
             self._reading = False
 
-    @work(group="stale", exclusive=True, exit_on_error=False)
+    @work(group="stale", exclusive=True)
     async def _compare(self) -> None:
         """Say which results are out of date, once their files have been read again."""
         stale = await self._source.stale()
@@ -263,7 +263,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._look()
         self._read_sizes()
 
-    @work(group="outlook", exclusive=True, exit_on_error=False)
+    @work(group="outlook", exclusive=True)
     async def _look(self) -> None:
         """Say what may be done with the marked item, and what the gauge would say then."""
         rows = self.query_one(LedgerList).chosen if self._part == "tab-ledger" else []
@@ -286,7 +286,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         else:
             _say(self, "#context-outlook", FIXED)
 
-    @work(group="sizes", exclusive=True, exit_on_error=False)
+    @work(group="sizes", exclusive=True)
     async def _read_sizes(self) -> None:
         """Show the marked request part by part, as a bar too where there is room for one."""
         requests = self.query_one(ReceiptList)
@@ -305,7 +305,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         else:
             self.key_row.said = "no row of the conversation broke it"
 
-    @work(group="copy", exclusive=True, exit_on_error=False)
+    @work(group="copy", exclusive=True)
     async def action_copy_request(self) -> None:
         """Copy what is known of the marked request, with its measured sizes."""
         if (receipt := self.query_one(ReceiptList).marked) is not None:
@@ -325,7 +325,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     def action_cancel_compaction(self) -> None:
         self._source.cancel_compaction()
 
-    @work(group="ask", exit_on_error=False)
+    @work(group="ask")
     async def action_do(self, deed: Deed) -> None:
         """Have something done with the marked items, or say why not as things are now."""
         items = self.query_one(LedgerList)

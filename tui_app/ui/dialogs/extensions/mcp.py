@@ -129,7 +129,7 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
     def on_mount(self) -> None:
         self._follow()
 
-    @work(exit_on_error=False)
+    @work
     async def _follow(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
@@ -155,7 +155,7 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         if asked.row is not None:
             self._change(asked.what, asked.row.server)
 
-    @work(exit_on_error=False)
+    @work
     async def _change(self, what: str, server: McpStatus) -> None:
         name, said = server.name, ""
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from textual import work
 from textual.app import ComposeResult
 from textual.widgets import Static, TextArea
-from textual.worker import Worker
 
 from tui_app.agent.tools.task_output import Page
 from tui_app.agent.tools.tasks import TaskRow, task_rows
@@ -100,7 +99,7 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         yield reading_area("", id="task-text")
 
     def on_mount(self) -> None:
-        self.run_worker(self._follow(), exit_on_error=False, group="follow")
+        self.run_worker(self._follow(), group="follow")
         self.set_interval(1.0, self._say_where)  # a clock, no more
 
     async def _follow(self) -> None:
@@ -147,9 +146,9 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
             self._start = max(1, (self._first or 1) - PAGE_LINES)
         else:
             self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
-        self.run_worker(self._show(), exclusive=True, exit_on_error=False)
+        self.run_worker(self._show(), exclusive=True)
 
-    @work(exit_on_error=False, group="stop")
+    @work(group="stop")
     async def action_stop(self) -> None:
         await self._ask(methodcaller("end_task", self._row.id))
         await self._show()
@@ -170,7 +169,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
         screen.show(await ask(task_rows))
 
     def begun_or_ended() -> None:
-        _reading: Worker[None] = screen.run_worker(follow, exclusive=True, exit_on_error=False, group="read")
+        screen.run_worker(follow, exclusive=True, group="read")
 
     screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
     while (wish := await screen.wanted()) and (row := wish.row):

@@ -37,7 +37,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
         forked = await asyncio.shield(work)
     except asyncio.CancelledError:
         # The thread cannot be stopped: what it makes is taken away when it is there.
-        app.run_worker(_take_away(work, session.launch), exit_on_error=False)
+        app.run_worker(_take_away(work, session.launch))
         raise
     session.pane.prompt.editor.give_back(forked.prompt)
     app.open_session(forked.session)

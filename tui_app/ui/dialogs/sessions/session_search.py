@@ -8,7 +8,6 @@ from functools import partial
 from typing import Literal
 
 from textual.content import Content
-from textual.worker import Worker
 
 from tui_app.session.search import Found, Searched
 from tui_app.ui.dialogs.list import NARROW, ROOMY, ListDialog, ListSpec
@@ -120,7 +119,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._stopping = threading.Event()
             # What makes a coroutine: the next letter may cancel a worker before it has begun.
             look = partial(self._look, wanted, self._stopping)
-            _searching: Worker[None] = self.run_worker(look, group="search", exit_on_error=False)
+            self.run_worker(look, group="search")
         else:
             self._show((), 'Words in any order, "words side by side", or the beginning of one as harb*')
 

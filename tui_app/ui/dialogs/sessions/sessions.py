@@ -149,7 +149,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
     def on_mount(self) -> None:
         """List the sessions; what each has spent comes later."""
         if self._read_stats is not None:
-            self.run_worker(self._count(self._read_stats), group="stats", exit_on_error=False)
+            self.run_worker(self._count(self._read_stats), group="stats")
 
     async def _count(self, read: Callable[[str], SessionStats]) -> None:
         """Read what each session has spent, the newest first: a log may be long, and the list is there."""
