@@ -1,7 +1,8 @@
 """Choosing the model that answers next."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.content import Content
@@ -307,11 +308,8 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
         room = self.app.size
         return " " if room.width >= ONE_LINE or room.height < SHORT else "\n    "
 
-    def above(self) -> Iterable[Widget]:
-        yield FitBar(self._forecast)
-
-    def below(self) -> Iterable[Widget]:
-        yield Static(id="switch-effect", markup=False)
+    def arranged(self, ways: Widget, note: Widget) -> Iterable[Widget]:
+        return FitBar(self._forecast), ways, Static(id="switch-effect", markup=False)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Say in full what the marked way does, where each has only one line."""
@@ -336,10 +334,10 @@ async def choose_model(app: "Host", session: ChatSession, name: str = "") -> Non
     if session.launch.env.get("OPENAI_BASE_URL"):
         servers.append("OPENAI_BASE_URL")
     asking = f"Asking {', '.join([*servers, 'servers on this machine'])} for models"
-    rows = await look_up(app.chat, session, asking, _lister(session), "esc lists the others")
+    rows = await look_up(app.chat, session, asking, partial(_listed, session), "esc lists the others")
     if not (asked := rows is not None):
         # A user who does not wait for a server may still want another model.
-        rows = await look_up(app.chat, session, "Listing models", _lister(session, discover=False))
+        rows = await look_up(app.chat, session, "Listing models", partial(_listed, session, discover=False))
     if rows is None:
         raise Refusal(_stayed(session))
     used = session.state.usage.total if session.state.usage else 0
@@ -348,29 +346,22 @@ async def choose_model(app: "Host", session: ChatSession, name: str = "") -> Non
         await switch_to(app, session, row.name)
 
 
-def _lister(
-    session: ChatSession, *, discover: bool = True
-) -> "Callable[[OpenSession], Awaitable[list[ModelRow]]]":
-    """Make the request that lists the models; without ``discover``, no server is asked."""
-    settings, keys, state = session.launch.settings, session.launch.keys, session.state
+async def _listed(session: ChatSession, opened: "OpenSession", *, discover: bool = True) -> list[ModelRow]:
+    """List the models; without ``discover``, no server is asked."""
+    from tui_app.agent.catalog import list_models
 
-    async def look(opened: "OpenSession") -> list[ModelRow]:
-        from tui_app.agent.catalog import list_models
-
-        env = await asyncio.to_thread(keys.readable)
-        models = opened.conversation.models
-        ready = models.shelf.ready
-        listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
-        if all(choice.name != state.model for choice in listed):
-            # It answers, whatever its server lists.
-            listed.insert(0, _unlisted(state.model, state.usage.window if state.usage else None))
-        fit = models.fit_of({choice.name: choice.window for choice in listed if choice.window})
-        return [
-            ModelRow(choice, *fit.get(choice.name, ("fits", 0, 0)), current=choice.name == state.model)
-            for choice in listed
-        ]
-
-    return look
+    settings, state, models = session.launch.settings, session.state, opened.conversation.models
+    env = await asyncio.to_thread(session.launch.keys.readable)
+    ready = models.shelf.ready
+    listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
+    if all(choice.name != state.model for choice in listed):
+        # It answers, whatever its server lists.
+        listed.insert(0, _unlisted(state.model, state.usage.window if state.usage else None))
+    fit = models.fit_of({choice.name: choice.window for choice in listed if choice.window})
+    return [
+        ModelRow(choice, *fit.get(choice.name, ("fits", 0, 0)), current=choice.name == state.model)
+        for choice in listed
+    ]
 
 
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:

@@ -144,23 +144,19 @@ class WaysDialog(Dialog[Any], size="-small -list"):
         self.ways, self.said, self._first = ways, note, first % len(ways)
 
     def body(self) -> ComposeResult:
-        yield from self.above()
         cells = max(len(way.name) for way in self.ways) + 2
         rows = [Content.assemble(padded(way.name, cells), self.gap, (way.what, MUTED)) for way in self.ways]
         options = (Option(row, disabled=not way.can) for row, way in zip(rows, self.ways, strict=True))
-        yield MarkedList(*options, compact=True, markup=False)
-        yield from self.below()
+        ways, note = MarkedList(*options, compact=True, markup=False), Static(self.said, markup=False)
+        yield from self.arranged(ways, note.add_class("dialog-note"))
 
     @property
     def gap(self) -> str:
         """What stands between the name of a way and what it does."""
         return ""
 
-    def above(self) -> Iterable[Widget]:
-        return ()
-
-    def below(self) -> Iterable[Widget]:
-        yield Static(self.said, classes="dialog-note", markup=False)
+    def arranged(self, ways: Widget, note: Widget) -> Iterable[Widget]:
+        return ways, note
 
     def on_mount(self) -> None:
         options = self.query_one(OptionList)
@@ -184,12 +180,9 @@ class DetailedWays(WaysDialog):
         super().__init__(question, ways, note, first=0)
         self.detail = detail
 
-    def above(self) -> Iterable[Widget]:
-        yield VerticalScroll(Static(self.detail, markup=False), id="ways-detail", can_focus=False)
-        yield from super().below()
-
-    def below(self) -> Iterable[Widget]:
-        return ()
+    def arranged(self, ways: Widget, note: Widget) -> Iterable[Widget]:
+        detail = VerticalScroll(Static(self.detail, markup=False), id="ways-detail", can_focus=False)
+        return detail, note, ways
 
 
 class FilesDialog(DetailedWays):
