@@ -103,15 +103,10 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
         """
         super().__init__(f"Importing {one_line(name, 60)}")
         self._stop = stop
-        self._text, self._ended = _READING, False
+        self._text = _READING
 
     def body(self) -> ComposeResult:
         yield Static(self._text, id="import-progress", markup=False)
-
-    def on_mount(self) -> None:
-        """A file that was read before this was painted needs no dialog."""
-        if self._ended:
-            self.dismiss(True)
 
     def show(self, text: str) -> None:
         self._text = text
@@ -119,9 +114,8 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
             self.query_one("#import-progress", Static).update(text)
 
     def end(self) -> None:
-        """Note that the import has ended, whatever came of it."""
-        self._ended = True
-        if self.is_mounted and self.is_current:
+        """Note that the import has ended, whatever came of it; maybe before this was painted."""
+        if self.is_current:
             self.dismiss(True)
 
     def action_close(self) -> None:
