@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from textual.content import Content
-from textual.geometry import Size
 from textual.reactive import reactive
 from textual.widget import Widget
 
@@ -76,11 +75,8 @@ class TodoPanel(Widget):
 
     watch_is_wanted = watch_items
 
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the list, within the greatest height."""
-        most = self.styles.max_height
-        rows = len(self.items) + 1
-        return rows if most is None else min(rows, int(most.resolve(container, viewport)))
+    def get_content_height(self, *_: object) -> int:
+        return len(self.items) + 1
 
     def render(self) -> Content:
         width, rows = max(1, self.size.width), max(1, self.size.height)
