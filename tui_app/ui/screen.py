@@ -16,6 +16,7 @@ from textual.app import ComposeResult
 from textual.message import Message
 from textual.widgets import Input
 
+from tui_app.modes import next_mode
 from tui_app.ui.chat.pane import (
     HIGH,
     LEAST,
@@ -225,13 +226,13 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     # By their names: these widgets come behind the first frame.
 
     def on_approval_box_answered(self, event: "ApprovalBox.Answered") -> None:
-        self.session.answer(event.id, event.decision)
+        self.session.instruct(lambda now: now.tooling.approvals.decide(event.id, event.decision))
 
     def on_approval_box_origin_wanted(self, event: "ApprovalBox.OriginWanted") -> None:
         self.session.presenter.jump_to(event.seq)
 
     def on_ask_box_replied(self, event: "AskBox.Replied") -> None:
-        self.session.reply(event.id, event.text)
+        self.session.instruct(lambda now: now.tooling.questions.reply(event.id, event.text))
 
     def on_transcript_asked(self, event: Message) -> None:
         from tui_app.ui.dialogs.rows import act_on_rows
@@ -272,7 +273,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def action_mode(self) -> None:
         """Go on in the next mode."""
         if self.is_ready:
-            self.session.change_to_next_mode()
+            self.session.change_mode(next_mode(self.session.state.mode))
 
     def action_notices(self) -> None:
         from tui_app.ui.dialogs.details import DetailsScreen

@@ -22,7 +22,7 @@ from tui_app.events import (
     SessionRewind,
     UserMessage,
 )
-from tui_app.modes import Mode, next_mode
+from tui_app.modes import Mode
 from tui_app.session.lock import SessionLocked
 from tui_app.session.preview import StatsReader, all_rows, heads_after
 from tui_app.session.stores.store import SessionNotFound
@@ -47,7 +47,6 @@ from tui_app.ui.chat.unsent import Unsent
 from tui_app.ui.launch import Launch, begun_elsewhere, started
 
 if TYPE_CHECKING:
-    from tui_app.conversation.approvals import Decision
     from tui_app.conversation.assembly import OpenSession
     from tui_app.conversation.conversation import Conversation
     from tui_app.events import GuardSet
@@ -356,9 +355,6 @@ class ChatSession:
         else:
             self.engine.call(self.conversation.modes.change, mode)
 
-    def change_to_next_mode(self) -> None:
-        self.change_mode(next_mode(self.state.mode))
-
     @overload
     async def ask(self, request: "Callable[[OpenSession], Awaitable[T]]") -> T: ...
 
@@ -378,32 +374,21 @@ class ChatSession:
     def ask_about(self, review: ReviewMode) -> None:
         """Say which summaries wait for a decision: on a screen there is a user to decide."""
         self._review = review
+        self.instruct(lambda now: now.reviews.ask_about(review))
+
+    def instruct(self, act: "Callable[[Conversation], object]") -> None:
+        """Have the conversation do something on the engine's thread; nothing while there is none."""
         if self.conversation is not None:
-            self.engine.call(self.conversation.reviews.ask_about, review)
+            self.engine.call(act, self.conversation)
 
     def cancel(self) -> None:
         """Stop what is under way, one step at a time."""
-        if self.conversation is not None:
-            self.engine.call(self.conversation.cancel_step)
-
-    def steer(self) -> None:
-        """Let what waits go on after the step under way, or now if nothing is under way."""
-        if self.conversation is not None:
-            self.engine.call(self.conversation.steer)
+        self.instruct(lambda now: now.cancel_step())
 
     @property
     def guards(self) -> "Mapping[int, GuardSet]":
         """What the user lets no call do in this session, by log number."""
         return self.conversation.tooling.approvals.guards if self.conversation is not None else {}
-
-    def answer(self, id: str, decision: "Decision") -> None:
-        if self.conversation is not None:
-            self.engine.call(self.conversation.tooling.approvals.decide, id, decision)
-
-    def reply(self, id: str, text: str) -> None:
-        """Answer a question of the model; an empty text is no answer."""
-        if self.conversation is not None:
-            self.engine.call(self.conversation.tooling.questions.reply, id, text)
 
     async def take_back(self) -> str:
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take_last))

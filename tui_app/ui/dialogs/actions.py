@@ -377,7 +377,7 @@ def go_on(session: ChatSession) -> None:
     """Do what enter stands for on an empty prompt: keep the extract that is offered, or send what waits."""
     failed = session.state.standing.failed
     if failed is None or session.state.busy:
-        session.steer()
+        session.instruct(lambda now: now.steer())
     else:
         span = Span(failed.from_message, failed.up_to_message)
         session.submit(Compact(failed.focus, span=span, extract=True))

@@ -305,8 +305,8 @@ def _change(
     key = f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}"
     unique = list(dict.fromkeys(wanted))
     failed = desk.change(key, json.dumps(unique, ensure_ascii=False) if unique else None)
-    if not failed and (conversation := session.conversation) is not None:
-        session.engine.call(conversation.tooling.approvals.replace_rules, desk.app.launch.rules)
+    if not failed:
+        session.instruct(lambda now: now.tooling.approvals.replace_rules(desk.app.launch.rules))
     return failed
 
 
