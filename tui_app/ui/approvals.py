@@ -21,7 +21,7 @@ from rich.text import Text
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
-from textual.content import Content
+from textual.content import Content, Span
 from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
@@ -32,7 +32,7 @@ from textual.widgets import Input, Static
 from tui_app.records import frozen
 from tui_app.text import visible, written_out
 from tui_app.tool_specs import RUN_COMMAND
-from tui_app.ui.colours.code_colours import CODE_KINDS, CodeSpan, code_spans, language_of
+from tui_app.ui.colours.code_colours import CODE_TONES, code_spans, language_of
 from tui_app.ui.colours.palette import legible
 from tui_app.ui.keyboard.keys import Hint, place_bindings
 from tui_app.ui.keyboard.lone_letter import LoneLetter
@@ -121,14 +121,14 @@ def diff_page(diff: str, width: int) -> QuestionPage:
     return laid_out(without_blanks(diff_rows(diff.split("\n"))), width)
 
 
-def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpan]]:
+def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[Span]]:
     """What is to be coloured in each row of a diff, by places in the whole text; slow, for a thread.
 
     Args:
         page: Its rows.
         path: The file that it changes.
     """
-    found: dict[int, Sequence[CodeSpan]] = {}
+    found: dict[int, Sequence[Span]] = {}
     ends = [*(begin - 1 for begin in page.begins[1:]), len(page.text)]
     for numbered, group in groupby(range(len(page.begins)), lambda row: page.rows[row].number > 0):
         rows = list(group) if numbered else []
@@ -138,7 +138,7 @@ def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[CodeSpa
             lines = [page.text[page.begins[row] : ends[row]] for row in side]
             for row, spans in zip(side, code_spans(language_of(path), lines), strict=True):
                 at = page.begins[row]
-                found[row] = [CodeSpan(at + start, at + stop, kind) for start, stop, kind in spans]
+                found[row] = [Span(at + start, at + stop, kind) for start, stop, kind in spans]
     return found
 
 
@@ -154,7 +154,7 @@ class ApprovalDetail(LongText, can_focus=False):
     """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_KINDS))
+        f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_TONES))
     }
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -169,7 +169,7 @@ class ApprovalDetail(LongText, can_focus=False):
         """The file whose lines are shown; empty for none."""
         self._named = True
         self._end_seen = False
-        self._colours: Mapping[int, Sequence[CodeSpan]] = {}
+        self._colours: Mapping[int, Sequence[Span]] = {}
 
     def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
         """Show what is asked about; ``named`` says whether the title names all of it."""

@@ -752,7 +752,7 @@ def test_code_of_a_change_has_the_colours_of_code() -> None:
         [(4, 10, "keyword"), (11, 12, "string"), (12, 13, "string"), (13, 14, "string"), (17, 18, "number")],
     ]
     text = code_spans("python", ['"""one', "two", 'three"""'])
-    assert [row[0].kind for row in text] == ["string"] * 3
+    assert [row[0].style for row in text] == ["string"] * 3
     assert code_spans("", ["def f"]) == code_spans(language_of("a.txt"), ["def f"]) == [[]]
     assert code_spans("python", ["x" * 501]) == [[]]
     assert code_spans("python", ["def f"] * 2_000) == [[]] * 2_000

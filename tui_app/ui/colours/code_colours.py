@@ -1,17 +1,12 @@
 """Keywords, strings, numbers and comments in the lines of a diff."""
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from threading import Timer
-from typing import Literal, NamedTuple, get_args
 
 from rich.text import Text
+from textual.content import Content, Span
 
 from tui_app.ui.colours.palette import Palette, Tone
-
-CodeKind = Literal["keyword", "string", "number", "comment", "added", "removed"]
-
-CODE_KINDS: tuple[CodeKind, ...] = get_args(CodeKind)
 
 _MOST_CHARS = 8_000
 """Longer code stays uncoloured: lexers are regular expressions, and the text is not trusted."""
@@ -19,18 +14,11 @@ _MOST_CHARS = 8_000
 _MOST_LINE = 500
 
 
-class CodeSpan(NamedTuple):
-    """A part of a text that has a colour of its own."""
-
-    start: int
-    stop: int
-    kind: CodeKind
-
-
-_CODE_TONES: Mapping[CodeKind, Tone] = {
+CODE_TONES: Mapping[str, Tone] = {
     "keyword": Tone.KEYWORD, "string": Tone.STRING, "number": Tone.NUMBER, "comment": Tone.COMMENT,
     "added": Tone.ADDED, "removed": Tone.REMOVED,
 }  # fmt: skip
+"""The kinds of code that have a colour of their own."""
 
 
 def coloured(code: str, language: str, palette: Palette) -> Text:
@@ -38,44 +26,33 @@ def coloured(code: str, language: str, palette: Palette) -> Text:
     text, at, lines = Text(code, end=""), 0, code.split("\n")
     for line, spans in zip(lines, code_spans(language, lines), strict=True):
         for start, stop, kind in spans:
-            text.stylize(palette.accent_of(_CODE_TONES[kind]), at + start, at + stop)
+            text.stylize(palette.accent_of(CODE_TONES[str(kind)]), at + start, at + stop)
         at += len(line) + 1
     return text
 
 
-def code_spans(language: str, lines: Sequence[str]) -> list[list[CodeSpan]]:
+def code_spans(language: str, lines: Sequence[str]) -> list[Sequence[Span]]:
     """Find what to colour in some lines of code, line by line; nothing in those of an unknown language.
 
     Args:
         language: Its name; empty where it is not known.
         lines: Clean lines that follow each other.
     """
-    found: list[list[CodeSpan]] = [[] for _ in lines]
     too_long = sum(map(len, lines)) > _MOST_CHARS or any(len(line) > _MOST_LINE for line in lines)
     if too_long or not language:
-        return found
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
+        return [[] for _ in lines]
     from rich.syntax import Syntax
 
-    lexer = Syntax("", language).lexer
-    for start, token, text in lexer.get_tokens_unprocessed("\n".join(lines)) if lexer is not None else ():
+    code, found, lexer = "\n".join(lines), list[Span](), Syntax("", language).lexer
+    for start, token, text in lexer.get_tokens_unprocessed(code) if lexer is not None else ():
         kind = next((kind for family, kind in _FAMILIES if str(token).startswith(family)), None)
-        if kind is None:
-            continue
-        stop = start + len(text)
-        # A text of several lines is one token.
-        row = bisect_right(starts, start) - 1
-        while row < len(lines) and starts[row] < stop:
-            first, last = max(start, starts[row]), min(stop, starts[row] + len(lines[row]))
-            if first < last:
-                found[row].append(CodeSpan(first - starts[row], last - starts[row], kind))
-            row += 1
-    return found
+        if kind is not None and text:
+            found.append(Span(start, start + len(text), kind))
+    # A text of several lines is one token.
+    return [line.spans for line in Content(code, spans=found).split(allow_blank=True)]
 
 
-_FAMILIES: tuple[tuple[str, CodeKind], ...] = (
+_FAMILIES: tuple[tuple[str, str], ...] = (
     ("Token.Comment", "comment"),
     ("Token.Keyword", "keyword"),
     ("Token.Operator.Word", "keyword"),
