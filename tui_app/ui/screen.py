@@ -27,7 +27,7 @@ from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keyboard.keys import as_bindings
 from tui_app.ui.keyboard.type_ahead import Flow, Typed
 from tui_app.ui.launch import Launch
-from tui_app.ui.prompt.editor import DRAFT_CLEARED, PromptEditor, normalise
+from tui_app.ui.prompt.editor import PromptEditor, normalise
 from tui_app.ui.slash import (
     CustomCommand,
     ParsedCommand,
@@ -205,23 +205,16 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         else:
             self.app.type_ahead.end()
 
-    @on(PromptEditor.Wanted)
-    def obey(self, event: PromptEditor.Wanted) -> None:
-        """Do what a key in the prompt asks for."""
-        from tui_app.ui.dialogs.actions import edit_queued, go_on
+    def action_go_on(self) -> None:
+        from tui_app.ui.dialogs.actions import go_on
 
-        match event.what:
-            case "help":
-                self.action_slash("/help")
-            case "cleared":
-                self.session.say(DRAFT_CLEARED)
-            case "next":
-                go_on(self.session)
-            case "queued":
-                # Not exclusive: a second press must not lose the prompt the first is about to give back.
-                self.work(edit_queued(self.session), group="cancel", exclusive=False)
-            case "quit":
-                self.action_slash("/quit")
+        go_on(self.session)
+
+    def action_edit_queued(self) -> None:
+        from tui_app.ui.dialogs.actions import edit_queued
+
+        # Not exclusive: a second press must not lose the prompt the first is about to give back.
+        self.work(edit_queued(self.session), group="cancel", exclusive=False)
 
     # By their names: these widgets come behind the first frame.
 

@@ -224,12 +224,6 @@ class Timeline(RowList):
 
         entry: Entry
 
-    @dataclass
-    class Branched(Message):
-        """The user wants to go to a branch; with no id, to see which there are."""
-
-        session: str = ""
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(self._entry_row, head=self._title, id=id)
         self._entries: list[Entry] = []
@@ -283,11 +277,15 @@ class Timeline(RowList):
         event.stop()
         slot = self._slot(event.index)
         if slot is not None and slot < 0:
-            self.post_message(self.Branched(self._aside[self._lines[event.index][1]].session))
+            self._go_to(self._aside[self._lines[event.index][1]].session)
         elif slot is not None:
             self.post_message(self.Jump(self._entries[slot]))
         elif self._entries:
             self.post_message(self.Jump(self._entries[-1]))
+
+    def _go_to(self, session: str = "") -> None:
+        """Go to a branch, or have read which there are."""
+        self.call_later(self.run_action, f"screen.slash({f'/tree {session}'.strip()!r})")
 
     def action_filter(self) -> None:
         self.shown = self.shown.following
@@ -296,7 +294,7 @@ class Timeline(RowList):
         self._list_anew()
         self.follow()
         if self.shown is TimelineFilter.TREE:
-            self.post_message(self.Branched())
+            self._go_to()
 
     def watch_relatives(self) -> None:
         self._list_anew()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from textual import events
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Static
 
 import tui_app.ui.slash_commands  # noqa: F401 - declares the slash commands
@@ -22,6 +23,20 @@ from tui_app.ui.widgets.scroll_bars import WrittenArea, WrittenLine
 
 NOWHERE = Path("no-such-folder")
 """A workspace without files."""
+
+
+class Around(Screen[None]):
+    """What the editor asks of its screen."""
+
+    def __init__(self, asked: list[str]) -> None:
+        super().__init__()
+        self._asked = asked
+
+    def action_go_on(self) -> None:
+        self._asked.append("next")
+
+    def action_slash(self, text: str) -> None:
+        self._asked.append(text.removeprefix("/"))
 
 
 class Desk(ThemedApp):
@@ -64,8 +79,8 @@ class Desk(ThemedApp):
     def on_prompt_editor_typed(self, event: PromptEditor.Typed) -> None:
         self.typed.append(self.query_one(PromptEditor).draft)
 
-    def on_prompt_editor_wanted(self, event: PromptEditor.Wanted) -> None:
-        self.asked.append(event.what)
+    def get_default_screen(self) -> Screen[None]:
+        return Around(self.asked)
 
     def action_escape(self) -> None:
         self.asked.append("escape")

@@ -379,11 +379,6 @@ class ChatPane(TellsFailures, Vertical):
         self.remove_class("-over")
         self.transcript.visit(event.entry)
 
-    async def on_timeline_branched(self, event: "Timeline.Branched") -> None:
-        """Go to a branch, or read which there are."""
-        wanted = f"/tree {event.session}".strip()
-        await self.run_action(f"screen.slash({wanted!r})")
-
     def action_find(self) -> None:
         flow: Flow = self.finding.open
         flow = self.type_ahead.during(flow) if self.type_ahead is not None else flow

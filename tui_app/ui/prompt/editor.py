@@ -180,13 +180,6 @@ class PromptEditor(WrittenArea):
         """Paths that are written as ``@path``."""
 
     @dataclass
-    class Wanted(Message):
-        """A key in an empty prompt asks for something, or the draft was cleared by one."""
-
-        what: Literal["next", "help", "cleared", "queued", "quit"]
-        """What waits is to be sent, the newest of it to be edited; or help, or the end."""
-
-    @dataclass
     class PictureWanted(Message):
         """Pictures are to be attached: those of files that were dragged here, or the clipboard's."""
 
@@ -367,14 +360,6 @@ class PromptEditor(WrittenArea):
             active.node is not self and event.is_printable and self.screen.focused is self
         ):
             acted = False
-        elif (
-            active.binding.id == "chat.interrupt"
-            and not self.screen.get_selected_text()
-            and self.clear_draft()
-        ):
-            # At once: before what is typed behind the key.
-            self.post_message(self.Wanted("cleared"))
-            acted = True
         else:
             acted = await self.app.run_action(active.binding.action, active.node)
         if acted:
@@ -454,7 +439,7 @@ class PromptEditor(WrittenArea):
         """Send the draft. An inexact slash command or path is completed or named, never run."""
         text = self.draft
         if not text.strip():
-            self.post_message(self.Wanted("next"))
+            self._ask_screen("go_on")
             return
         match self.completer.entered(self._at_cursor, text):
             case Fill() as fill:
@@ -475,6 +460,10 @@ class PromptEditor(WrittenArea):
         else:
             self.text = fill.text
             self.move_cursor(self.document.end)
+
+    def _ask_screen(self, action: str) -> None:
+        """Have the screen do what a key in an empty prompt asks for, behind what is under way."""
+        self.call_later(self.run_action, f"screen.{action}")
 
     def action_expand(self) -> None:
         """Put a pasted text in place of its chip, to read and change it."""
@@ -518,7 +507,7 @@ class PromptEditor(WrittenArea):
     def action_help(self) -> None:
         if self.type_ahead is not None:
             self.type_ahead.begin()
-        self.post_message(self.Wanted("help"))
+        self._ask_screen("slash('/help')")
 
     def action_undo_typing(self) -> None:
         super().action_undo()
@@ -526,7 +515,7 @@ class PromptEditor(WrittenArea):
     def action_quit_empty(self) -> None:
         """Ask to quit on an empty prompt; in a text the key deletes, as in every editor."""
         if self.is_empty:
-            self.post_message(self.Wanted("quit"))
+            self._ask_screen("slash('/quit')")
         else:
             self.action_delete_right()
 
@@ -535,7 +524,7 @@ class PromptEditor(WrittenArea):
         if not select and self.completer.is_listing:
             self.completer.move(-1, self._at_cursor)
         elif not select and self.queued and self.is_empty and not self.is_shell:
-            self.post_message(self.Wanted("queued"))
+            self._ask_screen("edit_queued")
         elif not select and self._cursor_row == 0:
             self._recall(self._walk.step(-1, self.draft))
         else:
