@@ -307,6 +307,9 @@ class Deck:
         await self.settle()
 
     async def send(self, text: str) -> None:
+        """Send a prompt or run a command; one that was refused and came back is cleared first."""
+        if self.app.screen is self.app.chat and self.editor.text.startswith("/"):
+            self.editor.clear_draft()
         await self.type(text)
         await self.pilot.press("enter")
 

@@ -58,12 +58,14 @@ def built_in_words() -> set[str]:
 
 
 async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> None:
-    """Do what a command asks for, or say why not; runs in a worker, so dialogs may be awaited."""
-    session = chat.session
-    if command.writes and (why := session.read_only):
-        session.say(why)
-        return
+    """Do what a command asks for, or say why not; runs in a worker, so dialogs may be awaited.
+
+    What was typed behind the name of a refused one is back in the editor, to be corrected.
+    """
+    session, editor = chat.session, chat.pane.prompt.editor
     try:
+        if command.writes and session.read_only:
+            raise Refusal(session.read_only)
         await command.handler(chat, argument)
     except Exception as error:
         from tui_app.session.stores.store import SessionNotFound, explained
@@ -76,6 +78,8 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
             tell(f"/{command.name} did not work. {why}")
         else:
             raise
+        if argument and editor.is_empty:
+            editor.give_back(f"/{command.name} {argument}")
 
 
 async def _verify(chat: "Chat", _: str) -> None:

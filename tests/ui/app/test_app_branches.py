@@ -189,5 +189,6 @@ async def test_a_review_that_is_gone_at_once_leaves_the_keys_to_the_prompt(serve
         await deck.ready()
         await deck.send("/merge nothing")
         await deck.says("has no branch nothing")
-        await deck.press(*"low")
+        await deck.until(lambda: deck.editor.text == "/merge nothing", "what was refused")
+        await deck.press("ctrl+u", *"low")
         await deck.until(lambda: deck.editor.text == "low", "the letters")

@@ -228,6 +228,34 @@ async def test_a_command_with_nothing_to_do_says_so(desk: Desk) -> None:
                 await deck.settle()
 
 
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ('/goal dry feet --chek "true"', "A goal needs a check"),
+        ("/copy the last", "/copy takes"),
+        ("/theme mauve", "mauve"),
+        ("/mcp reload quay", "No MCP server quay."),
+        ("/compact --up-to soon", "--up-to"),
+        ("/export notes.pdf", ".pdf is not a format"),
+    ],
+)
+async def test_a_refused_command_is_back_in_the_editor(served: Desk, typed: str, words: str) -> None:
+    async with shown(served.app(served.store(Story().user("Why?").answer("So.")))) as deck:
+        await deck.ready()
+        await deck.send(typed)
+        await deck.until(lambda: words in deck.status, "why not")
+        assert deck.editor.text == typed
+
+
+async def test_a_refused_command_does_not_mix_with_what_was_typed_meanwhile(served: Desk) -> None:
+    async with shown(served.app()) as deck:
+        await deck.ready()
+        await deck.type("when is low water?")
+        deck.app.chat.action_slash("/goal dry feet")
+        await deck.until(lambda: "A goal needs a check" in deck.status, "why not")
+        assert deck.editor.text == "when is low water?"
+
+
 async def test_status_history_and_checkpoints_are_words(served: Desk) -> None:
     async with shown(served.app(served.store(Story().turns(2)))) as deck:
         await deck.ready()

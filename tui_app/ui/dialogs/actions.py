@@ -364,13 +364,10 @@ def compact(session: ChatSession, argument: str = "") -> None:
         argument: What stands behind ``/compact``: see :func:`asked_compaction`.
     """
     if session.state.compacting and session.state.status.trigger == "manual":
-        session.say(ONE_RUNS)
-        if argument:
-            session.pane.prompt.editor.give_back(f"/compact {argument}")
-    elif isinstance(asked := asked_compaction(argument), str):
-        session.say(asked)
-    else:
-        session.submit(asked)
+        raise Refusal(ONE_RUNS)
+    if isinstance(asked := asked_compaction(argument), str):
+        raise Refusal(asked)
+    session.submit(asked)
 
 
 def go_on(session: ChatSession) -> None:

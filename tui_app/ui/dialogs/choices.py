@@ -88,13 +88,12 @@ def accept_plan(session: ChatSession, argument: str) -> None:
     """Have the plan carried out, in the mode that is named or was left for planning."""
     state, mode = session.state, mode_named(argument) if argument else session.state.worked
     if mode is None or mode == "plan":
-        session.say("/accept takes ask or edit: the mode in which the plan is carried out.")
-    elif is_over(session.launch.settings.budget, session.state.costs.usd):
-        session.say("The budget of this session is used up: leave plan mode with /mode, then say go.")
-    elif state.mode != "plan":
-        session.say(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
-    else:
-        session.submit(AcceptPlan(mode))
+        raise Refusal("/accept takes ask or edit: the mode in which the plan is carried out.")
+    if is_over(session.launch.settings.budget, session.state.costs.usd):
+        raise Refusal("The budget of this session is used up: leave plan mode with /mode, then say go.")
+    if state.mode != "plan":
+        raise Refusal(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
+    session.submit(AcceptPlan(mode))
 
 
 async def set_goal(session: ChatSession, argument: str) -> None:
@@ -103,7 +102,7 @@ async def set_goal(session: ChatSession, argument: str) -> None:
 
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):
-            raise Refusal("There is no goal.")
+            session.say("There is no goal.")
     elif argument.strip():
         try:
             session.submit(Pursue(parse_goal(argument)))

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.events import CompactionProgress, CompactionProposed
-from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
 from tui_app.ui.words.text import cost, one_line, tokens
@@ -78,7 +77,8 @@ async def draft_reviewed(
         if wanted.focus is not None:
             draft, wish = None, wanted.focus
         elif draft is None or wanted.summary is None:
-            raise Refusal(words.unchanged)
+            session.say(words.unchanged)
+            return
         elif (draft := await use(draft, wanted.summary)) is None:
             return
 

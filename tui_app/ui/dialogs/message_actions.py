@@ -187,19 +187,18 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
     answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
     number = log_number(wanted)
     if more or number is None or (answers and not number):
-        session.say(USAGE)
-    elif wanted.startswith("#"):
-        if (entry := entry_of(session, number)) is not None:
-            await copy(app, session, [entry], form)
-        else:
-            session.say(f"There is no message {wanted}.")
+        raise Refusal(USAGE)
+    if wanted.startswith("#"):
+        if (entry := entry_of(session, number)) is None:
+            raise Refusal(f"There is no message {wanted}.")
+        await copy(app, session, [entry], form)
     elif 0 < number <= len(answers):
         await copy(app, session, [answers[-number]], form)
     elif answers:
         has = f"There {'is' if len(answers) == 1 else 'are'} only {count(len(answers), 'answer')}."
-        session.say(f"{has} /copy #{number} copies the message with that number.")
+        raise Refusal(f"{has} /copy #{number} copies the message with that number.")
     else:
-        session.say(NO_ANSWER)
+        raise Refusal(NO_ANSWER)
 
 
 def message_of(session: ChatSession, number: int) -> int:

@@ -367,7 +367,8 @@ async def _listed(session: ChatSession, opened: "OpenSession", *, discover: bool
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
-        raise Refusal(f"{name} is already the current model.")
+        session.say(f"{name} is already the current model.")
+        return
     keys, endpoints = session.launch.keys, session.launch.settings.endpoints
 
     async def look(opened: "OpenSession") -> "SwitchForecast | str":
@@ -383,8 +384,8 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         raise Refusal(f"{name} cannot be used: {why}") from error
     if isinstance(found, str):
         if not await ask_for_key(app, session, name, found):
-            raise Refusal(_stayed(session))
-        if name.endswith(":"):
+            session.say(_stayed(session))
+        elif name.endswith(":"):
             # A server whose models could not be listed without it.
             await choose_model(app, session)
         else:
@@ -394,7 +395,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     elif found and (way := await app.push_screen_wait(SwitchDialog(found, session.state.model))):
         session.submit(Switch(found.target, way))
     else:
-        raise Refusal(_stayed(session))
+        session.say(_stayed(session))
 
 
 def _stayed(session: ChatSession) -> str:

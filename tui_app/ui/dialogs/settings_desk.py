@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tui_app.refusals import Refusal
 from tui_app.settings import SettingsError
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.entries import Entry, entries, key_entries, table_lines
@@ -121,12 +122,14 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
         if not (chosen := name or await app.push_screen_wait(picker)):
             return
         if not entry.origin.is_forced:
-            session.say(desk.change("theme", chosen) or f"Theme {chosen}, saved for the next start.")
+            if refused := desk.change("theme", chosen):
+                raise Refusal(refused)
+            session.say(f"Theme {chosen}, saved for the next start.")
         elif chosen in entry.choices:
             app.theme = chosen
             session.say(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
         else:
-            session.say(f"No theme {chosen}. Allowed: {entry.allowed}")
+            raise Refusal(f"No theme {chosen}. Allowed: {entry.allowed}")
     except SettingsError as error:
         session.report(str(error))
 

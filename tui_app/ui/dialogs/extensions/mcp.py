@@ -12,6 +12,7 @@ from tui_app.agent.mcp.status import Consent, McpPrompt, McpStatus, McpTool
 from tui_app.conversation.message_actions import Overview
 from tui_app.records import frozen
 from tui_app.references import is_writable
+from tui_app.refusals import Refusal
 from tui_app.settings.edit import SettingsFile
 from tui_app.settings.sources import SettingsError
 from tui_app.text import count as times
@@ -228,21 +229,20 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the servers, or start them again."""
     words = argument.split()
     if session.read_only:
-        session.say(session.read_only)
-    elif not words:
+        raise Refusal(session.read_only)
+    if not words:
         await app.push_screen_wait(McpScreen(await session.ask(_statuses), session))
     elif words[0].lower() == "reload" and len(words) < 3:
         names, defined = words[1:], session.launch.settings.mcp
         if unknown := next((name for name in names if name not in defined), ""):
             there = ", ".join(defined) or "none"
-            session.say(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
-        elif not defined:
-            session.say("No MCP server is configured.")
-        else:
-            session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
-            await session.ask(lambda opened: opened.extras.servers.reload(names))
+            raise Refusal(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
+        if not defined:
+            raise Refusal("No MCP server is configured.")
+        session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
+        await session.ask(lambda opened: opened.extras.servers.reload(names))
     else:
-        session.say(USAGE)
+        raise Refusal(USAGE)
 
 
 def status_lines(all_of_it: Overview) -> list[str]:
