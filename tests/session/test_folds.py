@@ -14,6 +14,7 @@ from tui_app import session as room
 from tui_app.events import (
     PAYLOADS,
     AssistantMessage,
+    BackgroundStep,
     CheckpointCreated,
     CompactionAcknowledged,
     CompactionComplete,
@@ -23,6 +24,9 @@ from tui_app.events import (
     Error,
     FolderInstructions,
     FullnessTold,
+    GoalChecked,
+    GoalEnded,
+    GoalSet,
     HookRan,
     MemoryInbox,
     MessageExcluded,
@@ -31,6 +35,7 @@ from tui_app.events import (
     Payload,
     RewriteUndone,
     Rewritten,
+    SessionBackground,
     SessionClear,
     SessionRestored,
     SessionRewind,
@@ -416,6 +421,25 @@ def test_hooks_have_a_row_where_they_say_something() -> None:
         ("hook", "preTool hook d vetoed it, in vain", "ok"),
         ("hook", "preTool hook e took longer", "failed"),
         ("hook", "preTool hook f was stopped", "cancelled"),
+    ]
+
+
+def test_what_has_been_said_of_a_goal_and_of_the_background_has_one_row() -> None:
+    session = Session()
+    session.add(GoalSet(text="dry feet", count=1))
+    session.add(GoalChecked(goal=1, turn=1, held=True))
+    session.add(GoalEnded(goal=1, outcome="met"))
+    session.add(GoalEnded(goal=1, outcome="off"))
+    steps: tuple[BackgroundStep, ...] = ("left", "left", "attached", "left")
+    for step in steps:
+        session.add(SessionBackground(step=step))
+    assert [entry.title for entry in session.user.entries] == [
+        "goal: dry feet · reached after 1 turn",
+        "goal reached after 1 turn",
+        "goal off",
+        "background: left",
+        "background: attached",
+        "background: left",
     ]
 
 

@@ -499,7 +499,7 @@ class GoalChecked(Payload):
 GoalOutcome = Literal["met", "given up", "turns", "tokens", "money", "not checked", "off"]
 
 
-@event("goal.ended", row="notice")
+@event("goal.ended", row="notice", light={"state": "outcome"})
 class GoalEnded(Payload):
     """The model does not go on for the goal any more."""
 

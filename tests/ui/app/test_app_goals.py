@@ -28,3 +28,14 @@ async def test_the_header_counts_the_turns_of_a_goal_that_survives_a_resume(
         await deck.until(lambda: "goal" not in deck.widget(ChatHeader), "no goal")
         await deck.send("/goal off")
         await deck.says("There is no goal.")
+
+
+async def test_that_it_is_reached_stands_on_the_screen_once(served: Desk, fake_openai: FakeOpenAI) -> None:
+    fake_openai.add(Text("One."), Text("Two."))
+    async with shown(served.app(), size=(120, 30)) as deck:
+        await deck.ready()
+        await deck.send("/goal Keep the quay dry --count 2")
+        await deck.says("goal reached after 2 turns")
+        await deck.idle()
+        await deck.until(lambda: deck.text.count("goal reached") == 1, "one line")
+        assert not deck.status

@@ -1,7 +1,7 @@
 """The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -48,11 +48,9 @@ def is_interruption(text: str) -> bool:
 
 
 _KINDS: dict[str, RowKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
-_REWINDABLE: frozenset[RowKind] = frozenset(
-    {"user", "assistant", "tool", "shell", "compaction", "rewrite", "merge"}
-)
+_REWINDABLE: Set[RowKind] = {"user", "assistant", "tool", "shell", "compaction", "rewrite", "merge"}
 """What a rewind takes back."""
-_LEFT = _REWINDABLE | {"error", "truncation", "notice"}
+_LEFT: Set[RowKind] = _REWINDABLE | {"error", "truncation", "notice"}
 """What a rewind leaves behind, because it belongs to what was said."""
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "denied": "denied", "interrupted": "interrupted"}
 _FAILED: EntryState = "failed"
@@ -167,8 +165,9 @@ class UserView:
         return None if seq is None else self.entries[self._places[seq]]
 
     def _started(self, head: Head, title: str = "") -> Sequence[Change]:
-        entry = entry_of(head)
-        if entry is None:
+        entry, before = entry_of(head), self.entries[-1].title if self.entries else ""
+        # The program that goes on with a session says again that it was left.
+        if entry is None or (entry.kind == "notice" and entry.title == before):
             return ()
         entry = replace(entry, title=title) if title else entry
         if head.type in (ToolCall.TYPE, ShellCommand.TYPE):
@@ -253,8 +252,9 @@ def entry_of(head: Head) -> Entry | None:
     if kind == "user" and is_interruption(head.title):
         return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
     is_silent = head.state == "vetoed" or (head.state == "ok" and not head.chars)
-    # There is nothing to say: a call went ahead, a stage freed little, a hook is silent.
-    went_quietly = head.state == "quiet" or (head.type == HookRan.TYPE and is_silent)
+    # There is nothing to say: a call went ahead, a stage freed little, a goal's check has said it, a hook is
+    # silent.
+    went_quietly = head.state in ("quiet", "met") or (head.type == HookRan.TYPE and is_silent)
     if kind is None or (kind == "assistant" and not head.title) or went_quietly:
         return None
     usually, states = _STATES.get(kind, ("ok", {}))

@@ -30,7 +30,7 @@ from tui_app.session.views.agent_view import AgentView
 from tui_app.session.views.entries import Entry, EntryState
 from tui_app.session.views.user_view import Change, UserView
 from tui_app.ui.chat.pane import ChatPane
-from tui_app.ui.chat.state import ChatState, advance, saying
+from tui_app.ui.chat.state import ChatState, advance, moved_on, saying
 from tui_app.ui.transcript.entries import Rail
 
 LIVE = -1
@@ -156,12 +156,8 @@ class Presenter:
         """
         self._accounted = last
         known = stats.cost_usd if stats.cost_usd or stats.models else None
-        all_unknown = not stats.cost_usd and stats.unpriced
-        costs = Costs(
-            usd=None if all_unknown else known,
-            unpriced=stats.unpriced,
-            unpriced_models=tuple(stats.unpriced_models),
-        )
+        usd = None if not stats.cost_usd and stats.unpriced else known
+        costs = Costs(usd=usd, unpriced=stats.unpriced, unpriced_models=tuple(stats.unpriced_models))
         self.update(replace(self.state, costs=costs))
 
     def present(self, records: Sequence[Record]) -> None:
@@ -179,10 +175,13 @@ class Presenter:
             if isinstance(record.data, ToolOutput | ShellResult):
                 self._show_output(record.data)
             self._draw(record)
-            applied = isinstance(record.data, CompactionComplete) and record.data.outcome == "success"
-            if state.status.kind == "message" and applied and self._transcript.follows:
-                # What can be done with it is said on its line, which is in sight.
+            if record.data.ROW is None or state.status.kind != "message" or not self._transcript.follows:
+                continue
+            # What its row says, and what can be done with it, is in sight.
+            if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
                 state = replace(state, status=replace(state.status, notes=()))
+            elif state.status.text == record.data.headline():
+                state = moved_on(state)
         self.update(state)
 
     def update(self, state: ChatState) -> None:

@@ -477,8 +477,10 @@ def _goal(state: ChatState, payload: Payload, now: float) -> ChatState:
         case GoalChecked(turn=turn):
             _, of, most = state.goal.partition(" of ")
             state = replace(state, goal=f"goal {turn}{of}{most}")
-        case GoalEnded():
+        case GoalEnded(outcome=outcome):
             state = replace(state, goal="")
+            if outcome == "met":
+                return state  # its check has said so
         case _:
             return state
     if not (state.turn or state.shell or isinstance(payload, GoalSet)):
