@@ -221,3 +221,21 @@ async def test_the_audit_of_an_imported_session(desk: Desk, tmp_path: Path) -> N
         await deck.until(lambda: isinstance(deck.app.screen, CompactionDetail), "the details")
         await deck.press("left_square_bracket")
         await deck.says("Your words lost: ")
+
+
+async def test_it_goes_on_with_the_model_that_it_was_measured_by(machine: Desk) -> None:
+    machine.env["OPENAI_API_KEY"] = "sk-test"
+    async with shown(machine.app()) as deck:
+        await deck.ready()
+        usual = deck.app.chat.session.state.model
+        await deck.send("/model openai:gpt-4o")
+        await deck.until(lambda: deck.app.chat.session.state.model == "openai:gpt-4o", "another model")
+        assert usual != "openai:gpt-4o"
+        await deck.press(*"/import", "enter")
+        await deck.until(lambda: isinstance(deck.app.screen, ImportScreen), "the list")
+        await deck.says("codex")
+        await deck.press("enter")
+        assert " of 128k" in await came(deck)
+        await deck.says("Fixed.")
+        await deck.ready()
+        assert deck.app.chat.session.state.model == "openai:gpt-4o"

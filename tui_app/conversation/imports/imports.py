@@ -70,13 +70,14 @@ def import_session(
     cwd: Path,
     now: float,
     format: str = "auto",
+    model: str = "",
     again: bool = False,
     watch: Watch = unwatched,
 ) -> ImportReport:
     """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
 
-    The session stores no model: names in transcripts say nothing about who serves the model here, so
-    opening it chooses one.
+    Names in transcripts say nothing about who serves the model here: unless it is our own file, or a model is
+    given, opening the session chooses one.
 
     Args:
         path: The file.
@@ -84,6 +85,7 @@ def import_session(
         cwd: Folder of the session when the file names none.
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
+        model: What the session goes on with, where the file is not our own.
         again: Whether a session may hold the file already; one that comes while it is read is enough even so.
         watch: Told how far it is; stops it by raising.
 
@@ -125,11 +127,9 @@ def import_session(
         undone = [(CompactionUndone(compaction=seq), None, ended) for seq in reversed([*compactions])]
     title = imported.title or path.stem
     is_known = imported.is_own and not imported.model.startswith(f"{GGUF}:")
-    folder, model = imported.cwd or str(cwd), imported.model if is_known else ""
-    branch, program, file = imported.branch, imported.format, str(path.absolute())
-    start = SessionStart(
-        cwd=folder, model=model, title=title, branch=branch, imported_from=program, imported_file=file
-    )
+    folder, model = imported.cwd or str(cwd), imported.model if is_known else model
+    origin = {"imported_from": imported.format, "imported_file": str(path.absolute())}
+    start = like(SessionStart, imported, cwd=folder, model=model, title=title, **origin)
     watch(ImportProgress("writing", len(events), len(events)))
     # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of
     # it is one transaction, so that a program that is killed leaves no half of a session behind.

@@ -166,8 +166,7 @@ async def import_transcript(app: "Host", session: ChatSession, argument: str) ->
 async def _imported(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
     if argument:
         return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
-    row = await _choose(app, session.launch)
-    if row is None:
+    if (row := await _choose(app, session.launch)) is None:
         return None
     if row.session and not row.changed:
         return Chosen(row.session)
@@ -184,8 +183,7 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
             screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
-            why = _why(error) or type(error).__name__
-            screen.show((), f"The transcripts cannot be listed: {why}. {BY_NAME}")
+            screen.show((), f"The transcripts cannot be listed: {_told_of(error)}. {BY_NAME}")
 
     search = asyncio.create_task(fill())
     try:
@@ -223,38 +221,45 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
 
     job = Stoppable(told)
     dialog = ImportProgressDialog(path.name, job.stop)
-    work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job))
+    work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job, session.state.model))
     work.add_done_callback(lambda _: dialog.end())
     if not await app.push_screen_wait(dialog):
         # The thread notices at its next step, which may be seconds away in a file that is one line.
         session.say("Stopping the import…")
     try:
-        report, held = await work
+        report, held, is_ours = await work
     except ImportStopped:
         raise Refusal("Import stopped. Nothing was imported.") from None
     except ImportedAlready as found:
         session.say("Another window has just imported this file. Its session is opened.")
         return Chosen(found.session)
     except (ImportFormatError, OSError, sqlite3.Error) as error:
-        told_why = storage_error(error, session.launch.paths.database) or _why(error)
+        told_why = storage_error(error, session.launch.paths.database) or _told_of(error)
         await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
         return None
-    usage = session.state.usage
-    way = await app.push_screen_wait(ImportedDialog(report, held, usage.window.stated if usage else 0))
+    window = session.state.usage.window.stated if is_ours and session.state.usage else 0
+    way = await app.push_screen_wait(ImportedDialog(report, held, window))
     if way is None:
         session.say(f"Imported {one_line(report.title, 40)}. /resume opens it.")
         return None
     return Chosen(report.session, then="/compact" if way == "compact" else "")
 
 
-def _write(launch: Launch, path: Path, job: Stoppable) -> tuple[ImportReport, int]:
-    """Import a file; what became of it, and the tokens that the next request of its session would hold."""
+def _write(launch: Launch, path: Path, job: Stoppable, model: str) -> tuple[ImportReport, int, bool]:
+    """Import a file to go on with it under a model, unless it is our own and has one.
+
+    Returns:
+        What became of it, the tokens that the next request of its session would hold, and whether that is for
+        the given model.
+    """
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:
-        now = time.time()
-        report = import_session(path, store=store, cwd=launch.cwd, now=now, again=True, watch=job.watch)
-        return report, sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
+        report = import_session(
+            path, store=store, cwd=launch.cwd, now=time.time(), model=model, again=True, watch=job.watch
+        )
+        held = sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
+        return report, held, store.info(report.session).model == model
 
 
-def _why(error: Exception) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+def _told_of(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
