@@ -569,6 +569,8 @@ def test_plain_pieces_hold_the_text_exactly(text: str) -> None:
 def test_plain_signs_are_ascii() -> None:
     assert all(sign.isascii() for sign in PLAIN)
     assert all(UNICODE)
+    assert (PLAIN.fork, PLAIN.merge, PLAIN.branch, PLAIN.pipe, PLAIN.model) == ("+", "=", "|-", "|", "=")
+    assert PLAIN.gauge_half == PLAIN.gauge_full, "half a cell that is used is used"
 
 
 @given(st.text(alphabet="ab …", min_size=1, max_size=60), st.integers(8, 60))

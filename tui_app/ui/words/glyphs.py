@@ -76,10 +76,10 @@ class Glyphs(NamedTuple):
 UNICODE = Glyphs()
 
 PLAIN = Glyphs(
-    load_line="@", bullet="*", pipe=":", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
-    recoverable="<", gauge_full="=", gauge_part="~", gauge_half="-", gauge_empty="-", mark="|", arrow="->",
+    load_line="@", bullet="*", pipe="|", checkpoint="#", collapsed=">", expanded="v", cross="x", check="+",
+    recoverable="<", gauge_full="=", gauge_part="~", gauge_half="=", gauge_empty="-", mark="|", arrow="->",
     down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", fork="=", server="-", model="=", branch="|>", merge="<", at_work="o", queued=":",
+    subagent="-", fork="+", server="-", model="=", branch="|-", merge="=", at_work="o", queued=":",
     blocks="#%+:",
 )  # fmt: skip
