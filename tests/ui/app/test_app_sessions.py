@@ -117,6 +117,7 @@ async def test_going_on_keeps_what_was_said(served: Desk, fake_openai: FakeOpenA
 
 async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(Text("Low at nine."))
+    unnamed = served.store(Story("From elsewhere", model="").user("Who wrote this?"))
     tide = served.store(Story().user("When is low tide?").answer("At nine."))
     ferry = served.store(Story().user("How late is the ferry?").answer("At eleven."))
     async with shown(served.app(ferry)) as deck:
@@ -124,6 +125,9 @@ async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpe
         await listed(deck)
         assert "When is low tide?" in deck.text
         assert "How late is the ferry?  this one" in deck.text
+        await deck.press("down")
+        assert f"{unnamed} · /home/ada" in deck.text, "an import may not know its model"
+        await deck.press("up")
         assert re.search(r"opens with [\d.k]+ of 128k, <?\d+% · ", deck.text), "the same model would answer"
         await deck.press("enter")
         await deck.until(lambda: deck.app.chat.session.id == tide, "the other session")

@@ -111,8 +111,9 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             window = windows.get(row.model, 0)
             # What was never sent has not been counted.
             held = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
-            full = f"opens with {held} · " if window and row.tokens else ""
-            return f"{full}{one_line(row.id, 40)} · {one_line(row.model, 40)} · {folder(row.cwd)}"
+            full = f"opens with {held}" if window and row.tokens else ""
+            told = (full, one_line(row.id, 40), one_line(row.model, 40), folder(row.cwd))
+            return " · ".join(filter(None, told))
 
         spec = ListSpec[SessionInfo](
             name="sessions",
