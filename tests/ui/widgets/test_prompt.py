@@ -505,6 +505,14 @@ async def test_what_goes_along_is_shown_and_counted(folder: Path) -> None:
         assert app.query_one(PromptRow).count == 0
 
 
+@pytest.mark.parametrize(("typed", "counted"), [("/comp", 0), ("/no-such thing", 0), ("/etc/hosts says", 4)])
+async def test_only_what_can_be_a_prompt_is_counted(typed: str, counted: int) -> None:
+    app = Desk()
+    async with app.run_test(size=(120, 24)) as pilot:
+        await write(app, pilot, typed)
+        assert app.query_one(PromptRow).count == counted
+
+
 async def test_a_path_that_is_being_written_is_no_mistake(folder: Path) -> None:
     app = Desk(folder=folder)
     async with app.run_test() as pilot:

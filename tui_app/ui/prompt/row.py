@@ -18,7 +18,7 @@ from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.context.counting.encodings import estimate
 from tui_app.ui.prompt.completion import FileFinder, OfferList
 from tui_app.ui.prompt.editor import PromptEditor
-from tui_app.ui.slash import ParsedCommand, is_command, parse
+from tui_app.ui.slash import is_command, named
 from tui_app.ui.widgets.hint_row import TellsFailures
 from tui_app.ui.widgets.scroll_bars import EdgedPanel
 from tui_app.ui.words.glyphs import UNICODE
@@ -224,9 +224,9 @@ class PromptRow(TellsFailures, Vertical):
             self.run_worker(partial(self._weigh, event.files), group="attached", exclusive=True)
         self._show()
 
-    async def _weigh(self, named: tuple[str, ...]) -> None:
-        if named:
-            self._files = await asyncio.to_thread(weigh, self._folder, named, self.gate, self.pasted)
+    async def _weigh(self, paths: tuple[str, ...]) -> None:
+        if paths:
+            self._files = await asyncio.to_thread(weigh, self._folder, paths, self.gate, self.pasted)
             self._show()
 
     @on(PromptEditor.PictureWanted)
@@ -253,12 +253,12 @@ class PromptRow(TellsFailures, Vertical):
         chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
         # A path that is still being written is no mistake.
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
-        named = (each._replace(label=editor.label_of(each.label)) for each in files)
-        self._attached.bundles = (*named, *chips)
+        shown = (each._replace(label=editor.label_of(each.label)) for each in files)
+        self._attached.bundles = (*shown, *chips)
         self._name_keys()
         private = editor.text.startswith("!!")
         self.shell = (PRIVATE if private else RUNS_AS_YOU) if editor.is_shell else ""
         size = estimate(editor.draft) + sum(each.tokens for each in self._files)
-        # Nothing of a command goes to the model.
-        runs = is_command(editor.draft) and isinstance(parse(editor.draft), ParsedCommand)
+        # Nothing of a command goes to the model, even if there is none; the user's own stand for prompts.
+        runs = is_command(editor.draft) and named(editor.completer.custom, editor.draft) is None
         self.count = 0 if editor.is_shell or runs else size
