@@ -228,8 +228,6 @@ async def _switch(session: ChatSession, name: str, *, on: bool) -> str:
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
     """Show the servers, or start them again."""
     words = argument.split()
-    if session.read_only:
-        raise Refusal(session.read_only)
     if not words:
         await app.push_screen_wait(McpScreen(await session.ask(_statuses), session))
     elif words[0].lower() == "reload" and len(words) < 3:

@@ -127,8 +127,6 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
 
 async def read_session_now(session: ChatSession) -> None:
     """Read the open session for the board, behind what else is done; a notice says what came of it."""
-    if session.read_only:
-        raise Refusal(session.read_only)
     session.say("Reading this session for the context board.")
     await session.ask(lambda opened: opened.remembering.read_now())
 
