@@ -6,6 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.session.views.entries import Body, Entry
@@ -57,12 +58,8 @@ class LateBodies:
         from tui_app.session.stores.database import open_store
         from tui_app.settings.spec import SessionServer
 
-        far = isinstance(database, SessionServer)
-        store = (
-            await asyncio.to_thread(open_store, database, read_only=True)
-            if far
-            else open_store(database, read_only=True)
-        )
+        far, opened = isinstance(database, SessionServer), partial(open_store, database, read_only=True)
+        store = await asyncio.to_thread(opened) if far else opened()
         self._let_go()
         self._store, self._far = store, far
         self._source, self._place = StoreBodies(store, session), (database, session)
@@ -81,11 +78,9 @@ class LateBodies:
 
     def preview(self, entry: Entry) -> Body:
         """The content of a row; of a long or distant one the promise that it is read, until it has been."""
-        known = entry.seq in self.live or entry.seq <= 0
+        known = entry.seq in self.live or entry in self._long or entry.seq <= 0
         if known or self._place is None or (entry.chars <= LONG_CHARS and not self._far):
             return self.body(entry)
-        if entry in self._long:
-            return self._long[entry]
         if entry.seq in self._fresh and (not entry.result_seq or entry.result_seq in self._fresh):
             from tui_app.session.preview import StoreBodies
 

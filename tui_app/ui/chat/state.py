@@ -526,16 +526,15 @@ def _told(state: ChatState, payload: Payload, now: float) -> ChatState:
             return answering(state, state.worded(text, *actions))
         case Notice(text=text, actions=actions):
             text = state.worded(text, *actions)
-            return noting(saying(state, text), text)
         case HookRan(outcome="failed" | "timeout" | "missing" | "overruled"):
             text = f"The {one_line(payload.headline(), 400).rstrip('.')}. Nothing changed."
-            return noting(saying(state, text), text)
         case MemoryPressure():
             text = payload.headline()
-            return noting(saying(state, text), text)
         case Error(message=message, hint=hint, actions=actions):
             return noting(state, state.worded(f"{message} {hint}".strip(), *actions))
-    return state
+        case _:
+            return state
+    return noting(saying(state, text), text)
 
 
 _PARTS = (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _told)
