@@ -21,7 +21,7 @@ from tui_app.ui.words.text import one_line, padded, wrap_spans
 _GAP = 2
 
 
-@frozen(kw_only=True)
+@frozen
 class HelpRow:
     """A key or a command, as it is told to a user."""
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 from tui_app.ui.dialogs.help import COMMANDS_TOPIC, HelpRow, HelpScreen
 
 SIGNS: tuple[HelpRow, ...] = tuple(
-    HelpRow(label=label, text=text, more=more, where="in a prompt")
-    for label, text, more in (
+    HelpRow(*said, "in a prompt")
+    for said in (
         ("@path", "Attach a text file", "Up to 128 kB; folders and larger files are only named."),
         ('@"a path"', "The same for a path with spaces", "The list after @ adds the quotes."),
         ("!command", "Run a command yourself",
@@ -35,29 +35,18 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
         keymap: Keys of the actions that have others than the built-in ones.
         custom: Commands that are not built in.
     """
-    chat = [
-        HelpRow(
-            label=key_labels(key.key),
-            text=key.description,
-            more=key.tooltip,
-            where=where_of(key),
-            topic=key.topic or ("In the prompt" if key.scope == "prompt" else "In the chat"),
-            id=key.id,
-        )
-        for key in in_force(keymap)
-    ]
     of_files = [
         HelpRow(
-            label=one_line(command.synopsis, 60),
-            text=command.summary,
-            more=f"It is in {one_line(str(command.file), 200)}.",
-            where="command of a file",
-            topic="Commands of files",
+            one_line(command.synopsis, 60),
+            command.summary,
+            f"It is in {one_line(str(command.file), 200)}.",
+            "command of a file",
+            "Commands of files",
             is_typed=True,
         )
         for command in custom
     ]
-    return [*chat, *map(_command, COMMANDS), *of_files, *fixed_rows()]
+    return [*map(_key, in_force(keymap)), *map(_command, COMMANDS), *of_files, *fixed_rows()]
 
 
 async def show_help(app: "Host") -> None:
@@ -76,11 +65,11 @@ def command_of(key: KeyBinding) -> SlashCommand | None:
     return parsed.command if isinstance(parsed, ParsedCommand) else None
 
 
-def where_of(key: KeyBinding) -> str:
-    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
-    if key.priority:
-        return "everywhere"
-    return "in the prompt" if key.scope == "prompt" else "in the chat"
+def _key(key: KeyBinding) -> HelpRow:
+    """A key of the chat; a dialog keeps all others than those with priority from the application."""
+    place = "in the prompt" if key.scope == "prompt" else "in the chat"
+    where, topic = "everywhere" if key.priority else place, key.topic or place.capitalize()
+    return HelpRow(key_labels(key.key), key.description, key.tooltip, where, topic, key.id)
 
 
 def fixed_rows() -> Iterator[HelpRow]:
@@ -89,18 +78,11 @@ def fixed_rows() -> Iterator[HelpRow]:
     for name, place in PLACES.items():
         for key in (*keys_of(name), *(keys_of(place.also) if place.also else ())):
             if place.where:
-                label = key_labels(key.key)
-                yield HelpRow(label=label, text=key.description, more=key.tooltip, where=place.where)
+                yield HelpRow(key_labels(key.key), key.description, key.tooltip, place.where)
 
 
 def _command(command: SlashCommand) -> HelpRow:
     also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
     waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
-    return HelpRow(
-        label=command.synopsis,
-        text=command.summary,
-        more=f"{also}{waits}",
-        where="command",
-        topic=COMMANDS_TOPIC,
-        command=command,
-    )
+    more = f"{also}{waits}"
+    return HelpRow(command.synopsis, command.summary, more, "command", COMMANDS_TOPIC, command=command)

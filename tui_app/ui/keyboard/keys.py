@@ -4,6 +4,7 @@ Those of the chat, which settings can change, stand in :mod:`tui_app.chat_keys`.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from textual.actions import parse as parse_action
@@ -480,15 +481,8 @@ def place_bindings(place: str) -> list[BindingType]:
 
 
 def _binding(key: KeyBinding) -> Binding:
-    return Binding(
-        key.key,
-        key.action,
-        key.description,
-        show=False,
-        priority=key.priority,
-        tooltip=key.tooltip,
-        id=key.id,
-    )
+    binding = Binding(key.key, key.action, key.description, show=False, priority=key.priority)
+    return replace(binding, tooltip=key.tooltip, id=key.id)
 
 
 def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:

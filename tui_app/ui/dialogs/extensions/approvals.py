@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 
-@frozen(kw_only=True)
+@frozen
 class RuleRow:
     """A rule, what holds where none fits, or a decision."""
 
     first: str
     """What it rules, or when it was decided."""
     text: str
+    note: str
     where: str = ""
     """Where a rule comes from, or else what is wrong with its name."""
-    note: str
     quote: str = ""
     """Words that it is found by as well."""
     rule: ApprovalRule | None = None
@@ -137,41 +137,31 @@ def rule_rows(
         misnamed: What is wrong with rules that name no tool there can be.
         guards: By their log numbers.
     """
-    default = RuleRow(first="ask", text=_OTHER, where="built in", note=_WINS)
+    default = RuleRow("ask", _OTHER, _WINS, "built in")
     shown = (rule_row(rule, misnamed.get(rule, "")) for rule in rules)
     return [*starmap(guard_row, guards.items()), *shown, default, *starmap(decision_row, decisions)]
 
 
 def guard_row(seq: int, guard: GuardSet) -> RuleRow:
     """One guard: what it stops, and the words that it comes from."""
-    return RuleRow(
-        first="guard",
-        text=visible(guard.text),
-        where=_SOURCES["session"],
-        quote=guard.quote,
-        note=f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it.",
-        guard=seq,
-    )
+    note = f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it."
+    return RuleRow("guard", visible(guard.text), note, _SOURCES["session"], guard.quote, guard=seq)
 
 
 def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
     """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
     where = _SOURCES.get(rule.source, rule.source)
     note = _HOW_CHANGED.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
-    return RuleRow(
-        first=rule.ruling,
-        text=visible(rule.text),
-        where=_NO_TOOL if wrong else where,
-        note=f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}" if wrong else note,
-        rule=rule,
-    )
+    if wrong:
+        where, note = _NO_TOOL, f"{one_line(visible(wrong), 200)} {UNLESS_YOURS} {note}"
+    return RuleRow(rule.ruling, visible(rule.text), note, where, rule=rule)
 
 
 def decision_row(time: float, decided: ApprovalDecided) -> RuleRow:
     """One decision of this session."""
     reason = f" Reason: {one_line(decided.reason, 300)}" if decided.reason else ""
     note = f"{_DECIDED_BY[decided.by]}{reason}"
-    return RuleRow(first=clock(time), text=visible(decided.headline()), note=note)
+    return RuleRow(clock(time), visible(decided.headline()), note)
 
 
 _HOW = (
