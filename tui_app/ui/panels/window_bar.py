@@ -55,16 +55,17 @@ class CategoryRow:
 
     name: str
     tokens: int
-    category: str = ""
+    sign: tuple[str, str]
+    """What its bar is made of, and the colour of it."""
 
 
-def category_rows(usage: ContextUsage) -> list[CategoryRow]:
+def category_rows(usage: ContextUsage, *, coloured: bool = True) -> list[CategoryRow]:
     """Categories that hold anything; together with ``not measured`` they sum to the total."""
-    held = ((name, getattr(usage.parts, name)) for name in CATEGORIES)
-    rows = [CategoryRow(NAMES[name], count, name) for name, count in held if count]
-    if usage.unmeasured:
-        rows.append(CategoryRow(UNMEASURED, usage.unmeasured))
-    return rows
+    held = [*((name, getattr(usage.parts, name)) for name in CATEGORIES), ("", usage.unmeasured)]
+    return [
+        CategoryRow(NAMES.get(name, UNMEASURED), size, (_block(number, coloured), _COLOURS[name]))
+        for number, (name, size) in enumerate((name, size) for name, size in held if size)
+    ]
 
 
 def _block(number: int, coloured: bool) -> str:
@@ -87,11 +88,9 @@ def window_bar(
     limit = max(usage.window.stated, usage.total, 1)
     signs: list[tuple[str, str]] = []
     reached = 0
-    for number, row in enumerate(category_rows(usage)):
+    for row in category_rows(usage, coloured=coloured):
         reached += row.tokens
-        cells = round(width * reached / limit) - len(signs)
-        block = _block(number, coloured)
-        signs += [(block, _COLOURS[row.category])] * max(0, cells)
+        signs += [row.sign] * max(0, round(width * reached / limit) - len(signs))
     signs += [(UNICODE.gauge_empty, "$line-strong")] * (width - len(signs))
     reserve = round(width * usage.window.reserve / limit)
     for at in range(width - reserve, width):
@@ -113,12 +112,11 @@ def window_bar(
 
 def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, coloured: bool = True) -> Content:
     """The categories with their tokens in three columns, and what stands behind tools and memory."""
-    rows = category_rows(usage)
+    rows = category_rows(usage, coloured=coloured)
     cells = []
-    for number, row in enumerate(rows):
-        block = _block(number, coloured)
+    for row in rows:
         name, size = (f" {row.name:<13}", "$text-muted"), f"{tokens(row.tokens):>6}   "
-        cells.append(Content.assemble((block, _COLOURS[row.category]), name, size))
+        cells.append(Content.assemble(row.sign, name, size))
     cells.append(Content.styled(f"  {'total':<13}{tokens(usage.total):>6}", "bold"))
     high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
     lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
@@ -132,16 +130,8 @@ def category_words(
     usage: ContextUsage, width: int, shares: Sequence[Share] = (), *, coloured: bool = True
 ) -> Content:
     """The categories one behind the other, for a screen without room for columns."""
-    return packed(
-        (
-            Content.assemble(
-                (_block(number, coloured), _COLOURS[row.category]),
-                (f" {row.name}", "$text-muted"),
-                f" {tokens(row.tokens)}",
-                (in_brackets(row.name, shares), "$text-muted"),
-            )
-            for number, row in enumerate(category_rows(usage))
-        ),
-        width,
-        "  ",
-    )
+    parts = []
+    for row in category_rows(usage, coloured=coloured):
+        name, told = (f" {row.name}", "$text-muted"), (in_brackets(row.name, shares), "$text-muted")
+        parts.append(Content.assemble(row.sign, name, f" {tokens(row.tokens)}", told))
+    return packed(parts, width, "  ")
