@@ -134,18 +134,9 @@ class Presenter:
         """
         usage = known.usage(self.agent_view, info.model, self.setting)
         policy = known.policy or self.policy
-        self.update(
-            replace(
-                self.state,
-                title=info.title,
-                model=info.model,
-                policy=policy,
-                effort=known.effort,
-                mode=known.mode,
-                goal=known.goal.progress if known.goal is not None else "",
-                usage=usage,
-            )
-        )
+        goal = known.goal.progress if known.goal is not None else ""
+        state = replace(self.state, title=info.title, model=info.model, usage=usage, policy=policy)
+        self.update(replace(state, effort=known.effort, mode=known.mode, goal=goal))
 
     def account(self, stats: SessionStats, last: int) -> None:
         """Go on from what the session has cost by its log; call it before anything is presented.
@@ -155,8 +146,7 @@ class Presenter:
             last: Log number of the newest event that they hold.
         """
         self._accounted = last
-        known = stats.cost_usd if stats.cost_usd or stats.models else None
-        usd = None if not stats.cost_usd and stats.unpriced else known
+        usd = stats.cost_usd if stats.cost_usd or (stats.models and not stats.unpriced) else None
         costs = Costs(usd=usd, unpriced=stats.unpriced, unpriced_models=tuple(stats.unpriced_models))
         self.update(replace(self.state, costs=costs))
 
