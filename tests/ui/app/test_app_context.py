@@ -116,7 +116,7 @@ async def test_a_found_item_is_shown_in_the_chat(served: Desk) -> None:
     session = served.store(story())
     async with shown(served.app(session), USUAL) as deck:
         await opened(deck)
-        await deck.press("slash", *"tool tide", "enter")
+        await deck.press("slash", *"result tide", "enter")
         await deck.says("1 of 8")
         await deck.press("enter")
         await deck.until(lambda: not isinstance(deck.app.screen, ContextScreen), "the chat")

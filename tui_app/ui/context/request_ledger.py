@@ -24,7 +24,7 @@ from tui_app.ui.words.text import one_line, padded, tokens
 
 KINDS: Mapping[ItemKind, str] = {
     **{kind: kind for kinds in get_args(ItemKind) for kind in get_args(kinds) or (kinds,)},
-    **{"assistant": "answer", "tool_result": "tool", "tool_result_archived": "archived"},
+    **{"assistant": "answer", "tool_result": "result", "tool_result_archived": "archived"},
     **{"tool_summary": "digest", "acknowledgement": "for summary", "task": "note", "folder": "instructions"},
 }
 """The word for a kind of item."""

@@ -16,9 +16,9 @@ _MOST = 5
 
 
 def in_brackets(category: str, shares: Sequence[Share]) -> str:
-    """What a category is made of, by names and sizes, where that is more than the program's own tools."""
+    """What a category is made of, by names and sizes, where that is more than one thing."""
     parts = [share for share in shares if NAMES[share.category] == category and share.tokens]
-    if len(parts) < 2 and all(share.category == "tools" for share in parts):
+    if len(parts) < 2:
         return ""
     return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
 
