@@ -59,9 +59,9 @@ async def test_an_unknown_price_is_said_as_unknown(served: Desk, fake_openai: Fa
         assert "$" not in deck.widget(ChatHeader)
         assert "$0.00" not in deck.text
         tooltip = deck.app.chat.query_one(ChatHeader).tooltip
-        assert str(tooltip).startswith("No price for harbour:scripted. 1 request ")
+        assert str(tooltip).startswith("1 request to harbour:scripted came without a price")
         await deck.send("/stats")
-        await deck.says("no price for harbour:scripted: 1 request not counted")
+        await deck.says("1 request to harbour:scripted came without a price: not counted")
 
 
 async def over(deck: Deck) -> None:

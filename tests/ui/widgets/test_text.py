@@ -273,10 +273,10 @@ def test_whose_price_is_not_known_is_said() -> None:
     costs = costs.after(replace(WHOLE, model="harbour:scripted"))
     assert (costs.unpriced, costs.unpriced_models) == (2, ("harbour:scripted",))
     told = unpriced_text(costs.unpriced, costs.unpriced_models)
-    assert told.startswith("No price for harbour:scripted. 2 requests")
+    assert told.startswith("2 requests to harbour:scripted came without a price")
     assert unpriced_text(0, ()) == ""
     said = lines(SessionStats(unpriced_models={"harbour:scripted": 2}))
-    assert "no price for harbour:scripted: 2 requests not counted" in said
+    assert "2 requests to harbour:scripted came without a price: not counted" in said
 
 
 # The words of a question about a tool.

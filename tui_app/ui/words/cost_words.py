@@ -59,7 +59,7 @@ def unpriced_text(requests: int, models: Sequence[str]) -> str:
     if not requests:
         return ""
     names = ", ".join(one_line(name, 60) or "an unnamed model" for name in models)
-    return f"No price for {names}. {count(requests, 'request')} not included in the total (/stats)."
+    return f"{count(requests, 'request')} to {names} came without a price and cannot be added up (/stats)."
 
 
 def window_text(limit: int) -> str:

@@ -58,7 +58,7 @@ def _models(stats: SessionStats) -> Iterable[str]:
     # Whose price is not known, and what a user can do about it.
     for model, requests in stats.unpriced_models.items():
         name = one_line(model, _MODEL_CELLS) or _UNKNOWN
-        yield f"no price for {name}: {count(requests, 'request')} not counted"
+        yield f"{count(requests, 'request')} to {name} came without a price: not counted"
     if stats.unpriced_models:
         yield "for your own server, set price_in and price_out in its endpoint"
 
