@@ -65,11 +65,16 @@ def command_of(key: KeyBinding) -> SlashCommand | None:
     return parsed.command if isinstance(parsed, ParsedCommand) else None
 
 
+def where_of(key: KeyBinding) -> str:
+    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
+    if key.priority:
+        return "everywhere"
+    return "in the prompt" if key.scope == "prompt" else "in the chat"
+
+
 def _key(key: KeyBinding) -> HelpRow:
-    """A key of the chat; a dialog keeps all others than those with priority from the application."""
-    place = "in the prompt" if key.scope == "prompt" else "in the chat"
-    where, topic = "everywhere" if key.priority else place, key.topic or place.capitalize()
-    return HelpRow(key_labels(key.key), key.description, key.tooltip, where, topic, key.id)
+    topic = key.topic or ("In the prompt" if key.scope == "prompt" else "In the chat")
+    return HelpRow(key_labels(key.key), key.description, key.tooltip, where_of(key), topic, key.id)
 
 
 def fixed_rows() -> Iterator[HelpRow]:
