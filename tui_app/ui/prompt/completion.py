@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from heapq import nsmallest
 from pathlib import Path, PurePosixPath
@@ -65,13 +65,6 @@ class OfferList(TellsFailures, Widget):
 
     def hide(self) -> None:
         self.offers, self.message = (), ""
-
-    def look(self, search: Callable[[], Coroutine[None, None, None]]) -> None:
-        # What makes a coroutine: the next letter may cancel a worker before it has begun.
-        self.run_worker(search, group=_GROUP, exclusive=True)
-
-    def look_no_more(self) -> None:
-        self.workers.cancel_group(self, _GROUP)
 
     def move(self, step: int) -> None:
         """Mark the next or previous offer, round the ends."""
@@ -257,7 +250,8 @@ class Completer:
         if mention is not None:
             if mention != self._mention or not self.is_listing:
                 self._mention = mention
-                self._shown.look(partial(self._look, mention))
+                # What makes a coroutine: the next letter may cancel a worker before it has begun.
+                self._shown.run_worker(partial(self._look, mention), group=_GROUP, exclusive=True)
             return
         self._forget_files()
         self._shown.offer(self._fitting(typed.text) if typed.is_command else [])
@@ -338,7 +332,7 @@ class Completer:
     def _forget_files(self) -> None:
         if self._mention is not None:
             self._mention = None
-            self._shown.look_no_more()
+            self._shown.workers.cancel_group(self._shown, _GROUP)
             self.finder.end_walk()
 
 

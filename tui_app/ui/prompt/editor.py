@@ -119,28 +119,26 @@ PLACEHOLDER = "Ask something, @file, !command or / for commands"
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
-class PromptHistory:
+class PromptHistory(list[str]):
     """Earlier prompts, oldest first, and the place of the user among them; the draft is kept meanwhile."""
 
-    def __init__(self) -> None:
-        self.prompts: list[str] = []
-        self._at: int | None = None
-        self._draft = ""
+    _at: int | None = None
+    _draft = ""
 
     def remember(self, text: str) -> None:
         """Remember a prompt; a repetition of the newest one is not kept twice."""
-        if text.strip() and (not self.prompts or self.prompts[-1] != text):
-            self.prompts.append(text)
+        if text.strip() and self[-1:] != [text]:
+            self.append(text)
         self._at = None
 
     def step(self, step: int, draft: str) -> str | None:
         """Return the prompt before or after, behind the newest the draft itself; None beyond either end."""
         if self._at is None:
-            self._at, self._draft = len(self.prompts), draft
-        at, every = self._at + step, [*self.prompts, self._draft]
+            self._at, self._draft = len(self), draft
+        at, every = self._at + step, [*self, self._draft]
         if 0 <= at < len(every):
             self._at = at
-        if self._at == len(self.prompts):
+        if self._at == len(self):
             self._at = None
         return every[at] if 0 <= at < len(every) else None
 
@@ -196,24 +194,14 @@ class PromptEditor(WrittenArea):
         super().__init__(
             id=id, compact=True, highlight_cursor_line=False, tab_behavior="focus", placeholder=PLACEHOLDER
         )
-        self._chips = Chips()
+        self.chips = Chips()
         self.completer = Completer(offers, finder)
-        self._prompts, self._commands = PromptHistory(), PromptHistory()
+        self.prompts, self.commands = PromptHistory(), PromptHistory()
         self._recalled: str | None = None
         self.queued = False
         """Whether prompts wait in the queue."""
         self.type_ahead: TypeAhead | None = None
         """Holds what is typed while something opens."""
-
-    @property
-    def prompts(self) -> list[str]:
-        """Earlier prompts, oldest first."""
-        return self._prompts.prompts
-
-    @property
-    def commands(self) -> list[str]:
-        """Earlier commands of shell mode as they were typed, oldest first."""
-        return self._commands.prompts
 
     @property
     def is_shell(self) -> bool:
@@ -222,12 +210,12 @@ class PromptEditor(WrittenArea):
 
     @property
     def _walk(self) -> PromptHistory:
-        return self._commands if self.is_shell else self._prompts
+        return self.commands if self.is_shell else self.prompts
 
     @property
     def files(self) -> tuple[str, ...]:
         """Paths that are written as ``@path``; none in a command."""
-        return () if self.is_shell else mentions(self._chips.expand(self.text, pictures=True))
+        return () if self.is_shell else mentions(self.chips.expand(self.text, pictures=True))
 
     def get_line(self, line_index: int) -> Text:
         """The line as it is painted: what puts the prompt into shell mode stands out."""
@@ -247,15 +235,11 @@ class PromptEditor(WrittenArea):
     @property
     def draft(self) -> str:
         """The text with its chips expanded."""
-        return self._chips.expand(self.text)
-
-    def label_of(self, path: str) -> str:
-        """What an attached file is called in the prompt."""
-        return self._chips.label_of(path)
+        return self.chips.expand(self.text)
 
     @property
     def pastes(self) -> list[tuple[str, str]]:
-        return self._chips.within(self.text)
+        return self.chips.within(self.text)
 
     @property
     def cursor_line(self) -> str:
@@ -288,7 +272,7 @@ class PromptEditor(WrittenArea):
         """Return the columns of the chip at the cursor; None while text is selected."""
         if not self.selection.is_empty:
             return None
-        return self._chips.touching(self.cursor_line, self.cursor_location[1], side)
+        return self.chips.touching(self.cursor_line, self.cursor_location[1], side)
 
     def fill_in(self, text: str, start: int, end: int, back: int = 0) -> None:
         """Replace a part of the cursor's line, and put the cursor behind it.
@@ -306,7 +290,7 @@ class PromptEditor(WrittenArea):
 
     def give_back(self, text: str) -> None:
         """Put an unsent prompt back, before what was typed meanwhile; pastes stay chips."""
-        if not (folded := self._chips.fold(text)):
+        if not (folded := self.chips.fold(text)):
             return
         self._walk.leave()
         self._put(f"{folded}\n{self.text}" if self.text else folded)
@@ -314,7 +298,7 @@ class PromptEditor(WrittenArea):
     def replace_draft(self, text: str) -> None:
         """Replace the draft; ``up`` brings it back."""
         self._walk.remember(self.draft)
-        self._put(clean(self._chips.fold(normalise(text)), keep_tabs=True))
+        self._put(clean(self.chips.fold(normalise(text)), keep_tabs=True))
 
     def _put(self, text: str) -> None:
         """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
@@ -386,7 +370,7 @@ class PromptEditor(WrittenArea):
             and self.selection.end > self.selection.start
         ):
             cursor -= 1
-        self._show_pressed(text, press(self.vim, text, cursor, key, self._chips.places(text)))
+        self._show_pressed(text, press(self.vim, text, cursor, key, self.chips.places(text)))
         return True
 
     @property
@@ -428,7 +412,7 @@ class PromptEditor(WrittenArea):
             if paths := dropped(body, is_picture_name):
                 self.post_message(self.PictureWanted(paths))
                 return
-            shown = self._chips.add(body) if is_large(body) else clean(body, keep_tabs=True)
+            shown = self.chips.add(body) if is_large(body) else clean(body, keep_tabs=True)
             self.replace(shown, *self.selection, maintain_selection_offset=False)
 
     def _waits(self, event: events.Key | events.Paste) -> bool:
@@ -468,7 +452,7 @@ class PromptEditor(WrittenArea):
     def action_expand(self) -> None:
         """Put a pasted text in place of its chip, to read and change it."""
         if (place := self.chip_at_cursor()) is not None:
-            body = self._chips.expand(self.cursor_line[slice(*place)])
+            body = self.chips.expand(self.cursor_line[slice(*place)])
             self.fill_in(clean(body, keep_tabs=True), *place)
 
     def action_delete_left(self) -> None:
@@ -490,7 +474,7 @@ class PromptEditor(WrittenArea):
 
     def add_picture(self, name: str) -> None:
         """Put a picture that is kept under a name at the cursor, as a chip."""
-        chip, before = self._chips.add_picture(name), self.cursor_line[: self.cursor_location[1]]
+        chip, before = self.chips.add_picture(name), self.cursor_line[: self.cursor_location[1]]
         space = " " if before[-1:].strip() else ""
         self.replace(f"{space}{chip} ", *self.selection, maintain_selection_offset=False)
 
@@ -545,7 +529,7 @@ class PromptEditor(WrittenArea):
 
     def _recall(self, text: str | None) -> None:
         if text is not None:
-            self._put(self._chips.fold(text))
+            self._put(self.chips.fold(text))
 
     def action_cursor_page_up(self) -> None:
         """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
@@ -557,8 +541,8 @@ class PromptEditor(WrittenArea):
     def _changed(self, event: TextArea.Changed) -> None:
         event.stop()
         if self.text != self._recalled:
-            self._prompts.leave()
-            self._commands.leave()
+            self.prompts.leave()
+            self.commands.leave()
             if self.is_shell or self.vim.mode != "insert":
                 self.completer.dismiss()
             else:

@@ -49,10 +49,7 @@ class Bundle(NamedTuple):
 
 
 def weigh(
-    folder: Path,
-    paths: Sequence[str],
-    gate: "Callable[[], MayRead] | None" = None,
-    pasted: Path | None = None,
+    folder: Path, paths: Sequence[str], gate: "Callable[[], MayRead] | None", pasted: Path | None
 ) -> tuple[Bundle, ...]:
     """Weigh the files that a draft names and the rules let go along; blocks on the disk."""
     # Not needed for the first frame.
@@ -60,13 +57,10 @@ def weigh(
     from tui_app.conversation.attachments import AttachedFile, read_attachments
     from tui_app.system.project_files import anything
 
+    may_read = gate() if gate is not None else anything
     return tuple(
-        Bundle(found.path, found.tokens)
-        if isinstance(found, AttachedFile)
-        else Bundle(found.path, why_not=found.why)
-        for found in read_attachments(
-            Workspace(folder), paths, gate() if gate is not None else anything, pasted
-        )
+        Bundle(it.path, it.tokens) if isinstance(it, AttachedFile) else Bundle(it.path, why_not=it.why)
+        for it in read_attachments(Workspace(folder), paths, may_read, pasted)
     )
 
 
@@ -124,11 +118,8 @@ def _label(bundle: Bundle) -> str:
 class AttachedRow(Widget):
     """The row of what is attached; takes no room while nothing is."""
 
-    bundles: reactive[tuple[Bundle, ...]] = reactive(())
+    bundles: reactive[tuple[Bundle, ...]] = reactive((), toggle_class="-bringing")
     keys: reactive[str] = reactive("")
-
-    def watch_bundles(self, bundles: tuple[Bundle, ...]) -> None:
-        self.set_class(bool(bundles), "-bringing")
 
     def render(self) -> Content:
         width = max(1, self.size.width)
@@ -253,7 +244,7 @@ class PromptRow(TellsFailures, Vertical):
         chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
         # A path that is still being written is no mistake.
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
-        shown = (each._replace(label=editor.label_of(each.label)) for each in files)
+        shown = (each._replace(label=editor.chips.label_of(each.label)) for each in files)
         self._attached.bundles = (*shown, *chips)
         self._name_keys()
         private = editor.text.startswith("!!")
