@@ -19,6 +19,7 @@ from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.compactions.context import ContextScreen
 from tui_app.ui.launch import Launch, Outside
+from tui_app.ui.widgets.tables import MUTED, apart
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import one_line
 
@@ -37,14 +38,10 @@ def hint_pieces(hint: TourHint, width: int, way_out: str) -> tuple[str, str, str
     """
     place = f"Demo {hint.number} of {STEPS}" if hint.number else "Demo"
     least = f"{hint.number}/{STEPS}" if hint.number else "Demo"
-    for where, why, out in (
-        (place, hint.text, way_out),
-        (place, hint.short, way_out),
-        (place, hint.short, ""),
-    ):
-        words = [where, f"{hint.key} {why}".strip(), *filter(None, [out])]
+    for why, out in ((hint.text, way_out), (hint.short, way_out), (hint.short, "")):
+        words = [place, f"{hint.key} {why}".strip(), *filter(None, [out])]
         if _MARK + sum(map(cell_len, words)) + _GAP * (len(words) - 1) <= width:
-            return where, hint.key, why, out
+            return place, hint.key, why, out
     room = width - _MARK - cell_len(least) - _GAP - (cell_len(hint.key) + 1 if hint.key else 0)
     return least, hint.key, one_line(hint.short, max(1, room)), ""
 
@@ -63,17 +60,10 @@ class TourRow(Widget):
             return Content("")
         place, key, text, way_out = hint_pieces(self.hint, self.size.width, self._way_out)
         leave, between, does = way_out.rpartition(" ")
-        said = f"{place}  {key} {text}" if key else f"{place}  {text}"
-        spaces = " " * max(1, self.size.width - cell_len(said) - cell_len(way_out) - _MARK)
-        return Content.assemble(
-            (UNICODE.load_line, "$text-accent"),
-            (f" {place}  ", "bold"),
-            (f"{key} " if key else "", "bold"),
-            (text, "$text-muted"),
-            spaces,
-            (leave, "$foreground"),
-            (f"{between}{does}", "$text-muted"),
-        )
+        mark, where = (UNICODE.load_line, "$text-accent"), (f" {place}  ", "bold")
+        left = Content.assemble(mark, where, (f"{key} " if key else "", "bold"), (text, MUTED))
+        out = Content.assemble((leave, "$foreground"), (f"{between}{does}", MUTED))
+        return apart(left, out, self.size.width)
 
 
 class Guide:

@@ -7,6 +7,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from tui_app.ui.widgets.tables import MUTED, apart
 from tui_app.ui.words.cost_words import price_text, unpriced_text
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import one_line
@@ -61,12 +62,6 @@ class ChatHeader(Widget):
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
         before, _, after = right.partition(model) if model else (right, "", "")
-        spaces = " " * max(1, width - cell_len(title) - 2 - cell_len(right))
-        return Content.assemble(
-            (UNICODE.load_line, "$accent"),
-            (f" {title}", "bold"),
-            spaces,
-            (before, "$text-muted"),
-            (model if right else "", "$text-muted" if self.empty else "$foreground"),
-            (after, "$text-muted"),
-        )
+        left = Content.assemble((UNICODE.load_line, "$accent"), (f" {title}", "bold"))
+        named = model if right else "", "$text-muted" if self.empty else "$foreground"
+        return apart(left, Content.assemble((before, MUTED), named, (after, MUTED)), width)

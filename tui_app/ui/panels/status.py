@@ -19,6 +19,7 @@ from textual.widget import Widget
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.text import count
+from tui_app.ui.widgets.tables import apart
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import duration, one_line, tokens, wrap_spans
 
@@ -275,12 +276,11 @@ class StatusRow(Widget):
             rest = room - cell_len(every) - cell_len(SEPARATOR)
             text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
             text = one_line(f"{text}{SEPARATOR}{status.text}", max(1, room))
-        spaces = " " * max(0, width - cell_len(text) - cell_len(hint))
         name, _, more = text.partition(SEPARATOR) if status.busy else (text, "", "")
         key, space, does = hint.partition(" ")
         said = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
         ends = (key, "$foreground" if key == "esc" else "$text-muted"), (f"{space}{does}", "$text-muted")
-        return Content.assemble(name, *said, spaces, *ends)
+        return apart(Content.assemble(name, *said), Content.assemble(*ends), width, 0)
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""

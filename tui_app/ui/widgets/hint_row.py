@@ -13,6 +13,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from tui_app.ui.keyboard.keys import Hint
+from tui_app.ui.widgets.tables import apart
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode as _Node
@@ -79,8 +80,7 @@ class HintRow(Widget):
             text = Content.assemble((hint.label, "$footer-key-foreground"), f" {hint.text}")
             pieces.append(text.stylize(Style.from_meta({"hint": hint.action})) if hint.action else text)
         left = Content(SEPARATOR).join(pieces)
-        spaces = " " * max(0, self.size.width - left.cell_length - right.cell_length)
-        return Content.assemble(left, spaces, right)
+        return apart(left, right, self.size.width, 0)
 
     async def on_click(self, event: events.Click) -> None:
         """Run the clicked hint's action; one without ``screen.`` or ``app.`` is the parent's."""

@@ -116,6 +116,11 @@ _LEAST = 8
 """Cells that the wide column keeps, however narrow the row is."""
 
 
+def apart(left: Content, right: Content, width: int, least: int = 1) -> Content:
+    """A row with a text at each of its ends."""
+    return Content.assemble(left, " " * max(least, width - left.cell_length - right.cell_length), right)
+
+
 def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
     """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
     rows: list[Content] = []
