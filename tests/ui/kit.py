@@ -264,7 +264,7 @@ class Deck:
 
     @property
     def gauge(self) -> str:
-        return self.app.chat.query_one(ContextGauge).text
+        return self.app.chat.query_one(ContextGauge).load.text
 
     @property
     def hints(self) -> str:

@@ -46,7 +46,7 @@ async def test_what_could_not_be_read_is_said_and_read_again(
 ) -> None:
     session, entry = log
     bodies, told, read = LateBodies(), asyncio.Event(), StoreBodies.body
-    bodies.announce(lambda _entry: told.set())
+    bodies.tell = lambda _entry: told.set()
     await bodies.attach(SessionServer("postgresql://nobody@127.0.0.1/none"), session)
 
     def fail(_source: StoreBodies, _entry: Entry) -> None:

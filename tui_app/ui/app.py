@@ -224,11 +224,13 @@ class PlimsollApp(TellsFailures, Host):
         self.run_worker(self._change_to(session, at, then), group=SESSION, exclusive=True)
 
     async def _change_to(self, session: str, at: int, then: str) -> None:
+        from tui_app.ui.chat.state import unread_of
+
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
         # What the disk does not take goes along where it can be seen.
         draft = "\n".join(filter(None, (*lost, leaving.pane.draft)))
-        unread = leaving.session.unread if leaving.is_ready else leaving.carried.notices
+        unread = unread_of(leaving.session.state) if leaving.is_ready else leaving.carried.notices
         carried = Carried(draft, unread, then)
         launch = await asyncio.to_thread(launch_of, self.launch, session)
         self.chat = entering = ChatScreen(launch, session, carried=carried, at=at)

@@ -40,7 +40,8 @@ class LateBodies:
         self._place: tuple[Database, str] | None = None
         self._long: OrderedDict[Entry, Body] = OrderedDict()
         self._reading: dict[Entry, asyncio.Task[None]] = {}
-        self._tell: Callable[[Entry], None] = lambda _entry: None
+        self.tell: Callable[[Entry], None] = lambda _entry: None
+        """Told when a long text that :meth:`preview` had to promise has been read."""
         self._far = False
         """Whether the log is on a server: a frame waits for no network."""
         self.live: dict[int, str] = {}
@@ -63,10 +64,6 @@ class LateBodies:
         self._let_go()
         self._store, self._far = store, far
         self._source, self._place = StoreBodies(store, session), (database, session)
-
-    def announce(self, tell: Callable[[Entry], None]) -> None:
-        """Name who is told when a long text that :meth:`preview` had to promise has been read."""
-        self._tell = tell
 
     def body(self, entry: Entry) -> Body:
         """The full content of a row; at once where it was painted, or stands in a file of this machine."""
@@ -106,7 +103,7 @@ class LateBodies:
             self._reading.pop(entry, None)
         while self._too_many:
             self._long.popitem(last=False)
-        self._tell(entry)
+        self.tell(entry)
 
     async def ready(self, entry: Entry) -> None:
         """Wait until the content of a long row can be painted."""

@@ -269,9 +269,6 @@ class Timeline(RowList):
         elif same_rows:
             self.refresh()
 
-    def watch_running(self) -> None:
-        self._count_rows()
-
     def on_row_list_selected(self, event: RowList.Selected) -> None:
         """Turn the selected row into its entry; what runs now comes after the last one."""
         event.stop()
@@ -296,9 +293,6 @@ class Timeline(RowList):
         if self.shown is TimelineFilter.TREE:
             self._go_to()
 
-    def watch_relatives(self) -> None:
-        self._list_anew()
-
     def on_click(self, event: events.Click) -> None:
         """Change the filter with a click on the title; rows are the list's own."""
         offset = event.get_content_offset(self)
@@ -321,6 +315,8 @@ class Timeline(RowList):
         self.cursor = next((row for row, (of, _) in enumerate(self._lines) if of == slot), None)
         if on_running and self.count > len(self._lines):
             self.cursor = self.count - 1
+
+    watch_relatives = _list_anew
 
     def _list_rows(self) -> None:
         above, branches = self.relatives
@@ -350,6 +346,8 @@ class Timeline(RowList):
     def _count_rows(self) -> None:
         runs = self.running is not None and self.shown.shows(self.running)
         self.set_count(len(self._lines) + runs)
+
+    watch_running = _count_rows
 
     def _slot(self, row: int) -> int | None:
         """Return the entry of a row; None for what runs now."""

@@ -232,7 +232,7 @@ async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> 
     app = GaugeApp()
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(ContextGauge).load = Load(make())
-        said = app.query_one(ContextGauge).text
+        said = app.query_one(ContextGauge).load.text
         view = ContextView(usage=make())
         app.push_screen(ContextScreen(Source(view), view))
         await pilot.pause()

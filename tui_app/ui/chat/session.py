@@ -41,7 +41,6 @@ from tui_app.ui.chat.state import (
     moved_on,
     noting,
     saying,
-    unread_of,
 )
 from tui_app.ui.chat.unsent import Unsent
 from tui_app.ui.launch import Launch, begun_elsewhere, started
@@ -65,11 +64,7 @@ class ChatSession:
     """
 
     def __init__(
-        self,
-        launch: Launch,
-        wanted: str,
-        pane: ChatPane,
-        admit: Callable[[], Awaitable[None]],
+        self, launch: Launch, wanted: str, pane: ChatPane, admit: Callable[[], Awaitable[None]]
     ) -> None:
         self._admit = admit
         self.presenter = presenter = Presenter(pane)
@@ -77,7 +72,7 @@ class ChatSession:
         self.id = wanted
         presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy
         self.pane, self.bodies = pane, pane.bodies
-        self.bodies.announce(presenter.redraw)
+        self.bodies.tell = presenter.redraw
         self._inbox = Inbox()
         self.engine = Engine(launch.opening(wanted), self._inbox.put)
         self.engine.queue.report = self._show_early
@@ -126,11 +121,6 @@ class ChatSession:
     def report(self, text: str, *, aloud: bool = True) -> None:
         """Keep something among the notices, and say it at once where it must not be missed."""
         self.presenter.update(noting(saying(self.state, text) if aloud else self.state, text))
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """The unread notices."""
-        return unread_of(self.state)
 
     def bring(self, notices: Sequence[str]) -> None:
         """Begin with what was reported in the session before and not read there."""

@@ -49,18 +49,14 @@ class TypeAhead:
     def __init__(self, app: App[Any], prompt: Callable[[], Widget]) -> None:
         self._app, self._prompt = app, prompt
         self._held: list[Typed] = []
-        self._opening: object | None = None
+        self.opening: object | None = None
+        """What opens now."""
         """What is awaited; None while keys are acted on at once."""
         self._opens = False
         self._built: object | None = None
         """The hold while a screen is built: one that is closed before it is built cannot end it."""
         self._is_above = False
         """Whether a screen stands above the chat."""
-
-    @property
-    def opening(self) -> object | None:
-        """What is being opened; None when nothing is."""
-        return self._opening
 
     def begin(self, *, opens: bool = True) -> object:
         """Hold keys from now on.
@@ -71,8 +67,8 @@ class TypeAhead:
         Returns:
             What :meth:`end` takes to end just this hold.
         """
-        self._opening, self._opens = object(), opens
-        return self._opening
+        self.opening, self._opens = object(), opens
+        return self.opening
 
     def end(self, opening: object | None = None) -> None:
         """Let keys go where the focus is now, behind those that are on their way there.
@@ -80,10 +76,10 @@ class TypeAhead:
         Args:
             opening: Ends only this hold; None ends any.
         """
-        if self._opening is None or opening not in (None, self._opening):
+        if self.opening is None or opening not in (None, self.opening):
             return
         under_way: App[Any] | Widget = self._app.focused or self._app
-        under_way.call_later(self._app.call_later, self._release, self._opening)
+        under_way.call_later(self._app.call_later, self._release, self.opening)
 
     def during(self, flow: Flow) -> Flow:
         """Hold keys from now on, and let them go when a flow that is to be run has ended."""
@@ -105,14 +101,14 @@ class TypeAhead:
         decided there; what that opens is what they are for.
         """
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
-        if self._is_above or (was_above and self._opening in (None, self._built)):
+        if self._is_above or (was_above and self.opening in (None, self._built)):
             # Where nothing has been built, keys were still meant for it.
-            self._built = self.begin(opens=self._is_above or self._opening is not None)
+            self._built = self.begin(opens=self._is_above or self.opening is not None)
             screen.call_after_refresh(self.end, self._built)
 
     def hold(self, event: events.Event) -> bool:
         """Keep an event for later; returns whether it has to wait."""
-        if self._opening is None or not isinstance(event, Typed):
+        if self.opening is None or not isinstance(event, Typed):
             return False
         if isinstance(event, events.Key) and (
             event.key in _NEVER_HELD or (event.key == "escape" and len(self._app.screen_stack) == 1)
@@ -124,11 +120,11 @@ class TypeAhead:
 
     def take(self) -> list[Typed]:
         """End the hold and return what was held."""
-        held, self._held, self._opening = self._held, [], None
+        held, self._held, self.opening = self._held, [], None
         return held
 
     async def _release(self, opening: object) -> None:
-        if opening is not self._opening:
+        if opening is not self.opening:
             return
         in_prompt = self._opens and self._app.focused is self._prompt()
         for event in self.take():

@@ -48,13 +48,9 @@ class ContextGauge(Widget):
         waits = f", sending waits at {load.blocking:.0%}" if load.blocking and load.threshold else ""
         self.tooltip = Content(f"Context: {load.start}{waits}")
 
-    @property
-    def text(self) -> str:
-        return self.load.text
-
     def render(self) -> Content:
         """Draw bar and words; the words have a field of their own, so that the marks stand still."""
-        text = self.caption or self.text
+        text = self.caption or self.load.text
         unknown = self.load.usage is not None and not self.load.limit
         if unknown and not self.caption and self.size.width >= EXPLAINED:
             text = f"{text} · window not known yet"

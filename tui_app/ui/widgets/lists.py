@@ -72,14 +72,10 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         self._row = row
         self._head, self._head_rows = head, int(head is not None)
         self._nothing = ""
-        self._count = 0
+        self.count = 0
         self._follows = self._following = follows
         self._placing = False
         self._placed_rows = 0
-
-    @property
-    def count(self) -> int:
-        return self._count
 
     def say_when_empty(self, text: str) -> None:
         self._nothing = text
@@ -87,7 +83,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     def set_count(self, count: int) -> None:
         """Change the number of rows; any of them may have changed too."""
-        self._count = count
+        self.count = count
         if self.cursor is not None:
             self.cursor = min(self.cursor, count - 1) if count else None
         self._place()
@@ -99,7 +95,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=self.scroll_y + rows, animate=False, force=True)
             self._placing = False
         if self.cursor is not None:
-            self.cursor = min(self.cursor + rows, self._count - 1)
+            self.cursor = min(self.cursor + rows, self.count - 1)
 
     def follow(self) -> None:
         """Go to the end and stay there."""
@@ -115,7 +111,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
             return
         self._placing = True
         self._placed_rows = self.size.height
-        self.virtual_size = Size(self.scrollable_content_region.width, self._count + self._head_rows)
+        self.virtual_size = Size(self.scrollable_content_region.width, self.count + self._head_rows)
         if self._following:
             self.scroll_to(y=self.max_scroll_y, animate=False, force=True)
         self._placing = False
@@ -147,9 +143,9 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
             focused = self.has_focus and not in_sight
             return self._paint(self._head()._replace(component="row-list--head"), width, focused=focused)
         index = self.scroll_offset.y + y - self._head_rows
-        if not self._count and not index and self._nothing:
+        if not self.count and not index and self._nothing:
             return self._paint(Row(self._nothing, component="row-list--right"), width)
-        if index >= self._count:
+        if index >= self.count:
             return Strip.blank(width, self.rich_style)
         focused = index == self.cursor and self.has_focus
         return self._paint(self._row(index), width, focused=focused)
@@ -173,18 +169,18 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         return Strip(segments, width)
 
     def action_move(self, step: int) -> None:
-        if self._count:
-            start = self._count if self.cursor is None else self.cursor
-            self.cursor = min(max(0, start + step), self._count - 1)
+        if self.count:
+            start = self.count if self.cursor is None else self.cursor
+            self.cursor = min(max(0, start + step), self.count - 1)
 
     def action_page(self, step: int) -> None:
         self.action_move(step * max(1, self.scrollable_content_region.height - self._head_rows))
 
     def action_first(self) -> None:
-        self.action_move(-self._count)
+        self.action_move(-self.count)
 
     def action_last(self) -> None:
-        self.action_move(self._count)
+        self.action_move(self.count)
 
     def action_select(self) -> None:
         if self.cursor is not None:
@@ -195,6 +191,6 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         if offset is None or offset.y < self._head_rows:
             return
         index = self.scroll_offset.y + offset.y - self._head_rows
-        if index < self._count:
+        if index < self.count:
             self.cursor = index
             self.action_select()
