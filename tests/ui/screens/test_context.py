@@ -181,6 +181,13 @@ def test_what_no_category_explains_is_named() -> None:
     assert "total         85.5k" in text
 
 
+@pytest.mark.parametrize(("size", "told"), [(1_210, ""), (900, "  memory (AGENTS.md 0.9k)")])
+def test_the_only_file_of_the_memory_is_named_where_its_size_is_another(size: int, told: str) -> None:
+    usage = replace(USAGE, parts=Breakdown(memory=1_240), unmeasured=0)
+    legend = category_legend(usage, (Share("memory", "AGENTS.md", size),)).plain
+    assert [line for line in legend.split("\n") if line.startswith("  memory")] == [told] * bool(told)
+
+
 def words(pilot: Pilot[None]) -> str:
     heads = [each.rows.render_line(0).text for each in pilot.app.screen.query(LedgerList)]
     return "\n".join([*(str(widget.render()) for widget in pilot.app.screen.query(Static)), *heads])

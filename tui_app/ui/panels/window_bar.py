@@ -15,10 +15,11 @@ _MOST = 5
 """So many of them are named."""
 
 
-def in_brackets(category: str, shares: Sequence[Share]) -> str:
-    """What a category is made of, by names and sizes, where that is more than one thing."""
-    parts = [share for share in shares if NAMES[share.category] == category and share.tokens]
-    if len(parts) < 2:
+def in_brackets(row: "CategoryRow", shares: Sequence[Share]) -> str:
+    """What a category is made of, by names and sizes, where that says more than its own size does."""
+    parts = [share for share in shares if NAMES[share.category] == row.name and share.tokens]
+    alike = all(tokens(share.tokens) == tokens(row.tokens) for share in parts)
+    if len(parts) < 2 and (row.name == NAMES["tools"] or alike):
         return ""
     return f" ({', '.join(f'{one_line(share.name, 16)} {tokens(share.tokens)}' for share in parts[:_MOST])})"
 
@@ -121,7 +122,7 @@ def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, colour
     high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
     lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
     for row in rows:
-        if told := in_brackets(row.name, shares):
+        if told := in_brackets(row, shares):
             lines.append(Content.styled(f"  {row.name}{told}", "$text-muted"))
     return Content("\n").join(lines)
 
@@ -132,6 +133,6 @@ def category_words(
     """The categories one behind the other, for a screen without room for columns."""
     parts = []
     for row in category_rows(usage, coloured=coloured):
-        name, told = (f" {row.name}", "$text-muted"), (in_brackets(row.name, shares), "$text-muted")
+        name, told = (f" {row.name}", "$text-muted"), (in_brackets(row, shares), "$text-muted")
         parts.append(Content.assemble(row.sign, name, f" {tokens(row.tokens)}", told))
     return packed(parts, width, "  ")
