@@ -17,12 +17,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from tui_app.modes import next_mode
-from tui_app.ui.chat.pane import (
-    HIGH,
-    LEAST,
-    WIDE,
-    ChatPane,
-)
+from tui_app.ui.chat.pane import HIGH, LEAST, WIDE, ChatPane
 from tui_app.ui.host import FLOW, Chat
 from tui_app.ui.keyboard.keys import as_bindings
 from tui_app.ui.keyboard.type_ahead import Flow, Typed

@@ -543,11 +543,7 @@ def tmux_option(name: str) -> str:
         return ""
     try:
         done = subprocess.run(
-            [tmux, "show-options", "-sv", name],
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
+            [tmux, "show-options", "-sv", name], capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
     except (OSError, subprocess.SubprocessError):
         return ""

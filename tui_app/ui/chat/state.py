@@ -449,25 +449,25 @@ def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Word what the user has done to the view."""
     match payload:
         case CompactionUndone(tokens_after=after):
-            return saying(
-                state, f"Undone: the full history is back (~{tokens(after)}) · /redo applies it again"
-            )
+            text = f"Undone: the full history is back (~{tokens(after)}) · /redo applies it again"
         case CompactionEdited(fact=fact, tokens_after=after):
             what = f"Brought back: {one_line(fact, REASON_CELLS)}" if fact else "Summary edited"
-            return saying(state, f"{what}, ~{tokens(after)} · u on its row undoes it")
+            text = f"{what}, ~{tokens(after)} · u on its row undoes it"
         case CompactionRedone(tokens_after=after):
-            return saying(state, f"Applied again: ~{tokens(after)} · /undo undoes it")
+            text = f"Applied again: ~{tokens(after)} · /undo undoes it"
         case SessionClear():
-            return saying(state, "Cleared: the model starts fresh · /undo undoes it until you send a prompt")
+            text = "Cleared: the model starts fresh · /undo undoes it until you send a prompt"
         case SessionRewind(failed=False, again=False):
-            return saying(state, "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo")
+            text = "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo"
         case BranchMerged(name=name, taken=taken):
             added = round(sum(payload.tokens.values()) * state.scale)
             told = f"{tokens(added)} added, {count(len(taken), 'file')}"
-            return saying(state, f"Merged {one_line(name, 40)}: {told} · /undo takes both back")
+            text = f"Merged {one_line(name, 40)}: {told} · /undo takes both back"
         case SessionRestored(tokens_after=after):
-            return saying(state, f"Undone: the conversation is as it was before, ~{tokens(after)}")
-    return state
+            text = f"Undone: the conversation is as it was before, ~{tokens(after)}"
+        case _:
+            return state
+    return saying(state, text)
 
 
 def _goal(state: ChatState, payload: Payload, now: float) -> ChatState:

@@ -232,7 +232,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         if action == "check":
             return bool(self.query_one(SentText).progress)
         if action == "drop":
-            return self._drops
+            return self._view.can_edit and self._without_marked != self._view.done.summary
         if action == "checkpoint":
             return self._view.checkpoint_text is not None
         return super().check_action(action, parameters)
@@ -291,10 +291,6 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
             return None if text in (None, done.summary) else EditSummary(self._view.seq, text)
 
         self.ask(SummaryEditor(done.summary, original=original or done.summary), edited)
-
-    @property
-    def _drops(self) -> bool:
-        return self._view.can_edit and self._without_marked != self._view.done.summary
 
     @property
     def _without_marked(self) -> str:

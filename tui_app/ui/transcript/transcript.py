@@ -92,10 +92,7 @@ def why_not_undone(entry: Entry | None) -> str:
     if entry.kind not in _UNDOABLE:
         return _NEVER
     again = " /redo applies it again." if entry.kind == "compaction" else ""
-    told = {
-        "running": "This is still running: esc stops it.",
-        "undone": f"This is already undone.{again}",
-    }
+    told = {"running": "This is still running: esc stops it.", "undone": f"This is already undone.{again}"}
     return told.get(entry.state, "This changed nothing, so there is nothing to undo.")
 
 

@@ -31,7 +31,7 @@ class ActsInOrder(Mixed):
     """A field whose keys act in the order they were typed.
 
     A binding runs outside the field's queue: on a slow line, letters typed after backspace would come before
-    it.
+    it. Pastes are cleaned of characters that act, hide or reorder.
     """
 
     async def on_key(self, event: events.Key) -> None:
@@ -43,9 +43,14 @@ class ActsInOrder(Mixed):
             event.prevent_default()
             event.stop()
 
+    def on_paste(self, event: events.Paste) -> None:
+        """Let Textual insert what may reach the terminal."""
+        event.stop()
+        event.text = clean(event.text, keep_tabs=isinstance(self, TextArea))
+
 
 class WrittenArea(Exact, ActsInOrder, TextArea):
-    """A text area that cleans pastes of characters that act, hide or reorder.
+    """A text area to write in.
 
     Deleting to the end of a line takes all of the line as it was written, however it is wrapped, as a shell
     does.
@@ -67,13 +72,6 @@ class WrittenArea(Exact, ActsInOrder, TextArea):
         if not self.read_only:
             end = (row, len(self.document.get_line(row)))
             self.delete((row, column), end, maintain_selection_offset=False)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert what may reach the terminal."""
-        event.prevent_default()
-        event.stop()
-        if not self.read_only:
-            self.replace(clean(event.text, keep_tabs=True), *self.selection, maintain_selection_offset=False)
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it is beyond the end of the text.
@@ -98,13 +96,6 @@ class WrittenLine(Exact, ActsInOrder, Input):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave up, down and the like to what is around a line: there is nothing in it to scroll to."""
         return not action.startswith(("scroll_", "page_")) and super().check_action(action, parameters)
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Insert what may reach the terminal."""
-        event.prevent_default()
-        event.stop()
-        lines = clean(event.text).splitlines()
-        self.replace(lines[0] if lines else "", *self.selection)
 
 
 class EdgedPanel(Mixed):

@@ -232,9 +232,9 @@ def tokens(count: int) -> str:
         return f"-{tokens(-count)}"
     if count < 100:
         return str(count)
-    if count < 999_950:
-        return _scaled(count / 1_000, "k")
-    return _scaled(count / 1_000_000, "M")
+    value, unit = (count / 1_000, "k") if count < 999_950 else (count / 1_000_000, "M")
+    digits = f"{value:.1f}"
+    return f"{digits.removesuffix('.0') if value >= 99.95 else digits}{unit}"
 
 
 def counted_text(here: int, there: int) -> str:
@@ -245,13 +245,6 @@ def counted_text(here: int, there: int) -> str:
 
 _ALIKE = 0.05
 """Share by which two models' counts may differ without a word: neither is better known."""
-
-
-def _scaled(value: float, unit: str) -> str:
-    digits = f"{value:.1f}"
-    if digits.endswith(".0") and value >= 99.95:
-        digits = digits[:-2]
-    return f"{digits}{unit}"
 
 
 def duration(seconds: float) -> str:
