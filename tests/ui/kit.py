@@ -272,8 +272,11 @@ class Deck:
 
     @property
     def queue(self) -> list[str]:
-        """What waits, without the row that says what the keys do with it while a turn runs."""
-        rows = [row[SIGNED:] for row in self.widget(QueueView).splitlines()]
+        """What waits, without the row that says what the keys do with it while a turn runs.
+
+        Three spaces stand for those between a prompt and its place.
+        """
+        rows = [re.sub("  +", "   ", row[SIGNED:]).rstrip() for row in self.widget(QueueView).splitlines()]
         return [row for row in rows if row.strip() and not row.startswith("enter ")]
 
     @property

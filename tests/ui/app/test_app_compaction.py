@@ -325,7 +325,7 @@ async def test_the_focus_reaches_the_model_and_work_goes_on_meanwhile(
         await deck.press("pageup")
         assert deck.transcript.scroll_y < deck.transcript.max_scroll_y
         await deck.send("and now?")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: and now?"], "the waiting prompt")
+        await deck.until(lambda: deck.queue == ["and now?   1 of 1 queued"], "the waiting prompt")
         assert deck.status.endswith("esc cancels")
         await deck.press("up")
         await deck.until(lambda: deck.editor.text == "and now?", "the prompt back")

@@ -124,7 +124,7 @@ async def test_step_by_step_down_to_nothing(served: Desk, fake_openai: FakeOpenA
         await deck.press("escape")
         await deck.until(lambda: not still_busy(deck), "an idle screen")
         keys = queue_keys(1, paused=True, draft="prompt")
-        assert deck.queue == ["Queued 1 of 1: queued one", keys]
+        assert deck.queue == ["queued one   1 of 1 queued", keys]
         await deck.press("escape")
         assert deck.editor.text == "queued two"
         await (await fake_openai.request(1)).closed.wait()

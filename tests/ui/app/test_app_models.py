@@ -457,7 +457,7 @@ async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: F
         await fake_openai.request(1)
         await deck.send("/model offline:extractive")
         await deck.until(lambda: deck.queue != [], "the waiting change")
-        assert deck.queue[0].startswith("Queued 1 of 1: /model offline:extractive")
+        assert deck.queue[0].startswith("/model offline:extractive   ")
         assert model(deck) == MODEL
 
 
@@ -664,7 +664,7 @@ async def test_a_prompt_before_the_agent_side_has_loaded_waits_and_is_sent(
 ) -> None:
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry", "enter")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: ferry"])
+        await deck.until(lambda: deck.queue == ["ferry   1 of 1 queued"])
         assert deck.editor.is_empty
         slow_start.set()
         await deck.answered()

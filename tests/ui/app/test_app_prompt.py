@@ -71,7 +71,7 @@ async def test_a_queued_prompt_takes_its_file_along_as_it_is_then(
         await deck.send("first")
         await (await fake_openai.request(1)).paused.wait()
         await deck.send("then @README.md ")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: then @README.md"], "the waiting prompt")
+        await deck.until(lambda: deck.queue == ["then @README.md   1 of 1 queued"], "the waiting prompt")
         write_files(served.cwd, {"README.md": "Changed meanwhile."})
         await deck.type("x")
         await deck.press("escape")

@@ -54,7 +54,7 @@ async def test_prompts_wait_in_rows_and_run_in_order_one_a_turn(
         await deck.send("second")
         await deck.send("third")
         await deck.until(
-            lambda: deck.queue == ["Queued 1 of 2: second", "Queued 2 of 2: third"], "two waiting prompts"
+            lambda: deck.queue == ["second   1 of 2 queued", "third   2 of 2 queued"], "two waiting prompts"
         )
         hold.set()
         await deck.answered(3)
@@ -111,7 +111,7 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
         await deck.idle()
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "third", "the last one")
-        assert deck.queue == ["Queued 1 of 1: second", queue_keys(1, paused=True, draft="prompt")]
+        assert deck.queue == ["second   1 of 1 queued", queue_keys(1, paused=True, draft="prompt")]
         await deck.press("ctrl+c", "up")
         await deck.until(lambda: deck.editor.text == "second", "the first one")
         assert deck.queue == []
@@ -120,8 +120,8 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
 @pytest.mark.parametrize(
     ("command", "row", "said"),
     [
-        ("/compact", "Queued 1 of 1: /compact · runs when the current work ends", "Nothing to compact"),
-        ("/undo", "Queued 1 of 1: /undo · runs when the current work ends", "No compaction to undo."),
+        ("/compact", "/compact   runs when the current work ends · 1 of 1 queued", "Nothing to compact"),
+        ("/undo", "/undo   runs when the current work ends · 1 of 1 queued", "No compaction to undo."),
     ],
 )
 async def test_commands_that_change_the_history_wait_and_say_so(
@@ -150,7 +150,7 @@ async def test_commands_that_change_nothing_run_at_once(served: Desk, fake_opena
             await deck.until(lambda: isinstance(deck.app.screen, screen), command)  # noqa: B023 -- waited for
             await deck.press("escape")
             await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
-            assert deck.queue == ["Queued 1 of 1: second"]
+            assert deck.queue == ["second   1 of 1 queued"]
             assert deck.status.startswith("Answering")
 
 
@@ -171,7 +171,7 @@ async def test_the_queue_survives_a_compaction(served: Desk, fake_openai: FakeOp
         await deck.press("ctrl+g")
         await fake_openai.request(1)
         await deck.send("and then?")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: and then?"], "the waiting prompt")
+        await deck.until(lambda: deck.queue == ["and then?   1 of 1 queued"], "the waiting prompt")
         hold.set()
         await deck.answered(7)
         assert "compaction" in deck.kinds
@@ -184,7 +184,7 @@ async def test_a_long_queue_is_counted(served: Desk, fake_openai: FakeOpenAI) ->
         for number in range(5):
             await deck.send(f"waiting {number}\nwith a second line")
         await deck.until(lambda: deck.queue[-1:] == ["and 2 more"], "the count")
-        assert deck.queue[0] == "Queued 1 of 5: waiting 0 with a second line"
+        assert deck.queue[0] == "waiting 0 with a second line   1 of 5 queued"
         assert len(deck.queue) == 4
 
 
@@ -442,7 +442,7 @@ async def test_a_prompt_sent_while_the_engine_loads_is_kept(
     monkeypatch.setattr(threading.Timer, "start", lambda _: None)
     async with shown(desk.app()) as deck:
         await deck.press(*"ferry", "enter")
-        await deck.until(lambda: deck.queue == ["Queued 1 of 1: ferry"])
+        await deck.until(lambda: deck.queue == ["ferry   1 of 1 queued"])
         if way == "key":
             said = await quit_asked(deck)
             waits = "1 waiting prompt is not sent (the up arrow brings it back)"

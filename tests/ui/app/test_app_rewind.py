@@ -197,7 +197,7 @@ async def test_while_an_answer_is_written_it_waits_in_a_row(
         await deck.send("/rewind")
         await listed(deck)
         await deck.press("down", "enter")
-        row = "Queued 1 of 1: /rewind #6 · runs when the current work ends"
+        row = "/rewind #6   runs when the current work ends · 1 of 1 queued"
         await deck.until(lambda: deck.queue == [row], row)
         await deck.press("up")
         await deck.until(lambda: deck.editor.text == "/rewind #6", "the command back")
@@ -505,7 +505,7 @@ async def test_a_draft_stays_and_a_running_answer_is_waited_for(
         await (await fake_openai.request(1)).paused.wait()
         await deck.press(*"draft")
         deck.app.chat.action_slash("/retry")
-        row = "Queued 1 of 1: /retry · runs when the current work ends"
+        row = "/retry   runs when the current work ends · 1 of 1 queued"
         await deck.until(lambda: deck.queue == [row], row)
         hold.set()
         await deck.says("Once more.")

@@ -231,8 +231,8 @@ async def test_the_folder_leaves_the_header_before_the_title_is_cut_to_a_few_wor
 
 def test_queue_rows() -> None:
     assert Waiting(("one", "two\nlines"), paused=False).rows(40) == [
-        "Queued 1 of 2: one",
-        "Queued 2 of 2: two lines",
+        f"one{' ' * 22}1 of 2 queued",
+        f"two lines{' ' * 16}2 of 2 queued",
     ]
     assert (
         Waiting(("one", "two"), paused=True).rows(80)[-1]

@@ -9,10 +9,10 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_app.ui.keyboard.keys import place_bindings
-from tui_app.ui.panels.status import SIGNED, fit_pieces
+from tui_app.ui.panels.status import GAP, SHORT, SIGNED, fit_pieces
 from tui_app.ui.slash import ParsedCommand, is_command, parse
 from tui_app.ui.words.glyphs import UNICODE
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import one_line, padded
 
 MAX_ROWS = 3
 """Prompts shown in full rows; the rest is counted."""
@@ -41,8 +41,10 @@ class Waiting(NamedTuple):
         for at, prompt in enumerate(self.prompts[:MAX_ROWS], start=1):
             # A command changes the history, and therefore waits.
             is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
-            when = " · runs when the current work ends" if is_known else ""
-            rows.append(one_line(f"Queued {at} of {total}: {prompt}{when}", width))
+            when = "runs when the current work ends · " if is_known and width >= SHORT else ""
+            place = f"{when}{at} of {total} queued"
+            room = width - cell_len(place) - GAP  # its inset is that of the prompt below
+            rows.append(f"{padded(one_line(prompt, room - GAP), room)}{place}")
         if total > MAX_ROWS:
             rows.append(f"and {total - MAX_ROWS} more")
         return [*rows, self.keys(width)] if total and (self.paused or self.steerable) else rows
@@ -84,7 +86,11 @@ class QueueView(Widget, can_focus=True):
     def render(self) -> Content:
         bar = Content.styled(f"{UNICODE.queued} ", "$accent-soft")
         rows = self.waiting.rows(max(1, self.size.width - SIGNED))
-        return Content("\n").join(bar + Content(row) for row in rows)
+        # No prompt has two spaces in its row.
+        parts = (row.partition("  ") for row in rows)
+        return Content("\n").join(
+            Content.assemble(bar, prompt, gap, (place, "$text-faint")) for prompt, gap, place in parts
+        )
 
     def get_content_height(self, *_: object) -> int:
         return len(self.waiting.rows(80))
