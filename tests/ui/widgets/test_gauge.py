@@ -48,7 +48,7 @@ def test_words_of_a_measured_context(total: int, exact: bool, text: str) -> None
 
 
 def test_words_of_what_is_not_known() -> None:
-    assert Load(None).text == "loading model …"
+    assert Load(None).text == "loading the model's window …"
     assert Load(replace(usage(91_500, exact=True), window=UNKNOWN)).text == "91.5k of ?"
     assert Load(replace(usage(91_500), window=UNKNOWN)).text == "~91.5k of ?"
 
@@ -254,6 +254,9 @@ def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
     unknown = ContextUsage(parts=Breakdown(user=9_000), window=UNKNOWN, messages=3)
     assert marks(Settings(), unknown) == (0.0, 0.0)
     assert Load(unknown).text == "~9.0k of ?"
+    assert marks(Settings(), None) == (0.8, 0.95), "they stand still while the model is loading"
+    assert marks(Settings(policy="reserve"), None) == (0.0, 0.0), "no share of a window"
+    assert marks(Settings(policy="off"), None) == (0.0, 0.0)
     assert Load(unknown, 0.0, 0.0, pending=5).bar(20).used == 0
     assert percent_text(5, 0) == "?%"
 

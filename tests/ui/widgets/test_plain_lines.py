@@ -33,7 +33,7 @@ def painted(*parts: str) -> str:
         ("reading …    ", "reading ...  "),
         ("and the rest of i…", "and the rest of..."),
         ("and the rest of i…  ", "and the rest of...  "),
-        ("loading model …  ", "loading model ..."),
+        ("loading the window …  ", "loading the window ..."),
         ("and the rest… 12:04", "and the re... 12:04"),
         ("12:04   … found here", "12:04 ... found here"),
         ("Here … is", "Here … is"),

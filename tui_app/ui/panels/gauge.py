@@ -122,18 +122,19 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
 
     Returns:
         Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
-        Zeros as well while nothing is measured, or the window is not known.
+        Zeros as well while the window is not known; while nothing is measured, those that are shares of it.
     """
-    if usage is None or usage.window.limit <= 0:
+    if usage is not None and usage.window.limit <= 0:
         return 0.0, 0.0
-    # Policies are not needed for the first frame, which has nothing measured.
     from tui_app.conversation.requests.policies import choose_policy, policy_names
 
     if policy not in policy_names(settings):
         policy = ""
     chosen = choose_policy(settings, policy)
-    if not chosen.automatic:
+    if not chosen.automatic or (usage is None and chosen.limit is not None):
         return 0.0, 0.0
+    if usage is None:
+        return chosen.background_threshold, chosen.blocking_threshold
     window = usage.window
     if chosen.limit is None:
         # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.

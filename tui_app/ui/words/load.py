@@ -12,7 +12,7 @@ BACKGROUND = 0.8
 """Share of the window at which compaction starts in the background, unless a policy sets it."""
 BLOCKING = 0.95
 """Share of the window at which sending waits for compaction, unless a policy sets it."""
-LOADING = "loading model …"
+LOADING = "loading the model's window …"
 NOT_OPEN = "no session is open"
 
 
