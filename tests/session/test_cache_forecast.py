@@ -87,7 +87,7 @@ def test_next_request_is_cheap_until_its_prefix_is_forgotten() -> None:
     assert warm.warm_usd == pytest.approx((50_000 * 0.3 + 1_000 * 3.75 + 500 * 15) / 1e6)
     assert warm.cold_usd == pytest.approx((51_000 * 3.75 + 500 * 15) / 1e6)
     assert (warm.last_predicted, warm.last_read) == (None, 40_000)
-    assert next_turn_text(warm, 1_299.0) == ("next turn about $0.026 while cached (until 00:21), $0.20 after")
+    assert next_turn_text(warm, 1_299.0) == ("next turn $0.026 warm, $0.20 cold · warm until 00:21")
     assert next_turn_text(cold, 1_300.0) == "next turn about $0.20: the prompt cache is cold"
 
 

@@ -63,7 +63,7 @@ from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 from tui_app.ui.dialogs.setup.settings import SettingsScreen
 from tui_app.ui.panels.todo import TodoItem
 from tui_app.ui.timeline import TimelineFilter
-from tui_app.ui.words.receipt_words import lost_text, total_text
+from tui_app.ui.words.receipt_words import lost_text
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 MODEL = "anthropic:claude-sonnet-5"
@@ -457,7 +457,7 @@ RECEIPTS = (
 
 async def requests(deck: Deck) -> None:
     """The receipts, at the one whose prefix broke at its front."""
-    bill = f"{total_text(RECEIPTS)}. {lost_text(lost_by_cause(RECEIPTS))}"
+    bill = lost_text(lost_by_cause(RECEIPTS))
 
     async def read_bill(*_: object) -> object:
         return RECEIPTS, bill

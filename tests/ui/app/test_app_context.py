@@ -82,7 +82,7 @@ async def test_pin_archive_offload_and_take_back_are_an_event_each(served: Desk)
     session = served.store(story())
     async with shown(served.app(session), WIDE) as deck:
         await opened(deck)
-        await deck.says("this row: o ")
+        await deck.says("this row   o ")
         await deck.press("p")
         await deck.until(lambda: "pinned  #" in marked(deck), "the pin")
         await deck.says("pinned 6.")
@@ -91,14 +91,14 @@ async def test_pin_archive_offload_and_take_back_are_an_event_each(served: Desk)
         await deck.says("This message is pinned: it stays as it is until it is unpinned.")
         await deck.press("p")
         await deck.until(lambda: "pinned" not in marked(deck), "no pin")
-        await deck.says("this row: o ")
+        await deck.says("this row   o ")
         await deck.press("o")
         await deck.until(lambda: "in read_file" in marked(deck), "the file")
         await deck.says("Saved ")
         await deck.says("u adds")
         await deck.press("u")
         await deck.until(lambda: "in read_file" not in marked(deck), "the old form")
-        await deck.says("this row: o ")
+        await deck.says("this row   o ")
         await deck.press("a")
         await deck.until(lambda: "archived" in marked(deck), "the stub")
         gauge = deck.gauge
@@ -129,7 +129,7 @@ async def test_plain_signs_only(served: Desk) -> None:
     session = served.change(plain=True).store(story())
     async with shown(served.app(session), WIDE) as deck:
         await opened(deck)
-        await deck.says("this row: o ")
+        await deck.says("this row   o ")
         assert deck.text.isascii()
 
 
@@ -141,7 +141,7 @@ async def test_several_items_are_marked_with_one_preview_before_anything_is_done
         await opened(deck)
         before = deck.app.chat.session.state.usage
         await deck.press("space", "space")
-        await deck.says("2 marked: o ")
+        await deck.says("2 marked   o ")
         [row] = [row for row in deck.rows if "2 marked" in row]
         promised = row.partition("down to ")[2].partition("%")[0]
         assert not deck.app.chat.session.presenter.agent_view.rewrites, "nothing is done yet"
@@ -149,7 +149,7 @@ async def test_several_items_are_marked_with_one_preview_before_anything_is_done
         await deck.press("o")
         view = deck.app.chat.session.presenter.agent_view
         await deck.until(lambda: len(view.rewrites) == 2, "both in files")
-        await deck.until(lambda: f"Context   {promised}% of" in deck.text, "what was promised")
+        await deck.until(lambda: f"Context  {promised}% of" in deck.text, "what was promised")
         after = deck.app.chat.session.state.usage
         assert before is not None
         assert after is not None
@@ -190,7 +190,11 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
         await deck.answered()
         await opened(deck)
         await deck.says("#2")
-        items = {row.split()[-1]: row.split()[0] for row in deck.rows if re.search(r"#\d+ *$", row.rstrip())}
+        items = {
+            row.split()[-1]: row.split("▸")[-1].split()[0]
+            for row in deck.rows
+            if re.search(r"#\d+ *$", row.rstrip())
+        }
         figures = dict(re.findall(r"█ (user|answers) +([\d.]+k)", deck.text))
         assert float(figures["answers"].rstrip("k")) > 1.7, "a factor was learnt"
         # The rest of either is the newest turn's.

@@ -191,13 +191,13 @@ async def saved(deck: Deck) -> None:
     """One result is in a file, another one is archived, and a third one is under the cursor."""
     await context_screen(deck)
     for key, told in (("o", "offload"), ("a", "archive")):
-        await deck.says("this row: o ")
+        await deck.says("this row   o ")
         await deck.press(key)
         await deck.until(lambda told=told: told in saving(deck), told)  # type: ignore[misc]
         # What was done to it cannot be done to it again.
-        await deck.until(lambda: "this row: o " not in deck.text, "what can be done now")
+        await deck.until(lambda: "this row   o " not in deck.text, "what can be done now")
         await deck.press("home")
-    await deck.says("this row: o ")
+    await deck.says("this row   o ")
 
 
 async def by_age(deck: Deck) -> None:

@@ -130,7 +130,7 @@ class Host(ThemedApp):
 
 
 async def test_what_the_next_turn_costs_has_a_row_only_where_it_is_known() -> None:
-    said = "next turn about $0.02 while cached (until 14:32), $0.19 after"
+    said = "next turn $0.02 warm, $0.19 cold · warm until 14:32; the last request missed the cache: a pause"
     for text in (said, ""):
         screen = ContextScreen(Source(), replace(VIEW, cache=text))
         async with Host(screen).run_test(size=(100, 30)):
@@ -203,7 +203,7 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
     app = Host(ContextScreen(Source(), VIEW))
     async with app.run_test(size=size) as pilot:
         heads = words(pilot)
-        assert "Context   67% of 128k · ~85.5k · ok" in heads
+        assert "Context  67% of 128k · ~85.5k · ok" in heads
         if size == (80, 24):
             assert "212 messages · reserve 8k · compacts at 80% (in about 3 turns)" in heads
         else:
@@ -216,7 +216,7 @@ async def test_enter_names_the_message_to_show(size: tuple[int, int]) -> None:
         tabs = app.screen.query_one(TabbedContent)
         assert str(tabs.get_tab("tab-saved").label) == "Saved 44.0k"
         assert app.screen.query_one("#dialog-hints").region.bottom <= size[1]
-        assert painted(pilot)[0].split()[:5] == ["18.3k", "40", "user", "▐", "[/x]"]
+        assert painted(pilot)[0].split()[:6] == ["▸", "18.3k", "40", "user", "▐", "[/x]"]
         assert painted(pilot)[0].endswith("#142")
         await pilot.press("down", "enter")
         assert app.results == [143]
@@ -242,7 +242,7 @@ async def test_nothing_known_is_said_and_closes(key: str) -> None:
     empty = ContextView()
     app = Host(ContextScreen(Source(empty), empty))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Context   loading model …" in words(pilot)
+        assert "Context  loading the model's window …" in words(pilot)
         await pilot.press("enter", "p", "a", "s", key)
         assert app.results == [None]
 
@@ -287,7 +287,7 @@ async def test_what_makes_no_sense_is_said_and_not_asked_for() -> None:
     source = Source()
     async with Host(ContextScreen(source, VIEW)).run_test(size=(120, 40)) as pilot:
         await pilot.pause()
-        assert "this row: a frees 25.5k, down to 47% · u adds 4.5k, up to 70%" in words(pilot)
+        assert "this row   a frees 25.5k, down to 47%   u adds 4.5k, up to 70%" in words(pilot)
         await pilot.press("o")
         assert source.asked == []
         assert "This result is in a file already." in words(pilot)

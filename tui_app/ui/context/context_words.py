@@ -1,5 +1,6 @@
 """The words of the context screen: pure functions over what it shows."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from tui_app.records import frozen
 from tui_app.session.figures.request_ledger import LedgerRow
 from tui_app.session.stats_rows import StageRow
 from tui_app.ui.context.request_ledger import KINDS, title_of
+from tui_app.ui.words.compaction_words import figures
 from tui_app.ui.words.cost_words import window_text
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.load import BACKGROUND, BLOCKING, Load
@@ -64,30 +66,31 @@ class ContextView:
     receipts: "tuple[Receipt, ...]" = ()
     """The requests of the session, the oldest first."""
     bill: str = ""
-    """What they come to, and what broken prefixes have cost."""
+    """What broken prefixes have cost."""
 
     @property
     def load(self) -> Load:
         return Load(self.usage, self.background, self.blocking)
 
 
-def headline(view: ContextView, width: int = 0) -> Content:
-    """The first row: the gauge in words, and at its end what the next turn costs where both have room."""
+def headline(view: ContextView, right: str = "", width: int = 0) -> Content:
+    """The first row: the gauge in words, and at its end what is said at the right where both have room."""
     share, space, rest = view.load.text.partition(" ")
     head = Content.assemble(
         (f"{UNICODE.load_line} ", "$text-accent"),
         ("Context", "bold"),
-        (f"   {share}", "not bold"),
+        (f"  {share}", "not bold"),
         (space + rest, "$text-muted not bold"),
     )
-    gap = width - head.cell_length - len(view.cache)
-    if not view.cache or gap < _LEAST_GAP:
+    gap = width - head.cell_length - len(right)
+    if not right or gap < _LEAST_GAP:
         return head
-    return Content.assemble(head, " " * gap, (view.cache, "$text-muted not bold"))
+    return Content.assemble(head, " " * gap, figures(right, _PRICE).stylize_before("not bold"))
 
 
+_PRICE = re.compile(r"(<?\$[\d,.]*\d)")
 _LEAST_GAP = 4
-"""Cells between the gauge in words and what the next turn costs."""
+"""Cells between the gauge in words and what is said at the right."""
 
 
 def facts(view: ContextView) -> list[str]:
@@ -220,7 +223,7 @@ def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int) ->
             share = percent_text(move.after, usage.window.stated)
             some = f", {move.count} of {many}" if move.count < many else ""
             parts.append(f"{key} {what} {tokens(abs(move.freed))}, {to} {share}{more}{some}")
-    after = " · ".join(parts)
+    after = "   ".join(parts)
     if many < MARKED:
-        return f"this row: {after}" if after else ""
-    return f"{many} marked: {after or 'only p works on them'}"
+        return f"this row   {after}" if after else ""
+    return f"{many} marked   {after or 'only p works on them'}"

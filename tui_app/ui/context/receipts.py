@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from textual import getters
@@ -16,15 +17,17 @@ from tui_app.session.stores.database import Database, open_store
 from tui_app.settings import Settings
 from tui_app.ui.keyboard.keys import place_bindings
 from tui_app.ui.widgets.lists import Row, RowList
-from tui_app.ui.words.receipt_words import HEADS, NONE_YET, lost_text, receipt_lines, receipt_row, total_text
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.receipt_words import HEADS, NONE_YET, lost_text, receipt_lines, receipt_row
+from tui_app.ui.words.text import one_line, padded
 
 if TYPE_CHECKING:
     from tui_app.session.figures.receipts import Receipt
 
 Bill = tuple[tuple["Receipt", ...], str]
-"""The requests of a session, and what all of them come to, in words."""
+"""The requests of a session, and what broken prefixes have cost, in words."""
 _NARROW = 70
+_FIGURES = 38
+"""Cells of a row beside its title, without what broke the prefix."""
 _BROKEN = 3
 """What broke the prefix takes at most this part of a row."""
 
@@ -40,7 +43,9 @@ class ReceiptList(Vertical):
         self._found: Sequence[Receipt] = ()
 
     def compose(self) -> ComposeResult:
-        yield RowList(self._row, head=lambda: self._laid(HEADS), follows=False, id="request-items")
+        yield RowList(
+            self._row, head=lambda: self._laid(HEADS)._replace(leads=()), follows=False, id="request-items"
+        )
         yield Static(classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
@@ -66,23 +71,30 @@ class ReceiptList(Vertical):
     def explain(self, receipt: "Receipt", sizes: Mapping[str, Any], bar: Content | None) -> None:
         """Say what is known of a request, with its measured sizes by category, and as a bar."""
         head, *lines = receipt_lines(receipt, sizes)
-        told = Content("\n".join(["", *lines]))
-        said = Content.assemble(head, "\n", bar, told) if bar is not None else Content.assemble(head, told)
-        self.query_one(".dialog-note", Static).update(said)
+        rows = [Content(head), *([] if bar is None else [bar]), *map(Content, lines)]
+        self.query_one(".dialog-note", Static).update(Content("\n").join(rows))
 
     def _row(self, index: int) -> Row:
-        return self._laid(receipt_row(self._found[index], 200))
+        receipt = self._found[index]
+        told = "row-list--warm" if receipt.cause == "front" else "row-list--quiet"
+        return self._laid(receipt_row(receipt, 200))._replace(component=told)
 
     def _laid(self, cells: Sequence[str]) -> Row:
         number, title, sent, read, price, broken = cells
-        wide, width = self.size.width >= _NARROW, self.size.width
-        room = width // _BROKEN
-        why = f"  {one_line(broken, room):<{room}}" if wide else ""
-        return Row(f"{number:<7} {title}", f"{sent:>7} {read:>11} {price:>8}{why}")
+        width = self._rows.scrollable_content_region.width
+        room = width // _BROKEN if width >= _NARROW else 0
+        why = f"  {one_line(broken, room - 2)}" if room else ""
+        sizes = f" {sent:>7} {read:>11} "
+        left = max(0, width - room - _FIGURES)
+        texts = (f"  {number:<7} ", padded(one_line(title, left), left), sizes, f"{price:>7}")
+        kinds = ("quiet", "row", "quiet", "row")
+        ends = accumulate(map(len, texts))
+        leads = tuple((end, f"row-list--{kind}") for end, kind in zip(ends, kinds, strict=True))
+        return Row("".join((*texts, why)), leads=leads)
 
 
 async def read_bill(database: Database, session: str, settings: Settings) -> Bill:
-    """The requests of a session, and what all of them come to; the log is read in a thread."""
+    """The requests of a session, and what broken prefixes have cost; the log is read in a thread."""
 
     def read() -> Bill:
         # Price lists take a while to load.
@@ -90,7 +102,7 @@ async def read_bill(database: Database, session: str, settings: Settings) -> Bil
 
         with closing(open_store(database, read_only=True)) as store:
             found = read_receipts(store, session, settings)
-        return tuple(found), f"{total_text(found)}. {lost_text(lost_by_cause(found))}" if found else ""
+        return tuple(found), lost_text(lost_by_cause(found))
 
     try:
         return await asyncio.to_thread(read)

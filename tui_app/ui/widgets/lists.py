@@ -16,6 +16,7 @@ from textual.strip import Strip
 from tui_app.ui.colours.palette import legible
 from tui_app.ui.keyboard.keys import place_bindings
 from tui_app.ui.widgets.long_text import PaintedRows
+from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import cut_cells
 
 
@@ -38,6 +39,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     BINDINGS = place_bindings("rows")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "row-list--row", "row-list--right", "row-list--quiet", "row-list--head", "row-list--cursor",
+        "row-list--sign", "row-list--warm",
     }  # fmt: skip
 
     cursor: reactive[int | None] = reactive(None)
@@ -76,6 +78,11 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         self._follows = self._following = follows
         self._placing = False
         self._placed_rows = 0
+
+    @property
+    def place(self) -> str:
+        """Which row has the cursor, ``7 of 21``; empty where none has."""
+        return "" if self.cursor is None else f"{self.cursor + 1:,} of {self.count:,}"
 
     def say_when_empty(self, text: str) -> None:
         self._nothing = text
@@ -151,20 +158,22 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         return self._paint(self._row(index), width, focused=focused)
 
     def _paint(self, row: Row, width: int, *, focused: bool = False) -> Strip:
-        over = legible(self.get_component_rich_style("row-list--cursor")) if focused else Style.null()
+        over = self.get_component_rich_style("row-list--cursor", partial=True) if focused else Style.null()
         right = row.right if cell_len(row.right) + 8 <= width else ""
         room = width - (cell_len(right) + 1 if right else 0)
-        text = cut_cells(row.text, room)
+        text, leads = cut_cells(row.text, room), row.leads
+        if focused and text.startswith(" "):
+            text, leads = UNICODE.collapsed + text[1:], ((1, "row-list--sign"), *leads)
         space = " " * (width - cell_len(text) - cell_len(right))
         base = self.rich_style
         segments, at = list[Segment](), 0
-        for end, component in (*row.leads, (len(text), row.component)):
-            colour = base + legible(self.get_component_rich_style(component)) + over
+        for end, component in (*leads, (len(text), row.component)):
+            colour = legible(base + self.get_component_rich_style(component) + over)
             segments.append(Segment(text[at:end], colour))
             at = max(at, end)
         segments += [
             Segment(space, base + over),
-            Segment(right, base + legible(self.get_component_rich_style(row.right_component)) + over),
+            Segment(right, legible(base + self.get_component_rich_style(row.right_component) + over)),
         ]
         return Strip(segments, width)
 

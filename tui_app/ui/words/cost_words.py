@@ -38,7 +38,7 @@ def next_turn_text(cache: "CacheOutlook", now: float) -> str:
     elif not cold or cache.warm_usd is None:
         said = f"the prompt cache is warm {until}"
     else:
-        said = f"next turn about {cost(cache.warm_usd)} while cached ({until}), {cold} after"
+        said = f"next turn {cost(cache.warm_usd)} warm, {cold} cold · warm {until}"
     return f"{said}; the last request missed the cache: {cache.broken_by}" if cache.broken_by else said
 
 

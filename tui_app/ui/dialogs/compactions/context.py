@@ -52,8 +52,10 @@ from tui_app.ui.dialogs.parts import BREAKPOINTS, PartTabs, reading_area
 from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.panels.gauge import marks
 from tui_app.ui.panels.window_bar import category_legend, category_words, fixed_names, window_bar
+from tui_app.ui.widgets.lists import RowList
 from tui_app.ui.words.compaction_words import figures
 from tui_app.ui.words.cost_words import next_turn_text
+from tui_app.ui.words.receipt_words import total_text
 from tui_app.ui.words.text import one_line, tokens, wrap_spans
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
@@ -164,7 +166,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         """Put all figures on the screen but those of the marked item."""
         view = self._view
         self._name_keys()
-        head = headline(view, self.app.size.width - 4)
+        right = total_text(view.receipts) if self._part == "tab-requests" else view.cache
+        head = headline(view, right, self.app.size.width - 4)
         self.write_head(head)
         width = self._width
         beside = facts(view) if self.has_class("-roomy") and width >= WIDE else []
@@ -231,8 +234,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     def action_tab(self, step: int) -> None:
         self.query_one(PartTabs).turn(step)
-        self._name_keys()
-        _say(self, "#context-outlook", self._view.bill if self._part == "tab-requests" else "")
+        self.set_class(self._part == "tab-requests", "-requests")
+        self._write()
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -246,6 +249,9 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
     def _name_keys(self) -> None:
         """Name the keys that act now: in the search box letters are words to look for."""
         items, view = self.query_one(LedgerList), self._view
+        lists = self.query(f"#{self._part} RowList").results(RowList)
+        # With less room the keys are worth more.
+        self.key_row.meanwhile = tuple(each.place for each in lists if self._width >= WIDE)
         leaves = "end the search" if items.searched else "unmark" if items.has_choice else "close"
         leave = Hint("esc", leaves, 0, "screen.close")
         if items.is_written_in:
