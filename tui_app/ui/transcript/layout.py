@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
-from typing import NamedTuple
+from typing import NamedTuple, SupportsIndex
 
 from textual.selection import Selection
 
@@ -27,39 +27,29 @@ from tui_app.ui.transcript.pieces import GapPiece, Piece
 from tui_app.ui.words.text import clean
 
 
-class HeightIndex:
+class HeightIndex(list[int]):
     """The heights of many blocks: which block covers line y, and on which line block i begins.
 
     Sums are known up to the first block that has changed: an answer that grows at the end costs nothing.
     """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
-        self._heights = list(heights)
+        super().__init__(heights)
         self._tops = [0]
-
-    def __len__(self) -> int:
-        return len(self._heights)
-
-    def __getitem__(self, index: int) -> int:
-        return self._heights[index]
 
     @property
     def total(self) -> int:
         """In lines."""
-        return self.top(len(self._heights))
+        return self.top(len(self))
 
-    def append(self, height: int) -> None:
-        self._heights.append(height)
-
-    def pop(self) -> int:
-        """Remove the last block and return its height.
+    def pop(self, index: SupportsIndex = -1, /) -> int:
+        """Remove a block, the last one as a rule, and return its height.
 
         Raises:
             IndexError: when there is none.
         """
-        height = self._heights.pop()
-        del self._tops[len(self._heights) + 1 :]
-        return height
+        del self._tops[range(len(self))[index] + 1 :]
+        return super().pop(index)
 
     def set(self, index: int, height: int) -> int:
         """Change the height of a block.
@@ -67,9 +57,9 @@ class HeightIndex:
         Returns:
             The difference to its former height.
         """
-        delta = height - self._heights[index]
+        delta = height - self[index]
         if delta:
-            self._heights[index] = height
+            self[index] = height
             del self._tops[index + 1 :]
         return delta
 
@@ -77,7 +67,7 @@ class HeightIndex:
         """Return the line on which block ``index`` begins: the sum of the heights before it."""
         known = self._tops
         if index >= len(known):
-            changed = self._heights[len(known) - 1 : index]
+            changed = self[len(known) - 1 : index]
             known += islice(accumulate(changed, initial=known[-1]), 1, None)
         return known[index]
 
@@ -91,7 +81,7 @@ class HeightIndex:
             Index of the block and line inside it. With no line at all, the index is the number of blocks.
         """
         if self.total <= 0:
-            return len(self._heights), 0
+            return len(self), 0
         line = min(max(line, 0), self.total - 1)
         index = bisect_right(self._tops, line) - 1
         return index, line - self._tops[index]
@@ -182,17 +172,18 @@ class Layout:
         self.painter = painter
         self._bodies = bodies
         self._lines = LineCache()
-        self._slots: dict[int, int] = {}
-        self._index = HeightIndex()
+        self.slots: dict[int, int] = {}
+        """Where each entry is, by its log number."""
+        self.heights = HeightIndex()
         self._blocks: OrderedDict[int, _Block] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._index)
+        return len(self.heights)
 
     @property
     def total(self) -> int:
         """Height of everything, in lines."""
-        return self._index.total
+        return self.heights.total
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
         """Take another conversation; nothing is painted."""
@@ -200,17 +191,16 @@ class Layout:
         self.live = None
         self.expanded.clear()
         self.excerpts.clear()
-        self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
+        self.slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._reindex()
 
     def prepend(self, entries: Sequence[Entry]) -> None:
         """Put entries in front of all others; their slots move by so many, and nothing is painted."""
-        moved, heights = len(entries), [self._index[slot] for slot in range(len(self._index))]
-        older = self._guessed(entries)
+        moved, older = len(entries), self._guessed(entries)
         self.entries[:0] = entries
-        self._slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
+        self.slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._blocks = OrderedDict((slot + moved, block) for slot, block in self._blocks.items())
-        self._index = HeightIndex([*older, *heights])
+        self.heights = HeightIndex([*older, *self.heights])
         self.stale(moved)  # it has another one above it now
 
     def append(self, entry: Entry) -> int:
@@ -226,8 +216,8 @@ class Layout:
         if slot and self.entries[-1].kind == "error":
             self.stale(slot - 1)  # what can be done next is said below the last one only
         self.entries.append(entry)
-        self._slots[entry.seq] = slot
-        self._index.append(estimate(entry, self.before(slot), self.painter.width))
+        self.slots[entry.seq] = slot
+        self.heights.append(estimate(entry, self.before(slot), self.painter.width))
         if handed_over and 0 in self.expanded:
             self.expanded.discard(0)
             self.expanded.add(entry.seq)
@@ -236,14 +226,11 @@ class Layout:
 
     def replace(self, entry: Entry) -> int | None:
         """Change an entry in place; returns its slot, or None when there is none with this log number."""
-        slot = self._slots.get(entry.seq)
+        slot = self.slots.get(entry.seq)
         if slot is not None:
             self.entries[slot] = entry
             self.stale(slot)
         return slot
-
-    def slot_of(self, seq: int) -> int | None:
-        return self._slots.get(seq)
 
     def before(self, slot: int) -> Entry | None:
         """Return the nearest visible entry above a slot."""
@@ -367,10 +354,10 @@ class Layout:
         """Put an answer that is being written at the end, or take it away."""
         self._blocks.pop(len(self.entries), None)
         if self.live is not None:
-            self._index.pop()
+            self.heights.pop()
         self.live = live
         if live is not None:
-            self._index.append(0)
+            self.heights.append(0)
             self.block(len(self.entries))
 
     def refresh_live(self) -> None:
@@ -390,7 +377,7 @@ class Layout:
         slot = len(self.entries)
         heights = self.block(slot).heights
         fixed = 0 if self.live.thinking or not len(heights) else heights.top(len(heights) - 1)
-        return self._index.top(slot) + fixed
+        return self.heights.top(slot) + fixed
 
     def block(self, slot: int) -> _Block:
         """Return the pieces of a slot, made when they are first needed."""
@@ -419,7 +406,7 @@ class Layout:
         for number, piece in enumerate(parts):
             if (lines := self._lines.get(piece)) is not None:
                 block.heights.set(number, len(lines))
-        self._index.set(slot, block.heights.total)
+        self.heights.set(slot, block.heights.total)
         if len(self._blocks) > _MAX_BLOCKS:
             self._blocks.popitem(last=False)
         return block
@@ -429,7 +416,7 @@ class Layout:
         block = self.block(slot)
         lines = self._lines.lines(block.pieces[piece], self.painter)
         if block.heights.set(piece, len(lines)):
-            self._index.set(slot, block.heights.total)
+            self.heights.set(slot, block.heights.total)
         return lines
 
     def line(self, spot: Spot) -> Line | None:
@@ -441,7 +428,7 @@ class Layout:
 
     def spot_at(self, y: int) -> Spot:
         """Return the spot at a line, with the heights as they are known now."""
-        slot, inside = self._index.find(y)
+        slot, inside = self.heights.find(y)
         if slot >= len(self):
             return self.end
         piece, line = self.block(slot).heights.find(inside)
@@ -449,33 +436,25 @@ class Layout:
 
     def slot_at(self, y: int) -> int:
         """Find which entry covers a line; makes no pieces, so no height changes."""
-        return self._index.find(y)[0]
-
-    def top(self, slot: int) -> int:
-        """Return the line on which a slot begins."""
-        return self._index.top(slot)
+        return self.heights.find(y)[0]
 
     def y_of(self, spot: Spot) -> int:
         """Return the line of a spot, with the heights as they are known now."""
         if spot.slot >= len(self):
             return self.total
-        return self._index.top(spot.slot) + self.block(spot.slot).heights.top(spot.piece) + spot.line
+        return self.heights.top(spot.slot) + self.block(spot.slot).heights.top(spot.piece) + spot.line
 
     @property
     def end(self) -> Spot:
         """The spot behind the last line."""
         return Spot(len(self), 0, 0)
 
-    def height(self, slot: int) -> int:
-        """Return the height of a slot as it is known now."""
-        return self._index[slot]
-
     def measure(self, slot: int, *, most: int = 2) -> int:
         """Paint the first and last pieces of a slot and return its height, exact when there are no others."""
         count = len(self.block(slot).pieces)
         for piece in sorted({*range(min(most, count)), *range(max(0, count - most), count)}):
             self.lines(slot, piece)
-        return self._index[slot]
+        return self.heights[slot]
 
     def piece_at(self, y: int) -> Piece | None:
         spot = self.spot_at(y)
@@ -490,9 +469,9 @@ class Layout:
 
     def _reindex(self) -> None:
         self._blocks.clear()
-        self._index = HeightIndex(self._guessed(self.entries))
+        self.heights = HeightIndex(self._guessed(self.entries))
         if self.live is not None:
-            self._index.append(0)
+            self.heights.append(0)
 
 
 class Viewport:
@@ -547,8 +526,8 @@ class Viewport:
         layout = self._layout
         layout.measure(slot)
         self.settle()
-        first, top = layout.top(slot), layout.y_of(self.top)
-        last = first + layout.height(slot)
+        first, top = layout.heights.top(slot), layout.y_of(self.top)
+        last = first + layout.heights[slot]
         if first < top or last - first > self.rows:
             self.show(Spot(slot, 0, 0))
         elif last > top + self.rows:

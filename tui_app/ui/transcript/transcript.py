@@ -215,7 +215,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     def jump_to(self, seq: int) -> None:
         """Scroll to the entry with a log number and put the cursor on it."""
-        slot = self._pages.slot_of(seq)
+        slot = self._pages.slots.get(seq)
         if slot is not None:
             self.cursor = slot
             self._viewport.show(Spot(slot, 0, 0))
@@ -223,7 +223,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     def show_beginning(self, seq: int) -> None:
         """Show a row that came as a whole from its first line, unless the user reads further up."""
-        slot = self._pages.slot_of(seq)
+        slot = self._pages.slots.get(seq)
         if slot is not None and self._viewport.following:
             self._viewport.reveal(slot)
             self._place()
@@ -472,9 +472,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         text = self._pages.selected_text(selection)
         return (text, "\n") if text else None
 
-    def selection_updated(self, selection: Selection | None) -> None:
-        self.refresh()
-
     def _select_word(self, event: events.Click) -> None:
         """Select the word under the mouse, a path or an address as a whole."""
         _, place = self.screen.get_widget_and_offset_at(event.screen_x, event.screen_y)
@@ -522,7 +519,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         Returns:
             Whether it is shown now; False where it needs an excerpt.
         """
-        slot = self._pages.slot_of(hit.seq)
+        slot = self._pages.slots.get(hit.seq)
         if slot is None or self._found is None:
             return slot is None
         folded = self._pages.entries[slot].kind != "user" and hit.part != "title"
@@ -554,8 +551,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         """Go to the next visible entry, or further within one that is larger than the window."""
         on_screen = goes_on = False
         if self.cursor is not None and self.cursor < len(self._pages):
-            first = self._pages.top(self.cursor) - self._placed_y
-            last = first + self._pages.height(self.cursor) - 1
+            first = self._pages.heights.top(self.cursor) - self._placed_y
+            last = first + self._pages.heights[self.cursor] - 1
             on_screen = last >= 0 and first < self._viewport.rows
             goes_on = first < 0 if step < 0 else last >= self._viewport.rows
         if on_screen and goes_on:

@@ -143,9 +143,6 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
         row = min(max(0, row), self.line_count - 1)
         return min(self._lines.starts[row] + max(0, column), self._lines.stops[row])
 
-    def selection_updated(self, selection: Selection | None) -> None:
-        self.refresh()
-
     def action_scroll_lines(self, lines: int) -> None:
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)
 
