@@ -548,7 +548,7 @@ async def test_what_was_taken_back_or_sent_is_not_kept_twice(served: Desk, fake_
         await deck.until(lambda: deck.queue, "the waiting prompt")
         await deck.press("up")
         await deck.until(lambda: deck.editor.text == "second", "the prompt back")
-        assert deck.app.chat.session.unsent.waiting == ()
+        assert deck.app.chat.session.unsent.waiting == []
         await quit_asked(deck)
         await leave(deck)
     assert kept(served) == ["second"], "as a draft"

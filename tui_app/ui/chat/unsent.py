@@ -40,26 +40,22 @@ class Unsent:
 
     def __init__(self, paths: Paths, folder: Path) -> None:
         self._paths, self._file, self._folder = paths, paths.unsent_file, folder
-        self._waiting: list[str] = []
+        self.waiting: list[str] = []
+        """Texts that would be lost, oldest first."""
         self._recalled: set[str] = set()
         self.journal = UnsentJournal(paths.unsent_dir, folder)
         """What outlives a kill."""
         self._changed = asyncio.Event()
 
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """Texts that would be lost, oldest first."""
-        return tuple(self._waiting)
-
     def sent(self, text: str) -> None:
         """Note that a prompt has left the editor."""
-        self._waiting.append(text)
+        self.waiting.append(text)
         self.changed()
 
     def given_back(self, text: str) -> None:
         """Note that a prompt is in the editor again, a draft like any other."""
-        if text in self._waiting:
-            self._waiting.remove(text)
+        if text in self.waiting:
+            self.waiting.remove(text)
             self.changed()
 
     def changed(self) -> None:
@@ -76,7 +72,7 @@ class Unsent:
             await self._changed.wait()
             await asyncio.sleep(GATHER_S)
             self._changed.clear()
-            texts = _worth_keeping(*self._waiting, draft())
+            texts = _worth_keeping(*self.waiting, draft())
             try:
                 await asyncio.to_thread(self.journal.write, texts)
             except OSError as error:  # the next change tries again
@@ -90,7 +86,7 @@ class Unsent:
         """
         match record.data:
             case SessionBackground(step="attached", prompts=prompts):
-                self._waiting += [each.text for each in prompts]
+                self.waiting += [each.text for each in prompts]
                 self.changed()
             case SessionBackground(prompts=prompts):
                 # The log keeps them for the process that goes on.
@@ -124,8 +120,8 @@ class Unsent:
 
     def keep(self, *drafts: str) -> Kept:
         """Keep what has not arrived, and drafts, for the next visit; blocks on the disk."""
-        texts = _worth_keeping(*self._waiting, *drafts)
-        self._waiting.clear()
+        texts = _worth_keeping(*self.waiting, *drafts)
+        self.waiting.clear()
         new = [text for text in texts if text not in self._recalled]
         try:
             keep_unsent(self._file, self._folder, new)
