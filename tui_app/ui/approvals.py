@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from time import monotonic
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from rich.cells import cell_len
@@ -157,19 +158,12 @@ class ApprovalDetail(LongText, can_focus=False):
         f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_TONES))
     }
 
-    def __init__(self, *, id: str | None = None) -> None:
-        """Create it empty.
-
-        Args:
-            id: Textual id.
-        """
-        super().__init__(id=id)
-        self._asked: ApprovalRequested | None = None
-        self.path = ""
-        """The file whose lines are shown; empty for none."""
-        self._named = True
-        self._end_seen = False
-        self._colours: Mapping[int, Sequence[Span]] = {}
+    _asked: "ApprovalRequested | None" = None
+    path = ""
+    """The file whose lines are shown; empty for none."""
+    _named = True
+    _end_seen = False
+    _colours: Mapping[int, Sequence[Span]] = MappingProxyType({})
 
     def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
         """Show what is asked about; ``named`` says whether the title names all of it."""
@@ -248,13 +242,7 @@ class ApprovalDetail(LongText, can_focus=False):
 
 
 def question_hints(
-    asked: "ApprovalRequested",
-    *,
-    typing: bool,
-    editing: bool,
-    focused: bool,
-    below: bool = False,
-    width: int = 120,
+    asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool, below: bool, width: int
 ) -> tuple[Hint, ...]:
     """The keys that answer, as things are.
 
@@ -407,7 +395,7 @@ class ApprovalBox(AskBox, can_focus=True):
     HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
     BINDINGS = place_bindings("question")
 
-    question: "reactive[ApprovalRequested | None]" = reactive(None)
+    question: "reactive[ApprovalRequested | None]" = reactive(None, toggle_class="-asking")
 
     @dataclass
     class OriginWanted(Message):
@@ -443,7 +431,6 @@ class ApprovalBox(AskBox, can_focus=True):
         self.watch(self._detail, "scroll_y", self._count, init=False)
 
     def watch_question(self, before: "ApprovalRequested | None", asked: "ApprovalRequested | None") -> None:
-        self.set_class(asked is not None, "-asking")
         if asked is None or before is None or before.id != asked.id:
             self._close_line()
             self._came = self._clock()

@@ -50,7 +50,7 @@ class QuestionBox(AskBox):
     HELP = "The model asks. A number or enter chooses, words and enter answer, esc gives no answer."
     BINDINGS = place_bindings("asked")
 
-    question: "reactive[QuestionAsked | None]" = reactive(None)
+    question: "reactive[QuestionAsked | None]" = reactive(None, toggle_class="-asking")
     marked: reactive[int] = reactive(0, init=False)
     """Index of the choice that enter takes on an empty line."""
 
@@ -65,7 +65,6 @@ class QuestionBox(AskBox):
         return self._line
 
     def watch_question(self, before: "QuestionAsked | None", asked: "QuestionAsked | None") -> None:
-        self.set_class(asked is not None, "-asking")
         if asked is not None and (before is None or before.id != asked.id):
             self._line.placeholder = _OR_WORDS if asked.choices else _WORDS
             self._came = self._clock()

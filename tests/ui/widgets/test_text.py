@@ -3,7 +3,6 @@
 import time
 import unicodedata
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -384,16 +383,14 @@ def test_a_wider_rule_is_a_key_of_its_own_and_nothing_is_allowed_before_all_was_
         ASKED, kind="command", tool="run_command", pattern="run_command git log", prefix="run_command git …"
     )
 
-    def keys(**more: Any) -> list[str]:
-        return [
-            str(hint) for hint in question_hints(asked, typing=False, editing=False, focused=True, **more)
-        ]
+    def keys(of: ApprovalRequested, *, below: bool = False) -> list[str]:
+        hints = question_hints(of, typing=False, editing=False, focused=True, below=below, width=120)
+        return [str(hint) for hint in hints]
 
-    assert keys()[:3] == ["y yes", 'a always exactly "git log"', 'w always any "git …"']
-    assert keys(below=True) == ["y read on", "n no …", "end to the end", "esc stop"]
+    assert keys(asked)[:3] == ["y yes", 'a always exactly "git log"', 'w always any "git …"']
+    assert keys(asked, below=True) == ["y read on", "n no …", "end to the end", "esc stop"]
     long = replace(asked, pattern=f"run_command echo {'x' * 99}", prefix="")
-    hints = question_hints(long, typing=False, editing=False, focused=True)
-    assert "…" not in str(hints[1]), "what is cut would look like a wider rule"
+    assert "…" not in keys(long)[1], "what is cut would look like a wider rule"
 
 
 # What is copied: plain text, code blocks, Markdown; never a control character.
