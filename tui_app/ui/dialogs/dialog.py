@@ -111,7 +111,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
 
     async def on_event(self, event: events.Event) -> None:
         """Leave what was dismissed before it is built unbuilt: its handlers would look for widgets."""
-        if isinstance(event, events.Compose):
+        if isinstance(event, events.Compose | events.Mount):
             self._is_unbuilt = self not in self.app.screen_stack
         if not self._is_unbuilt or isinstance(event, events.Unmount):
             await super().on_event(event)

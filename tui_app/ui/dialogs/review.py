@@ -226,8 +226,6 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         yield MarkedList(id="review-facts", compact=True, markup=False)
 
     def on_mount(self) -> None:
-        if self not in self.app.screen_stack:
-            return  # given up before it was built: nothing is
         self._built = True
         self.set_focus(self.area)
         self._show()
