@@ -97,6 +97,12 @@ _TABS = (
         "Show the previous part."),
 )  # fmt: skip
 """The ways between the parts of a dialog."""
+_OF_LINES = (
+    Key("check", "n", "check", "Next line to check",
+        "Go to the next line that is unchecked, doubtful or not in the log.", "next to check"),
+    Key("drop", "d", "drop", "Drop the line", "Leave the marked line out of the notes.", "drop the line"),
+)  # fmt: skip
+"""Of notes whose lines are checked."""
 _PLACES = {
     "transcript": Place("in the conversation", (
         Key("up", "up", "move(-1)", "Previous row", "One row up.", "to a row", 1, rows=("none",)),
@@ -358,17 +364,11 @@ _PLACES = {
             "original text", 2),
         Key("try", "t", "attempt", "Try it",
             "Ask the model that will read it what it can tell of it."),
-        Key("check", "n", "check", "Next line to check",
-            "Go to the next line that is unchecked, doubtful or not in the log.", "next to check", 2),
-        Key("drop", "d", "drop", "Drop the line", "Leave the marked line out of the notes.",
-            "drop the line", 2),
+        *(key._replace(rank=2) for key in _OF_LINES),
         Hint("esc", "discard", 1, "screen.close"),
     )),
     "compaction": Place("in a compaction", (
-        Key("check", "n", "check", "Next line to check",
-            "Go to the next line that is unchecked, doubtful or not in the log.", "next to check"),
-        Key("drop", "d", "drop", "Drop the line", "Leave the marked line out of the notes.",
-            "drop the line"),
+        *_OF_LINES,
         Key("edit", "e", "edit", "Edit", "Reword the summary.", "edit"),
         Key("undo", "u", "restate(True)", "Undo", "Bring the full history back.", "undo"),
         Key("redo", "r", "restate(False)", "Redo", "Apply the summary again.", "redo"),
