@@ -623,16 +623,20 @@ def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
     assert '"never touch [/x] the importer"' in lines[7]
 
 
+def sized(done: CompactionComplete, undone: bool) -> str:
+    return "   ".join(sizes(done, undone))
+
+
 def test_sizes_name_numbers_or_the_reason() -> None:
-    assert sizes(DONE, False) == ("91.5k → 6.2k tokens   212 → 9 messages   1 of 2 facts · 1 at risk")
-    assert sizes(SOURCED, False).endswith("1 at risk   14 of 17 lines sourced   2 not in the log")
+    assert sized(DONE, False) == ("91.5k → 6.2k tokens   212 → 9 messages   1 of 2 facts · 1 at risk")
+    assert sized(SOURCED, False).endswith("1 at risk   14 of 17 lines sourced   2 not in the log")
     clean = replace(SOURCED, claims_marked=0, calls_not_understood=1)
-    assert sizes(clean, False).endswith("1 at risk   14 of 17 lines sourced   1 call not understood")
+    assert sized(clean, False).endswith("1 at risk   14 of 17 lines sourced   1 call not understood")
     alone = replace(DONE, messages_before=1_212, messages_after=1)
-    assert "1,212 → 1 message   1 of 2 facts" in sizes(alone, False)
-    assert sizes(DONE, True).endswith("undone: the full history is back")
+    assert "1,212 → 1 message   1 of 2 facts" in sized(alone, False)
+    assert sized(DONE, True).endswith("undone: the full history is back")
     failed = replace(DONE, outcome="failed", reason="The model gave no answer.")
-    assert sizes(failed, False) == "The model gave no answer. Nothing changed."
+    assert sized(failed, False) == "The model gave no answer. Nothing changed."
 
 
 def test_numbers_are_complete() -> None:
@@ -681,7 +685,7 @@ async def test_why_one_failed_can_be_read_to_the_end() -> None:
         assert "\x1b" not in said
         assert "its last word." in app.screen.query_one("#tab-numbers TextArea", TextArea).text
     middling = replace(DONE, outcome="failed", reason="b" * 250)
-    assert sizes(middling, undone=False) == f"{'b' * 250} Nothing changed."
+    assert sized(middling, undone=False) == f"{'b' * 250} Nothing changed."
 
 
 async def test_what_another_program_made_is_audited_in_a_thread(tmp_path: Path) -> None:

@@ -200,10 +200,9 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     @property
     def _sizes(self) -> Content:
         view, low = self._view, self.app.size.height < LOW
-        edited = bool(view.original)
-        said = sizes(view.done, view.undone, gap="\n", edited=edited, numbers_last=low)
+        said = sizes(view.done, view.undone, edited=bool(view.original), low=low)
         width = 1_000 if low else self.app.size.width - INSETS - 2
-        told = figures(packed(map(Content, said.split("\n")), width).plain)
+        told = figures(packed(map(Content, said), width).plain)
         marked = re.search(r"\d[\d,]*(?= not in the log)", told.plain)
         return told.stylize("$text-warning", *marked.span()) if marked else told
 

@@ -65,26 +65,16 @@ def headline(done: CompactionComplete, time: float, width: int) -> Content:
     )
 
 
-def sizes(
-    done: CompactionComplete,
-    undone: bool,
-    *,
-    gap: str = "   ",
-    edited: bool = False,
-    numbers_last: bool = False,
-) -> str:
+def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: bool = False) -> list[str]:
     """Tokens and messages before and after, and what became of the facts; or why nothing changed.
 
-    ``gap`` stands between tokens with messages, and facts; ``edited`` says that the summary has other words;
-    ``numbers_last`` is for one row that may be cut.
+    ``edited`` says that the summary has other words; ``low`` is for one row that may be cut, with its
+    numbers last.
     """
     if done.outcome != "success":
-        return f"{one_line(done.reason, 200 if numbers_last else REASON_CELLS)} Nothing changed.".strip()
-    before = (
-        f"{tokens(done.tokens_before)} → {tokens(done.tokens_after)} tokens   "
-        f"{done.messages_before:,} → {count(done.messages_after, 'message')}"
-    )
-    parts = [before]
+        return [f"{one_line(done.reason, 200 if low else REASON_CELLS)} Nothing changed.".strip()]
+    size = f"{tokens(done.tokens_before)} → {tokens(done.tokens_after)} tokens"
+    parts = [f"{size}   {done.messages_before:,} → {count(done.messages_after, 'message')}"]
     if done.facts:
         counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
         said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
@@ -100,7 +90,7 @@ def sizes(
         parts.append("edited since")
     if undone:
         parts.append("undone: the full history is back")
-    return gap.join(reversed(parts) if numbers_last else parts)
+    return parts[::-1] if low else parts
 
 
 def tone_of(fact: Fact, state: FactState) -> str:
