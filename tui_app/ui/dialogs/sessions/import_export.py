@@ -159,18 +159,14 @@ _LOG = logging.getLogger(__name__)
 
 async def import_transcript(app: "Host", session: ChatSession, argument: str) -> None:
     """Import a file, or one that the user chooses from those on this machine, and go to its session."""
-    if chosen := await _imported(app, session, argument):
-        await go_to(app, session, chosen)
-
-
-async def _imported(app: App[Any], session: ChatSession, argument: str) -> Chosen | None:
+    chosen: Chosen | None = None
     if argument:
-        return await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
-    if (row := await _choose(app, session.launch)) is None:
-        return None
-    if row.session and not row.changed:
-        return Chosen(row.session)
-    return await _import(app, session, row.found.path)
+        chosen = await _import(app, session, session.launch.cwd / from_home(argument.strip("\"'")))
+    elif (row := await _choose(app, session.launch)) is not None:
+        is_here = row.session and not row.changed
+        chosen = Chosen(row.session) if is_here else await _import(app, session, row.found.path)
+    if chosen is not None:
+        await go_to(app, session, chosen)
 
 
 async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
