@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
     from tui_app.ui.host import Chat, Host
 
+_WAY_OUT = "esc esc leaves"
 _MARK, _GAP = 2, 2
 """Cells of the sign in front, and between two pieces."""
 
@@ -51,14 +52,10 @@ class TourRow(Widget):
 
     hint: reactive[TourHint | None] = reactive(None)
 
-    def __init__(self, way_out: str) -> None:
-        super().__init__(id="tour")
-        self._way_out = way_out
-
     def render(self) -> Content:
         if self.hint is None:
             return Content("")
-        place, key, text, way_out = hint_pieces(self.hint, self.size.width, self._way_out)
+        place, key, text, way_out = hint_pieces(self.hint, self.size.width, _WAY_OUT)
         leave, between, does = way_out.rpartition(" ")
         mark, where = (UNICODE.load_line, "$text-accent"), (f" {place}  ", "bold")
         left = Content.assemble(mark, where, (f"{key} " if key else "", "bold"), (text, MUTED))
@@ -78,7 +75,7 @@ class Guide:
         self.progress = Progress()
         self._session, self._stage = chat.session, stage
         self._prompts = recorded_prompts()
-        self._row = TourRow("esc esc leaves")
+        self._row = TourRow(id="tour")
         keymap = chat.session.launch.settings.keymap
         self._keys = {key.id.removeprefix("chat."): key.label for key in in_force(keymap)}
         chat.pane.mount(self._row, before=chat.pane.prompt)

@@ -394,20 +394,17 @@ class ChoiceDialog(ListDialog[str], style="settings"):
                 one_line(word, 40), (" current" if word == current else "", "$text-muted")
             )
 
-        super().__init__(
-            words,
-            ListSpec(
-                name="choice",
-                search="filter",
-                columns=(Column(named),),
-                title=lambda _: one_line(title, 80),
-                note=lambda word: (about or {}).get(word, ""),
-                enter="use",
-                esc="cancel",
-                key=lambda word: word,
-            ),
-            mark=current,
+        spec = ListSpec[str](
+            name="choice",
+            search="filter",
+            columns=(Column(named),),
+            title=lambda _: one_line(title, 80),
+            note=lambda word: (about or {}).get(word, ""),
+            enter="use",
+            esc="cancel",
+            key=lambda word: word,
         )
+        super().__init__(words, spec, mark=current)
 
 
 _LEAST = 20
