@@ -8,7 +8,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.tables import fill  # noqa: E402
 from tui_app.chat_keys import KEYS  # noqa: E402
-from tui_app.ui.dialogs.help_rows import fixed_rows, where_of  # noqa: E402
+from tui_app.ui.dialogs.help_rows import fixed_rows, key_row  # noqa: E402
 from tui_app.ui.slash_commands import COMMANDS  # noqa: E402
 
 PAGE = HERE / "keys.md"
@@ -17,8 +17,8 @@ PAGE = HERE / "keys.md"
 def keys_table() -> str:
     """Every key of the chat screen, with the name that the settings know it by."""
     rows = [
-        (f"`{key.key.replace('question_mark', '?')}`", _said(key.description, key.tooltip), where_of(key))
-        for key in KEYS
+        (f"`{key.key.replace('question_mark', '?')}`", _said(row.text, row.more), row.where)
+        for key, row in zip(KEYS, map(key_row, KEYS), strict=True)
     ]
     names = [f"`{key.id}`" for key in KEYS]
     lines = [" | ".join((*row, name)) for row, name in zip(rows, names, strict=True)]

@@ -46,7 +46,7 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
         )
         for command in custom
     ]
-    return [*map(_key, in_force(keymap)), *map(_command, COMMANDS), *of_files, *fixed_rows()]
+    return [*map(key_row, in_force(keymap)), *map(_command, COMMANDS), *of_files, *fixed_rows()]
 
 
 async def show_help(app: "Host") -> None:
@@ -65,16 +65,11 @@ def command_of(key: KeyBinding) -> SlashCommand | None:
     return parsed.command if isinstance(parsed, ParsedCommand) else None
 
 
-def where_of(key: KeyBinding) -> str:
-    """Where a key acts, in words; a dialog keeps all others than those with priority from the application."""
-    if key.priority:
-        return "everywhere"
-    return "in the prompt" if key.scope == "prompt" else "in the chat"
-
-
-def _key(key: KeyBinding) -> HelpRow:
-    topic = key.topic or ("In the prompt" if key.scope == "prompt" else "In the chat")
-    return HelpRow(key_labels(key.key), key.description, key.tooltip, where_of(key), topic, key.id)
+def key_row(key: KeyBinding) -> HelpRow:
+    """A key of the chat; a dialog keeps all others than those with priority from the application."""
+    place = "in the prompt" if key.scope == "prompt" else "in the chat"
+    where, topic = "everywhere" if key.priority else place, key.topic or place.capitalize()
+    return HelpRow(key_labels(key.key), key.description, key.tooltip, where, topic, key.id)
 
 
 def fixed_rows() -> Iterator[HelpRow]:
