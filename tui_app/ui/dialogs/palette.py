@@ -83,9 +83,7 @@ def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
     """
     focused = dialog.focused.ancestors_with_self if dialog.focused is not None else [dialog]
     for owner in focused:
-        kinds: list[type[DOMNode]] = [type(owner)]
-        kinds += [cls for cls in (ListDialog, Dialog) if isinstance(owner, cls)]
-        for binding in (each for kind in kinds for each in own_bindings(kind)):
+        for binding in own_bindings(type(owner)):
             known = parse_action(binding.action)[1] in (*_WALKING, "command_palette")
             if not known and is_possible(owner, binding.action):
                 yield _row(owner, binding)
@@ -104,10 +102,7 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
 def own_bindings(owner: type[DOMNode]) -> list[Binding]:
     """Keys that a widget of ours, or one of ours it is made from, acts on itself."""
     made_from = [cls for cls in owner.__mro__ if cls.__module__.startswith("tui_app.")]
-    # What a dialog or a list of ours brings along is listed for all of them.
-    shared = [cls for cls in made_from[1:] if cls in (Dialog, ListDialog)]
-    classes = [cls for cls in made_from if not any(issubclass(base, cls) for base in shared)]
-    found = [each for cls in classes for each in cls.__dict__.get("BINDINGS", ())]
+    found = [each for cls in made_from for each in cls.__dict__.get("BINDINGS", ())]
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
 
 
