@@ -303,6 +303,20 @@ async def test_what_enter_does_after_a_failed_compaction_is_said_at_every_width(
         assert " ".join(said(app).split()).endswith("enter keeps the extract instead")
 
 
+@pytest.mark.parametrize(("width", "rows"), [(160, 1), (114, 2), (80, 2), (60, 3)])
+async def test_all_that_can_be_done_after_a_failed_compaction_is_said(width: int, rows: int) -> None:
+    ended = CompactionComplete(job="1", outcome="failed", trigger="manual", model="harbour:scripted")
+    app = Rows()
+    async with app.run_test(size=(width + INSET, 8)) as pilot:
+        row = app.query_one(StatusRow)
+        text = "Compaction failed: The provider of harbour is over… Nothing changed."
+        notes = ("enter keeps the extract instead", "ctrl+g tries again")
+        row.status = Status(kind="message", text=text, notes=notes, failed=ended)
+        await pilot.pause()
+        assert row.size.height == rows
+        assert " ".join(said(app).split()).endswith(" · ".join(notes))
+
+
 @pytest.mark.parametrize("name", ["read_file", "ファイルを読み込む"])
 def test_pieces_leave_whole_by_the_cells_they_take(name: str) -> None:
     pieces = [(0, name), (1, "12 s"), (2, "214 tokens")]

@@ -252,9 +252,9 @@ class StatusRow(Widget):
                 below = map(Content, message_rows(status.notes, width))
                 lines = [self._row(replace(status, notes=()), width), *below]
         elif status.kind == "message":
-            # What enter does now is said, whatever room it takes.
-            keeps = 2 if status.failed else 1
+            # What can be done now is said, whatever room it takes.
             said = [status.text, *status.notes]
+            keeps = len(said) if status.failed else 1
             if cell_len(one_line(" · ".join(said[:keeps]), 2 * width)) > width:
                 lines = [*map(Content, message_rows(said, width, keeps=keeps))]
         return [*lines, *([Content.styled(live, "$text-muted")] if live else [])]
