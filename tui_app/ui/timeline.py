@@ -292,6 +292,10 @@ class Timeline(RowList):
         self.follow()
         if self.shown is TimelineFilter.TREE:
             self._go_to()
+            if self.cursor is None:
+                # Below the newest row of this conversation hang branches that down comes to one by one.
+                own = (row for row, (slot, _) in enumerate(self._lines) if slot != _ASIDE)
+                self.cursor = max(own, default=None)
 
     def on_click(self, event: events.Click) -> None:
         """Change the filter with a click on the title; rows are the list's own."""

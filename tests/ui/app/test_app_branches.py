@@ -156,6 +156,14 @@ async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(
         while tree.shown is not TimelineFilter.TREE:
             tree.action_filter()
         await deck.until(lambda: "├↳ list them" in timeline(deck), "the tree")
+        tree.focus()
+        await deck.press("down")
+        assert tree.cursor is not None
+        row = tree.render_line(1 + tree.cursor).text
+        assert "├↳ list them" in row, "not past it to what was said there last"
+        await deck.press("up", "up")
+        assert tree.cursor is not None
+        assert "├↳" not in tree.render_line(1 + tree.cursor).text
         tree.post_message(RowList.Selected(tree.count - 1))
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session, "the branch")
         await deck.ready()
