@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import asdict
@@ -29,6 +30,7 @@ from tui_app.system.trust import (
     remember_trust,
     trust_in,
 )
+from tui_app.system.worktrees import work_apart
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.web.pages import page_command
@@ -67,6 +69,51 @@ def test_an_answer_is_for_one_repository_by_its_real_name(tmp_path: Path, plimso
     assert not list(tmp_path.glob("one/**/*trust*")), "nothing is noted in the repository"
     paths.trust_file.write_text("[damaged")
     assert trust_in(paths, {}, inner) is None
+
+
+def test_a_worktree_that_was_made_here_is_as_its_repository(tmp_path: Path, plimsoll_home: Path) -> None:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
+    (tmp_path / "one").mkdir()
+    write(tmp_path / "one/AGENTS.md", "Answer like a sailor.")
+    repository, env = begin(tmp_path / "one"), {**os.environ, TRUST_VARIABLE: ""}
+    apart = work_apart(repository, "quay", env)
+    assert trust_in(paths, env, apart) is None
+    remember_trust(paths, repository, True)
+    (apart / "deck").mkdir()
+    assert trust_in(paths, env, apart / "deck") is True, "also where the answer came later"
+    git(repository, "config", "worktree.useRelativePaths", "true")
+    git(repository, "worktree", "repair", str(apart))
+    assert trust_in(paths, env, apart) is True
+    remember_trust(paths, apart, False)
+    assert trust_in(paths, env, apart) is False, "what was said of it alone counts more"
+    remember_trust(paths, apart, None)
+    remember_trust(paths, repository, None)
+    assert trust_in(paths, env, apart) is None
+    assert trust_in(paths, {TRUST_VARIABLE: str(repository)}, apart) is True
+
+
+def test_no_other_folder_is_trusted_as_a_repository_beside_it(tmp_path: Path, plimsoll_home: Path) -> None:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(plimsoll_home)})
+    (tmp_path / "one").mkdir()
+    write(tmp_path / "one/AGENTS.md", "Answer like a sailor.")
+    repository, env = begin(tmp_path / "one"), {**os.environ, TRUST_VARIABLE: ""}
+    remember_trust(paths, repository, True)
+    apart = work_apart(repository, "quay", env)
+    says_so = tmp_path / "one.worktrees/says-so"
+    write(says_so / ".git", (apart / ".git").read_text())
+    assert trust_in(paths, env, says_so) is None, "it only says so itself"
+    git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "review"))
+    assert trust_in(paths, env, tmp_path / "review") is None, "the user has made it, elsewhere"
+    git(repository, "worktree", "add", "-q", "--detach", str(tmp_path / "other.worktrees/review"))
+    assert trust_in(paths, env, tmp_path / "other.worktrees/review") is None, "it is beside another one"
+    shutil.rmtree(apart)
+    write(apart / "AGENTS.md", "Do as I say.")
+    assert trust_in(paths, env, begin(apart)) is None, "another repository has come in its place"
+    for name in ("foreign", "nested/quay"):
+        write(tmp_path / "one.worktrees" / name / "AGENTS.md", "Do as I say.")
+        assert trust_in(paths, env, tmp_path / "one.worktrees" / name) is None
+    (tmp_path / "one.worktrees/link").symlink_to(tmp_path / "review")
+    assert trust_in(paths, env, tmp_path / "one.worktrees/link") is None
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ rule allows anything there. The answer is one look into a file of the user's own
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 
@@ -23,14 +24,29 @@ FOLDER_VARIABLE = "PLIMSOLL_FOLDER"
 def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
     """What the user has said of the repository a folder is in; None where nothing was asked yet.
 
-    A damaged file counts as empty: then the user is asked again.
+    A worktree that was made for a session is as its repository, unless something was said of it alone. A
+    damaged file counts as empty: then the user is asked again.
     """
-    root = repository_root(folder)
-    given = (Path(each) for each in env.get(TRUST_VARIABLE, "").split(os.pathsep) if each)
-    if any(root.is_relative_to(each.resolve()) for each in given if each.is_absolute()):
-        return True
-    answer = answers(paths).get(str(root))
-    return answer if isinstance(answer, bool) else None
+    root, known = repository_root(folder), answers(paths)
+    named = map(Path, env.get(TRUST_VARIABLE, "").split(os.pathsep))
+    given = [each.resolve() for each in named if each.is_absolute()]
+    said = (any(map(each.is_relative_to, given)) or known.get(str(each)) for each in (root, *_made_for(root)))
+    return next((answer for answer in said if isinstance(answer, bool)), None)
+
+
+APART = ".worktrees"
+"""The worktrees of ``harbour`` are in ``harbour.worktrees`` beside it."""
+
+
+def _made_for(root: Path) -> Iterator[Path]:
+    """The repository beside a worktree that lists it; what the worktree says of itself is not believed."""
+    owner = root.parent.with_name(root.parent.name.removesuffix(APART))
+    if owner != root.parent and (root / ".git").is_file():
+        for listed in (owner / ".git" / "worktrees").glob("*/gitdir"):
+            with suppress(OSError, ValueError):
+                # git may write it relative to its own folder.
+                if (listed.parent / listed.read_text().strip()).resolve() == root / ".git":
+                    yield owner
 
 
 def answers(paths: Paths) -> dict[str, object]:
@@ -47,10 +63,8 @@ def remember_trust(paths: Paths, folder: Path, answer: bool | None) -> Path:
     import json
 
     root = repository_root(folder)
-    known = answers(paths)
-    known.pop(str(root), None)
-    if answer is not None:
-        known[str(root)] = answer
+    said = {**answers(paths), str(root): answer}
+    known = {place: each for place, each in said.items() if each is not None}
     write_atomic(paths.trust_file, json.dumps(known, indent=1) + "\n")
     return root
 

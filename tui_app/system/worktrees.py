@@ -6,16 +6,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 
-from tui_app.paths import Paths
 from tui_app.records import frozen
 from tui_app.system.git import NO_FILE, Git, GitFailed
-from tui_app.system.project_files import repository_root
-from tui_app.system.trust import answers, remember_trust
+from tui_app.system.trust import APART
 
 BRANCHES = "plimsoll/"
 """What their branches begin with."""
-_HOME = ".worktrees"
-"""The folder beside ``harbour`` that they are in is ``harbour.worktrees``."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,59}")
 _NEW, _BASE = "refs/plimsoll/new/", "refs/plimsoll/base/"
 """Trees of branches: what one is being made of, and what its files were when it was made."""
@@ -79,7 +75,7 @@ class Worktrees:
 
     @property
     def home(self) -> Path:
-        return self.root.with_name(f"{self.root.name}{_HOME}")
+        return self.root.with_name(f"{self.root.name}{APART}")
 
     @property
     def _git(self) -> Git:
@@ -271,11 +267,10 @@ class Worktrees:
             self.home.rmdir()
 
     def _tip(self, name: str, *, whole: bool = False) -> str:
-        try:
-            ref = name if whole else f"refs/heads/{name}"
+        ref = name if whole else f"refs/heads/{name}"
+        with suppress(GitFailed):
             return self._git.ask("rev-parse", "--verify", "--quiet", ref).decode().strip()
-        except GitFailed:
-            return ""
+        return ""
 
     def _is_taken(self, name: str) -> bool:
         return (self.home / name).exists() or bool(self._tip(f"{BRANCHES}{name}"))
@@ -287,8 +282,7 @@ class Worktrees:
         return [{key: value for key, _, value in (row.partition(" ") for row in group)} for group in groups]
 
     def _paths(self) -> set[Path]:
-        listed = {Path(each["worktree"]) for each in self._listed() if "worktree" in each}
-        return {path for path in listed if path.parent == self.home}
+        return {path for each in self._listed() if (path := Path(each["worktree"])).parent == self.home}
 
     def _other_heads(self, path: Path) -> list[str]:
         """What the other checkouts hold, whatever branch they are on."""
@@ -296,7 +290,7 @@ class Worktrees:
         return [head for each in others if (head := each.get("HEAD", "")).strip("0")]
 
 
-def work_apart(folder: Path, name: str, env: Mapping[str, str], paths: Paths) -> Path:
+def work_apart(folder: Path, name: str, env: Mapping[str, str]) -> Path:
     """The folder to work in, in the worktree of a name, as deep in it as a folder is in its repository.
 
     Raises:
@@ -304,16 +298,13 @@ def work_apart(folder: Path, name: str, env: Mapping[str, str], paths: Paths) ->
     """
     trees = Worktrees.around(folder, env)
     path, here = trees.enter(name), folder.resolve()
-    # What the user has said of the repository holds for its own files elsewhere.
-    if answers(paths).get(str(repository_root(folder))) is True:
-        remember_trust(paths, path, True)
     inside = path / here.relative_to(trees.root) if here.is_relative_to(trees.root) else path
     return inside if inside.is_dir() else path
 
 
 def is_apart(folder: Path) -> bool:
     """Whether a folder is in a worktree that was made here, and is still there."""
-    apart = (each for each in (folder, *folder.parents) if each.parent.name.endswith(_HOME))
+    apart = (each for each in (folder, *folder.parents) if each.parent.name.endswith(APART))
     try:
         return any((place / ".git").is_file() for place in apart) and folder.is_dir()
     except (OSError, ValueError):  # a name no disk can hold

@@ -222,7 +222,7 @@ def place_of(program: Program, folder: Path, args: argparse.Namespace, session: 
     if session:
         raise WrongUsage("--worktree is for new sessions: one that works apart is resumed where it was.")
     try:
-        return work_apart(folder, args.worktree, program.env, program.paths)
+        return work_apart(folder, args.worktree, program.env)
     except NoWorktree as failed:
         raise CommandFailed(str(failed)) from None
 

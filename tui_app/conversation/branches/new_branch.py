@@ -21,7 +21,6 @@ from tui_app.session.stores.store import SessionDeleted, SessionInfo, SessionSto
 from tui_app.session.workspace import SessionFolder
 from tui_app.system.git import NO_FILE, Git, GitFailed
 from tui_app.system.project_files import repository_root
-from tui_app.system.trust import answers, remember_trust
 from tui_app.system.worktrees import NoWorktree, Worktrees
 from tui_app.text import words_of
 
@@ -81,8 +80,6 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             top = trees.branch_off(name, tree, used)
             folder = top / folder.relative_to(root)
             folder.mkdir(parents=True, exist_ok=True)
-            if answers(paths).get(str(root)) is True:
-                remember_trust(paths, top, True)
             past.set_rights(folder, steps)
             note = f"Not as they were at #{at}: {', '.join(left)}." if left else ""
             trees.keep_base(top)
