@@ -48,7 +48,6 @@ from tui_app.context.summaries.prompt import (
 )
 from tui_app.context.views.view import Item, is_prompt, to_messages
 from tui_app.conversation.audits.replay import Replay, Request
-from tui_app.conversation.audits.simulate import Transcript, transcript_of
 from tui_app.conversation.audits.transcript import recorded_file
 from tui_app.events import CompactionComplete, UsageInfo, ViewRewrite
 from tui_app.settings import Endpoint
@@ -180,7 +179,9 @@ def dollars(bill: Sequence[Billed]) -> float:
     return sum(each.cost for each in bill) * plain / 100_000
 
 
-def played(transcript: Transcript, policy: Policy, window: int, retention: str, pause_s: float) -> Played:
+def played(
+    messages: Sequence[ModelMessage], policy: Policy, window: int, retention: str, pause_s: float
+) -> Played:
     text = TextCounter(encoding_name(MODEL))
     text.load()
     with CachingAnthropic() as server:
@@ -190,7 +191,7 @@ def played(transcript: Transcript, policy: Policy, window: int, retention: str, 
         replay.head(HEAD)
 
         async def play() -> tuple[Billed, Billed]:
-            await replay.play(transcript.messages)
+            await replay.play(messages)
             return await replay.summarised()
 
         summary = asyncio.run(play())
@@ -243,20 +244,20 @@ def main() -> None:
     parser.add_argument("--retention", nargs="*", default=["auto", "1h"])
     args = parser.parse_args()
     for file in args.files:
-        transcript = transcript_of(recorded_file(file))
+        messages = [item.message for item in recorded_file(file).said_items()]
         if args.summaries:
-            warm, cold = played(transcript, PLIMSOLL, args.window, "auto", 0.0).summary
+            warm, cold = played(messages, PLIMSOLL, args.window, "auto", 0.0).summary
             print(
                 f"| {file.name} | {warm.total:,} | {warm.read:,} | ${dollars([warm]):.3f} "
                 f"| {cold.total:,} | ${dollars([cold]):.3f} |",
                 flush=True,
             )
             continue
-        best = perfect(played(transcript, OFF, NEVER, "auto", 0.0).bodies)
-        without = played(transcript, PLIMSOLL, args.window, "off", 0.0).usd
+        best = perfect(played(messages, OFF, NEVER, "auto", 0.0).bodies)
+        without = played(messages, PLIMSOLL, args.window, "off", 0.0).usd
         for retention in args.retention:
             for pause in args.pause:
-                done = played(transcript, PLIMSOLL, args.window, retention, pause * 60.0)
+                done = played(messages, PLIMSOLL, args.window, retention, pause * 60.0)
                 print(
                     f"| {file.name} | {retention} | {pause:g} | {len(done.bill)} | {done.read:.0%} "
                     f"| ${done.usd:.2f} | ${done.predicted_usd:.2f} | {done.usd / dollars(best):.2f} "

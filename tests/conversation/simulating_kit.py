@@ -38,8 +38,10 @@ from tui_app.context.views.view import to_messages
 from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.context.windows.window_limits import Limits
 from tui_app.conversation.audits.replay import Replay, ReplayHistory
-from tui_app.conversation.audits.simulate import Transcript
-from tui_app.events import Payload, Record
+from tui_app.conversation.audits.transcript import Recorded
+from tui_app.conversation.history.view_messages import ViewMessages
+from tui_app.events import AssistantMessage, Payload, Record, UserMessage
+from tui_app.session.event_heads import head_of
 from tui_app.usage import Breakdown
 
 THEN = datetime(2000, 1, 1, tzinfo=UTC)
@@ -82,9 +84,24 @@ def session(turns: Sequence[Sequence[int]]) -> tuple[ModelMessage, ...]:
     return tuple(messages)
 
 
-def transcript(messages: Sequence[ModelMessage], model: str = "") -> Transcript:
-    return Transcript(
-        name="made-up.json", format="pydantic-ai", title="Berths", model=model, messages=tuple(messages)
+def transcript(messages: Sequence[ModelMessage], model: str = "") -> Recorded:
+    """A conversation without compactions, as the log would hold it."""
+    said = [
+        AssistantMessage(text="") if isinstance(each, ModelResponse) else UserMessage(text="")
+        for each in messages
+    ]
+    heads = tuple(head_of(seq, 0.0, payload) for seq, payload in enumerate(said, 1))
+    held = ViewMessages(lambda _seq: None)
+    for head, message in zip(heads, messages, strict=True):
+        held.put(head, message)
+    return Recorded(
+        name="made-up.json",
+        format="pydantic-ai",
+        title="Berths",
+        model=model,
+        heads=heads,
+        messages=held,
+        event=lambda _seq: None,
     )
 
 

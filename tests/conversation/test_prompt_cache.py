@@ -29,7 +29,6 @@ from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, 
 from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.audits.simulate import Transcript
 from tui_app.conversation.compactions.idle_compaction import IDLE, MARGIN_S
 from tui_app.conversation.work import Compact
 from tui_app.events import (
@@ -101,8 +100,7 @@ def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None
             ModelRequest(parts=[ToolReturnPart("read_file", said, call)]),
             ModelResponse(parts=[TextPart(f"At nine, says file {number}.")]),
         ]
-    transcript = Transcript(name="boats", format="", title="", model="", messages=tuple(messages))
-    done = played(transcript, PLIMSOLL, 32_000, "auto", 0.0)
+    done = played(messages, PLIMSOLL, 32_000, "auto", 0.0)
     assert done.rewrites > 2
     assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)
     marks = [[block.lifetime for block in blocks_of(body) if block.lifetime] for body in done.bodies]
@@ -111,7 +109,7 @@ def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None
 
 
 @pytest.fixture(scope="module")
-def long_talk() -> Transcript:
+def long_talk() -> list[ModelMessage]:
     """A conversation of which most requests add little to what is there already."""
     messages = list[ModelMessage]()
     for number in range(5):
@@ -122,12 +120,12 @@ def long_talk() -> Transcript:
             ModelRequest(parts=[ToolReturnPart("read_file", f"File {number}: at nine.", call)]),
             ModelResponse(parts=[TextPart(f"At nine, says file {number}.")]),
         ]
-    return Transcript(name="talk", format="", title="", model="", messages=tuple(messages))
+    return messages
 
 
 @pytest.mark.parametrize("minutes", [0, 10, 70])
 def test_where_it_costs_little_an_hour_is_asked_for_and_outlives_a_pause(
-    long_talk: Transcript, minutes: int
+    long_talk: list[ModelMessage], minutes: int
 ) -> None:
     done = played(long_talk, PLIMSOLL, 200_000, "auto", minutes * 60.0)
     assert done.predicted_usd == pytest.approx(done.usd, rel=0.05)

@@ -18,7 +18,7 @@ from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.audits.replay import STAGES, Outcome, Replay, Request, work_of
-from tui_app.conversation.audits.simulate import CannotSimulate, simulate, transcript_of
+from tui_app.conversation.audits.simulate import CannotSimulate, simulate
 from tui_app.conversation.audits.transcript import recorded_file, recorded_session
 from tui_app.conversation.history.view_messages import storable, storable_list
 from tui_app.conversation.imports.imports import import_session
@@ -101,7 +101,7 @@ async def outcome(name: str, window: int = SMALL, model: str = "") -> Outcome:
 
 async def test_there_is_a_request_for_every_answer() -> None:
     made = await played(PLIMSOLL, LARGE)
-    answers = transcript(LONG).answers
+    answers = sum(isinstance(message, ModelResponse) for message in LONG)
     assert [request.number for request in made.requests] == list(range(1, answers + 1))
     assert made.work == {}
     assert [request.tokens for request in made.requests][-1] == replay_size(LONG[:-1])
@@ -249,7 +249,7 @@ async def test_what_a_pause_outlives_is_paid_for_again() -> None:
             else each
             for number, each in enumerate(LONG)
         ]
-        source = replace(transcript(LONG, "claude-sonnet-4-5"), messages=tuple(said))
+        source = transcript(said, "claude-sonnet-4-5")
         return (await simulate(source, [PLIMSOLL], [LARGE])).windows[0][0]
 
     # An answer, and what it is answered with.
@@ -307,14 +307,12 @@ async def test_a_file_and_the_session_made_of_it_replay_alike(tmp_path: Path) ->
     store = SqliteStore(tmp_path / "sessions.db")
     try:
         report = import_session(path, store=store, cwd=tmp_path, now=1.0)
-        from_file, from_log = (
-            transcript_of(recorded_file(path)),
-            transcript_of(recorded_session(store, report.session[:6])),
-        )
+        from_file, from_log = recorded_file(path), recorded_session(store, report.session[:6])
+        said = [[item.message for item in each.said_items()] for each in (from_file, from_log)]
     finally:
         store.close()
     assert (from_log.name, from_log.format) == (report.session, from_file.format)
-    assert told(from_file.messages) == told(from_log.messages) == told(LONG)
+    assert told(said[0]) == told(said[1]) == told(LONG)
 
 
 async def test_what_was_compacted_is_replayed_and_what_was_taken_back_is_not(tmp_path: Path) -> None:
@@ -325,11 +323,12 @@ async def test_what_was_compacted_is_replayed_and_what_was_taken_back_is_not(tmp
             store.append(session_id, UserMessage(text=text), storable(prompt(text))[0], time=2.0)
         store.append(session_id, SessionRewind(to=3), None, time=3.0)
         store.append(session_id, UserMessage(text="other"), storable(prompt("other"))[0], time=4.0)
-        read = transcript_of(recorded_session(store, session_id))
+        read = recorded_session(store, session_id)
+        said = [item.message for item in read.said_items()]
     finally:
         store.close()
     assert read.model == "openai:gpt-5"
-    assert told(read.messages) == told([prompt("first"), prompt("other")])
+    assert told(said) == told([prompt("first"), prompt("other")])
 
 
 async def test_the_tokenizer_is_that_of_the_model() -> None:

@@ -109,7 +109,7 @@ class _Panel:
         return round(self.top + _TOP + room * (1 - tokens / (highest * 1.05)), 1)
 
     def drawn(self) -> Iterator[str]:
-        title = cut(self.simulation.transcript.title, _TITLE_CHARS)
+        title = cut(self.simulation.recorded.title, _TITLE_CHARS)
         heading = _said(f"{title} in a window of {window_text(self._limit)}")
         yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{heading}</text>'
         yield from self._axes()

@@ -76,22 +76,22 @@ def _simulate(
         The exit code of a signal that stopped it, else 0.
     """
     # The agent side takes a second to load: only for those who need it.
-    from tui_app.conversation.audits.simulate import simulate, transcript_of
+    from tui_app.conversation.audits.simulate import simulate
 
     with ProgressLine(f"Reading {source}") as line:
-        # Outside of any loop, where ctrl+c ends the reading of a large file at once.
+        # All of it now: outside of any loop, where ctrl+c ends the reading of a large file at once.
         with recorded(program, source) as read:
-            transcript = transcript_of(read)
+            read.said_items()
         if source != DEMO and not Path(source).exists():
-            transcript = replace(transcript, format="session")
+            read = replace(read, format="session")
         windows, model = tuple(dict.fromkeys(args.window)), args.model or ""
 
         def watch(policy: str, window: int, replayed: int, of: int) -> None:
-            where = f"{policy} at {window_text(window)}, {Path(transcript.name).name}"
+            where = f"{policy} at {window_text(window)}, {Path(read.name).name}"
             line.update(f"Replaying {replayed * 100 // of}%, {where}")
 
         async def replay() -> int:
-            found = await simulate(transcript, policies, windows, model, watch=watch, retention=retention)
+            found = await simulate(read, policies, windows, model, watch=watch, retention=retention)
             done.append(found)
             return OK
 
@@ -125,11 +125,11 @@ def show(simulation: "Simulation", *, verbose: bool) -> None:
         simulation: The conversation, replayed.
         verbose: Whether every request gets a line.
     """
-    source = simulation.transcript
+    source = simulation.recorded
     priced = f"counted and priced as {simulation.model}" if simulation.model else "model unknown"
     say(
-        f"{source.name} ({source.format}): {numbers.count(len(source.messages), 'message')}, "
-        f"{numbers.count(source.answers, 'answer')}, "
+        f"{source.name} ({source.format}): {numbers.count(simulation.messages, 'message')}, "
+        f"{numbers.count(simulation.answers, 'answer')}, "
         f"{numbers.tokens(simulation.tokens)} tokens, {priced}"
     )
     say_left_out(source.notes, source.skipped)

@@ -20,7 +20,7 @@ from tui_app.context.views.view import Item, to_messages
 from tui_app.conversation.audits.replay import FactsKept, Replay
 from tui_app.conversation.audits.simulate import STATES, count_facts, facts_given
 from tui_app.conversation.audits.transcript import Recorded
-from tui_app.conversation.history.view_messages import ViewMessages, said_heads
+from tui_app.conversation.history.view_messages import ViewMessages
 from tui_app.events import KIND_LABELS, CompactionComplete, Fact
 from tui_app.records import frozen, picked
 from tui_app.session.event_heads import Head
@@ -351,9 +351,7 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
         return audited
     recorded = audited.recorded
     window = max(_SMALLEST, *(each.tokens_before for each in audited.compactions))
-    heads = _as_said(said_heads(recorded.heads))
-    recorded.messages.load(heads)
-    items = [Item(head.seq, recorded.messages.of(head)) for head in heads]
+    items = recorded.said_items()
     answers = sum(item.message.kind == "response" for item in items)
     text = TextCounter(encoding_name(recorded.model))
     text.load()

@@ -17,40 +17,9 @@ from tui_app.context.summaries.prompt import message_text
 from tui_app.context.views.view import Item
 from tui_app.conversation.audits.replay import FactsKept, Outcome, Replay
 from tui_app.conversation.audits.transcript import Recorded
-from tui_app.conversation.history.view_messages import said_heads
 from tui_app.events import Fact, FactState
-from tui_app.records import frozen, like, picked
+from tui_app.records import frozen, picked
 from tui_app.refusals import Refusal
-from tui_app.session.importers.formats import SkippedLine
-
-
-@frozen(kw_only=True)
-class Transcript:
-    """One conversation to replay."""
-
-    name: str
-    """The file, or the id of the session."""
-    format: str
-    """Format of the file; ``session`` for a session."""
-    title: str
-    model: str
-    """Name of the model that answered, as far as it is known; a file has it without its provider."""
-    messages: tuple[ModelMessage, ...]
-    """One prompt, one answer or one result each."""
-    skipped: tuple[SkippedLine, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def answers(self) -> int:
-        return sum(isinstance(message, ModelResponse) for message in self.messages)
-
-
-def transcript_of(recorded: Recorded) -> Transcript:
-    """What was said in a conversation, in the form it was said in; compactions are left out."""
-    heads, messages = said_heads(recorded.heads), recorded.messages
-    messages.load(heads)
-    return like(Transcript, recorded, messages=tuple(map(messages.of, heads)))
-
 
 STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
@@ -95,7 +64,10 @@ class CannotSimulate(Refusal):
 class Simulation:
     """One conversation, replayed."""
 
-    transcript: Transcript
+    recorded: Recorded
+    messages: int
+    """One prompt, one answer or one result each."""
+    answers: int
     model: str
     """Whose tokenizer and prices were taken; empty where none is known."""
     tokens: int
@@ -104,13 +76,13 @@ class Simulation:
     """Outcomes by window, in the order asked for; of each policy one."""
 
     def to_json(self) -> dict[str, Any]:
-        source = self.transcript
+        source = self.recorded
         return {
             "source": source.name,
-            **picked(source, "format title answers"),
+            **picked(source, "format title"),
+            "answers": self.answers,
             "model": self.model or None,
-            "messages": len(source.messages),
-            "tokens": self.tokens,
+            **picked(self, "messages tokens"),
             "skipped": [picked(skipped, "line reason") for skipped in source.skipped],
             "notes": list(source.notes),
             "windows": [
@@ -121,7 +93,7 @@ class Simulation:
 
 
 async def simulate(
-    transcript: Transcript,
+    recorded: Recorded,
     policies: Sequence[Policy],
     windows: Sequence[int],
     model: str = "",
@@ -132,7 +104,7 @@ async def simulate(
     """Replay a conversation under each policy in each window.
 
     Args:
-        transcript: What is replayed.
+        recorded: What is replayed.
         policies: Which policies, at least one.
         windows: Sizes of the window in tokens, at least one.
         model: Whose tokenizer and prices are taken; empty is the model that answered.
@@ -143,15 +115,17 @@ async def simulate(
     Raises:
         CannotSimulate: if there is no answer in it, or no request fits a window.
     """
-    if not transcript.answers:
-        raise CannotSimulate(f"{transcript.name} holds no answer of a model: there is nothing to replay.")
-    name = model or transcript.model
+    items = recorded.said_items()
+    messages = tuple(item.message for item in items)
+    answers = sum(isinstance(message, ModelResponse) for message in messages)
+    if not answers:
+        raise CannotSimulate(f"{recorded.name} holds no answer of a model: there is nothing to replay.")
+    name = model or recorded.model
     text = TextCounter(encoding_name(name))
     await asyncio.to_thread(text.load)
     counter = TokenCounter(text, model=name)
-    items = [Item(key, message) for key, message in enumerate(transcript.messages, 1)]
     facts = await asyncio.to_thread(session_facts, items)
-    answers, replays, total = transcript.answers, count(), transcript.answers * len(windows) * len(policies)
+    replays, total = count(), answers * len(windows) * len(policies)
 
     async def play(policy: Policy, window: int) -> Outcome:
         before = answers * next(replays)
@@ -160,11 +134,11 @@ async def simulate(
             watch(policy.name, window, before + requests, total)
 
         replay = Replay(policy, window, counter, model=name, retention=retention, watch=told)
-        await replay.play(transcript.messages)
+        await replay.play(messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
             raise CannotSimulate(
-                f"A window of {window:,} tokens is too small for {transcript.name}: "
+                f"A window of {window:,} tokens is too small for {recorded.name}: "
                 f"its smallest request needs {needed:,}, with what is kept for the answer."
             )
         known, limited = replay.known_window, policy.automatic
@@ -183,5 +157,11 @@ async def simulate(
         )
 
     played = [tuple([await play(policy, window) for policy in policies]) for window in windows]
-    tokens = sum(counter.message(message).total for message in transcript.messages)
-    return Simulation(transcript=transcript, model=name, tokens=tokens, windows=tuple(played))
+    return Simulation(
+        recorded=recorded,
+        messages=len(messages),
+        answers=answers,
+        model=name,
+        tokens=sum(counter.message(message).total for message in messages),
+        windows=tuple(played),
+    )

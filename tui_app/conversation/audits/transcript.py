@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from tui_app.conversation.history.view_messages import ViewMessages
+from tui_app.context.views.view import Item
+from tui_app.conversation.history.view_messages import ViewMessages, said_heads
 from tui_app.conversation.imports.imports import count_events
 from tui_app.events import Payload, SessionStart, data_of
 from tui_app.records import frozen, like
@@ -15,7 +16,7 @@ from tui_app.session.stores.store import SessionStore
 
 @frozen(kw_only=True)
 class Recorded:
-    """One conversation to audit."""
+    """One conversation to audit or to replay."""
 
     name: str
     """The file, or the id of the session."""
@@ -23,6 +24,7 @@ class Recorded:
     """Format of the file; ``session`` for a session that began here."""
     title: str
     model: str
+    """Name of the model that answered, as far as it is known; a file has it without its provider."""
     heads: tuple[Head, ...]
     messages: ViewMessages
     event: Callable[[int], Payload | None]
@@ -31,6 +33,12 @@ class Recorded:
     """What the model was told outside of the messages."""
     skipped: tuple[SkippedLine, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def said_items(self) -> list[Item]:
+        """What was said, in the form it was said in; compactions are left out."""
+        heads = said_heads(self.heads)
+        self.messages.load(heads)
+        return [Item(head.seq, self.messages.of(head)) for head in heads]
 
 
 def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
@@ -63,7 +71,7 @@ def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
 
 
 def recorded_session(store: SessionStore, session: str) -> Recorded:
-    """Read a session; the store must stay open while it is audited.
+    """Read a session; the store must stay open while it is read.
 
     Raises:
         SessionNotFound: if the id fits no session.
