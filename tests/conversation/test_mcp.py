@@ -10,18 +10,20 @@ import pytest
 
 from tests.conversation.driving import Desk, of, turn
 from tests.servers import mcp_stdio
-from tests.servers.behaviours import Text, Tool
+from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.exchange import Exchange
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.mcp import servers as servers_module
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.inspection import inspect_session
+from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.work import Prompt
 from tui_app.events import (
     Error,
     Notice,
     Record,
     ServerAsked,
+    SubAgentStep,
     ToolNormalised,
     ToolOffloaded,
     ToolResult,
@@ -123,6 +125,24 @@ async def test_resources_and_instructions_reach_the_model(desk: Desk, fake_opena
         shares = {share.name: share for share in opened.extras.shares()}
         assert shares["MCP instructions"].category == "memory"
         assert "@files:notes://big is not attached: it is larger than 128 KB." in told
+
+
+async def test_what_servers_say_counts_only_where_it_is_sent(desk: Desk, fake_openai: FakeOpenAI) -> None:
+    desk.server("local", fake_openai.base_url)
+    fake_openai.add(tool("explore", task="Find out where the sky is."), Text("Above."))
+    fake_openai.add(Text("The sky is above."), phrase="for another assistant")
+    async with desk.session(explore={}, mcp={"files": program("files", "rich")}) as opened:
+        conversation, agents = opened.conversation, opened.conversation.agents
+        working = list[Turns]()
+
+        def note(record: Record) -> None:
+            turns = agents.every["explore-1"].turns if isinstance(record.data, SubAgentStep) else None
+            working.extend([turns] if turns is not None else [])
+
+        opened.bus.listen(note)
+        await turn(conversation, "Where is the sky?")
+        assert conversation.history.overhead.fixed.memory > 0
+        assert [each.history.overhead.fixed.memory for each in working] == [0]
 
 
 async def test_a_question_waits_for_the_user_who_may_take_longer_than_a_call(

@@ -128,13 +128,13 @@ async def test_a_skill_is_loaded_on_demand_and_kept_by_a_compaction(
         assert "## Skill in use: reefing\nFirst ease the halyard." in summary(opened)
         session = opened.conversation.session
     async with desk.session(session=session) as opened:
-        assert opened.extras.in_use.names() == ["reefing"], "a resumed session knows it too"
+        assert opened.extras.in_use.skills() == ["reefing"], "a resumed session knows it too"
         held = opened.conversation.history.view.held()
         first = min(head.seq for head in held if head.type == "user.message")
         await done(opened.conversation, Rewind(first))
-        assert opened.extras.in_use.names() == []
+        assert opened.extras.in_use.skills() == []
         await done(opened.conversation, Restate(undo=True))
-        assert opened.extras.in_use.names() == ["reefing"]
+        assert opened.extras.in_use.skills() == ["reefing"]
 
 
 # The user's own instructions, imports, and where and when the session works.

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,7 +24,8 @@ from tui_app.conversation.history.event_bus import EventBus
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.message_actions import Overview, Share, SkillRow
 from tui_app.conversation.requests.open_request import Opening
-from tui_app.conversation.requests.project_context import FolderReader, ProjectContext, SkillsInUse
+from tui_app.conversation.requests.project_context import ProjectContext
+from tui_app.conversation.requests.project_use import ProjectUse
 from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.events import Notice, ServerAsked, ToolSwitch
 from tui_app.records import like
@@ -62,13 +64,12 @@ class Extras:
 
     def __init__(self, opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> None:
         self.history, self.project = history, ProjectContext(opening)
-        self.in_use = SkillsInUse(history, self.project)
-        self.folders = FolderReader(history=history, project=self.project)
+        self.in_use = ProjectUse(history, self.project)
         if not opening.agent:
             self.project.reload()
             if bus is not None:
                 bus.listen(self.project.on_record)
-                bus.listen(self.folders.on_record)
+                bus.listen(self.in_use.on_record)
         self.left_out = "" if opening.trusted else opening.brought().notice
         self.defer_above = defer_above(opening.settings.tools)
         off = opening.settings.tools.get("off", ())
@@ -90,7 +91,14 @@ class Extras:
             patient=not opening.attended,
         )
         self.overhead = RequestOverhead()
-        self.overhead.servers = self.servers.instructions
+
+    def for_agent(self, history: SessionHistory, bus: EventBus) -> "Extras":
+        """The same servers, project and tools for the session of a sub-agent."""
+        theirs = copy(self)
+        theirs.history, theirs.overhead = history, RequestOverhead()
+        theirs.in_use = ProjectUse(history, self.project)
+        bus.listen(theirs.in_use.on_record)
+        return theirs
 
     def additions(self) -> Sequence[Addition]:
         """What compactions keep as it is now: plan, todo list, skills in use."""
@@ -98,7 +106,6 @@ class Extras:
         return (
             Addition("Plan", folder.read_note(folder.plan_file), PLAN.name),
             Addition("Todo list", folder.read_note(folder.todo_file), TODO.name),
-            *self.folders.additions(),
             *self.in_use.additions(),
         )
 
@@ -188,8 +195,8 @@ class Extras:
 
     def overview(self) -> Overview:
         """Everything there is, in plain values."""
-        in_use, project, files = self.in_use.names(), self.project, [*self.project.files]
-        for path in dict.fromkeys(self.folders.in_view().values()):
+        in_use, project, files = self.in_use.skills(), self.project, [*self.project.files]
+        for path in dict.fromkeys(self.in_use.folders().values()):
             files.append(InstructionFile(path, note="as its folder was read", text=path))
         skills = [
             SkillRow(skill.name, skill.description, skill.place, str(skill.file), skill.name in in_use)
@@ -238,7 +245,7 @@ class Extras:
             if file.text
         ]
         skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
-        told = self.folders.in_view()
+        told = self.in_use.folders()
         seen = self.history.view.visible() if told else ()
         folders = [
             Share("memory", told[head.seq], round(sum(head.tokens.values()) * self.history.factor))

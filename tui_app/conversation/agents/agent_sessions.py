@@ -26,8 +26,6 @@ from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.hooks.request_hook import RequestHook
 from tui_app.conversation.models.model_switch import ModelSwitch
 from tui_app.conversation.requests.policies import choose_policy
-from tui_app.conversation.requests.project_context import FolderReader, SkillsInUse
-from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_view import Sink, load_history
 from tui_app.conversation.turns.goals import Goals
@@ -123,12 +121,7 @@ class AgentSessions:
             shelf = copy.copy(shelf)
             shelf.limits = replace(shelf.limits, setting=int(window * sent.window))
         writers = replace(setup.writers, history=history, shelf=shelf, sent=SentRequest(), _writers={})
-        extras = copy.copy(setup.extras)
-        extras.history, extras.overhead = history, RequestOverhead()
-        extras.overhead.servers = extras.servers.instructions
-        extras.folders = FolderReader(history=history, project=extras.project)
-        bus.listen(extras.folders.on_record)
-        extras.in_use = SkillsInUse(history, extras.project)
+        extras = setup.extras.for_agent(history, bus)
         reviews = Reviews(history.report)
         host = self.host(writers, reviews, extras)
         compactor = Compactor(history, policy, host, settings.summary_timeout_s)

@@ -87,7 +87,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                RequestHook(extras.folders.tell_instructions),
+                RequestHook(extras.in_use.tell_instructions),
                 *inner,
                 ToolFailures([tool.name for tool in extras.own]),
                 *tooling.by_provider,
@@ -210,8 +210,8 @@ def describe_tools(
     searched = opening.settings.tools.get("search", ())
     room = ToolRoom(history, lambda: overhead.instructions, searched, extras.off)
     extras.own = room.fitted([*every])
-    overhead.tools, overhead.project = extras.sent_of(extras.own), extras.project.instructions
-    overhead.surroundings, overhead.pieces = extras.project.surroundings, extras.project.pieces
+    overhead.tools = extras.sent_of(extras.own)
+    overhead.project, overhead.servers = extras.project, extras.servers
     return workspace, tools, room
 
 

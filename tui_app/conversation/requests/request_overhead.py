@@ -1,56 +1,60 @@
 """What every request carries beside the messages: instructions and tool definitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import ToolDefinition
 
+from tui_app.agent.mcp.servers import McpServers
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.requests.request_meter import sent_tools
+from tui_app.conversation.requests.project_context import ProjectContext
 from tui_app.usage import Breakdown
 
 
+@dataclass(slots=True)
 class RequestOverhead:
     """As far as it is known: what was put together at the start, then what the last request really held.
 
     Tools may come and go, and those of another agent are known only then.
-
-    Attributes:
-        project: The part of them that is counted as memory: those of the project, names of skills.
-        servers: Another such part: what MCP servers say.
-        surroundings: The part that stands last, and changes from session to session.
-        pieces: The part of the project by what it is from.
     """
 
-    def __init__(self) -> None:
-        self.instructions = ""
-        self.tools: Sequence[ToolDefinition] = ()
-        self.project: Callable[[], str] = str
-        self.servers: Callable[[], str] = str
-        self.surroundings: Callable[[], str] = str
-        self.pieces: Callable[[], Sequence[tuple[str, str]]] = tuple
+    instructions: str = ""
+    tools: Sequence[ToolDefinition] = ()
+    project: ProjectContext | None = None
+    """What it says is counted as memory, its surroundings aside; None where the agent is not told of it."""
+    servers: McpServers | None = None
+    """What they say is memory, too."""
 
     def sources(self, text: str) -> Sequence[tuple[str, str]]:
         """Whose the pieces of a text of the instructions are."""
-        if text == self.project():
-            return self.pieces()
-        if text == self.servers():
+        project, servers, surroundings = self._apart()
+        if self.project is not None and text == project:
+            return self.project.pieces()
+        if text == servers:
             return [("what servers say", text)]
-        if text != self.surroundings():
+        if text != surroundings:
             return [("system prompt", text)]
         lines = text.split("\n")
         return [("surroundings", "\n".join(lines[:-2])), ("clock", "\n".join(lines[-2:]))]
 
     def tokens(self, counter: TokenCounter) -> Breakdown:
-        memory = counter.instructions(self.project())
-        memory += counter.instructions(self.servers())
-        system = "\n\n".join(filter(None, (self.instructions, self.surroundings())))
+        project, servers, surroundings = self._apart()
+        memory = counter.instructions(project) + counter.instructions(servers)
+        system = "\n\n".join(filter(None, (self.instructions, surroundings)))
         return counter.carried(system, self.tools) + Breakdown(memory=memory)
 
     async def note_request(self, request: ModelRequestContext) -> None:
         """Note what a request really holds."""
-        parameters = request.model_request_parameters
+        parameters, apart = request.model_request_parameters, self._apart()
         parts = [part.content for part in parameters.instruction_parts or ()]
-        apart = self.project(), self.servers(), self.surroundings()
         self.instructions = "\n\n".join(part for part in parts if part not in apart)
         self.tools = sent_tools(parameters)
+
+    def _apart(self) -> tuple[str, str, str]:
+        """What the project and the servers say; the surroundings, which change from session to session."""
+        servers = self.servers.instructions() if self.servers is not None else ""
+        if self.project is None:
+            return "", servers, ""
+        return self.project.instructions(), servers, self.project.surroundings()
