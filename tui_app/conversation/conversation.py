@@ -167,7 +167,7 @@ class Conversation:
         """Stop the turn or compaction under way at once; what waits stays, paused."""
         self.queue.pause()
         self.queue.is_left = False
-        self.models.cancel_loading()
+        self.models.loading.interrupt()
         if self.shell.is_running:
             self.shell.cancel()
         else:

@@ -20,6 +20,7 @@ from tui_app.context.windows.windows import resolve_window
 from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.requests.request_overhead import RequestOverhead
+from tui_app.conversation.stoppable_step import StoppableStep, Stopped
 from tui_app.conversation.work import Compact, Switch
 from tui_app.events import ModelChange, Notice, data_of
 from tui_app.records import frozen
@@ -125,10 +126,6 @@ def _weight(history: SessionHistory, factor: float, item: Item) -> int:
     return history.counter.message(item.message).scaled(factor).total
 
 
-class LoadingCancelled(Exception):
-    """The wait for a model was given up."""
-
-
 @dataclass(slots=True)
 class ModelSwitch:
     """The model of one conversation: loaded when it is first needed, measured, and changed."""
@@ -140,7 +137,8 @@ class ModelSwitch:
     overhead: RequestOverhead
     recorded: str
     """Name of the model by the log and the list of sessions; empty where they name none."""
-    _loading: "asyncio.Task[Model] | None" = field(default=None)
+    loading: StoppableStep = field(default_factory=StoppableStep)
+    """The model that is waited for."""
 
     async def prepare(self, *, tokenizer: bool) -> None:
         """Load the model, and the tokenizer where that is wanted, and measure the view.
@@ -169,10 +167,10 @@ class ModelSwitch:
         """The model that answers; what is counted from now on is counted by a real tokenizer.
 
         Raises:
-            LoadingCancelled: if the user gave up waiting.
+            Stopped: if the user gave up waiting.
             Exception: whatever the vendor's SDK raises, for example for a missing key.
         """
-        model = await self._cancellable(self.history.model)
+        model = await self.loading.wait_for(self._load(self.history.model))
         self._note_chosen()
         self.measure()
         return model
@@ -180,15 +178,11 @@ class ModelSwitch:
     async def ready(self) -> bool:
         try:
             await self.current()
-        except LoadingCancelled:
+        except Stopped:
             return False
         except Exception as error:  # as in ``prepare``
             self.history.append(why_unavailable(error, model=self.history.model))
         return True
-
-    def cancel_loading(self) -> None:
-        if self._loading is not None:
-            self._loading.cancel()
 
     def measure(self) -> None:
         """Compare the view with what is known by now about the model's window and tokenizer."""
@@ -227,8 +221,8 @@ class ModelSwitch:
         """Change the model; a compaction that fails or is cancelled leaves the old one."""
         history, old = self.history, self.history.model
         try:
-            target = await self._cancellable(work.model)
-        except LoadingCancelled:
+            target = await self.loading.wait_for(self._load(work.model))
+        except Stopped:
             return
         except Exception as error:  # an SDK may raise anything; the old model stays
             history.append(why_unavailable(error, model=work.model))
@@ -283,14 +277,3 @@ class ModelSwitch:
     async def _load(self, name: str) -> Model:
         await self.load_tokenizer()
         return await self.shelf.get(name)
-
-    async def _cancellable(self, name: str) -> Model:
-        loading = self._loading = asyncio.create_task(self._load(name))
-        try:
-            await asyncio.wait([loading])
-        finally:
-            self._loading = None
-            loading.cancel()
-        if loading.cancelled():
-            raise LoadingCancelled
-        return loading.result()

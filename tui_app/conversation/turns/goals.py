@@ -1,6 +1,5 @@
 """A goal of a session: after each turn it is checked, and the model goes on until it is reached."""
 
-import asyncio
 import math
 import re
 import shlex
@@ -16,6 +15,7 @@ from tui_app.context.compaction.plan import Addition
 from tui_app.conversation.attachments import CHECKED, GOAL, AttachedFile
 from tui_app.conversation.consent.guards import guards_in
 from tui_app.conversation.history.session_history import SessionHistory
+from tui_app.conversation.stoppable_step import StoppableStep, Stopped
 from tui_app.conversation.work import Prompt
 from tui_app.events import GoalChecked, GoalEnded, GoalOutcome, GoalSet, GuardSet, Notice
 from tui_app.session.measurement import Goal
@@ -110,7 +110,7 @@ class Goals:
     """Runs the check under the rules, approvals and sandbox of commands; None in read-only mode."""
     is_copy: bool = False
     """Whether the goal is that of another session, which a fork of it cannot end."""
-    _checking: "asyncio.Task[Ended | str] | None" = field(default=None, init=False)
+    _checking: StoppableStep = field(default_factory=StoppableStep, init=False)
 
     @property
     def standing(self) -> Goal | None:
@@ -133,7 +133,7 @@ class Goals:
 
     def cancel(self) -> bool:
         """Stop the check that runs; whether one did."""
-        return self._checking is not None and self._checking.cancel()
+        return self._checking.interrupt()
 
     async def next_prompt(self) -> Prompt | None:
         """Check the goal after a turn; what the model is told to go on, None where it need not."""
@@ -166,18 +166,12 @@ class Goals:
         if self.command is None:
             return "no command may run in read-only mode"
         self.history.report(Notice(text=f"Checking the goal: {command}", passing=True))
-        self._checking = asyncio.create_task(run_check(self.command, command), name="goal")
         try:
-            return await self._checking
-        except asyncio.CancelledError:
-            # Stopped by itself, or with all that is under way.
-            if (task := asyncio.current_task()) is not None and task.cancelling():
-                raise
+            return await self._checking.wait_for(run_check(self.command, command))
+        except Stopped:
             return None
         except (NotStarted, OSError, ValueError) as error:
             return f"the check cannot be started: {error}"
-        finally:
-            self._checking = None
 
     def _used_up(self, since: int, goal: GoalSet, turn: int) -> GoalOutcome | None:
         """Which budget of the goal is used up, if any."""

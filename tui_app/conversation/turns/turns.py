@@ -33,10 +33,11 @@ from tui_app.conversation.budget import Budget, budget_of
 from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.hooks.hooks import Hooks
-from tui_app.conversation.models.model_switch import LoadingCancelled, ModelSwitch
+from tui_app.conversation.models.model_switch import ModelSwitch
 from tui_app.conversation.models.retry_advice import too_large, with_size, with_way_back
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.session_extras import Extras
+from tui_app.conversation.stoppable_step import StoppableStep, Stopped
 from tui_app.conversation.turns.goals import Goals
 from tui_app.conversation.turns.work_queue import WorkQueue
 from tui_app.conversation.work import Prompt, Switch
@@ -89,10 +90,6 @@ _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
 """Kinds of errors with which another model may help."""
 
 
-class Stopped(Exception):
-    """The user has stopped the turn."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Turns:
     """Run the turns of one conversation, one at a time. Belongs to one event loop."""
@@ -134,8 +131,10 @@ class Turns:
     """Whether the call with an id has not begun, so that a turn that is left goes on with it."""
     ends: dict[int, Record | None] = field(default_factory=dict)
     """By the ``id`` of each prompt that is followed, the event that has ended its turn."""
-    _stopped: asyncio.Event = field(default_factory=asyncio.Event)
-    _pause: "asyncio.Task[None] | None" = None
+    _is_stopped: bool = False
+    _step: StoppableStep = field(default_factory=StoppableStep)
+    """What the turn waits for without its model."""
+    _pause: StoppableStep = field(default_factory=StoppableStep)
     """The wait in front of another try."""
     _steered: bool = False
 
@@ -150,7 +149,7 @@ class Turns:
 
     @property
     def is_answering(self) -> bool:
-        return self.runner.running or self._pause is not None
+        return self.runner.running or self._pause.is_running
 
     async def run_turn(self, prompt: Prompt) -> None:
         """Run a turn; every outcome is an event, and a failed one pauses the queue.
@@ -160,23 +159,11 @@ class Turns:
         self.prompt = prompt
         before = self.history.view.last
         self.history.append(TurnStart(text=prompt.text))
-        self._stopped.clear()
+        self._is_stopped = False
         try:
-            model = await self.models.current()
-        except LoadingCancelled:
+            end = await self._outcome(prompt)
+        except Stopped:
             end = TurnEnd(outcome="cancelled", prompt=prompt.text)
-        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
-            told = why_unavailable(error, model=self.history.model)
-            self.history.append(with_way_back(told, handed_back=True))
-            end = TurnEnd(outcome="failed", prompt=prompt.text)
-        else:
-            try:
-                going_on = prompt is UNFINISHED
-                end = await (self._go_on(model) if going_on else self._send(prompt, model))
-            except Stopped:
-                end = TurnEnd(outcome="cancelled", prompt=prompt.text)
-            finally:
-                self.models.measure()
         # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
         if end.outcome == "failed":
             self.queue.pause()
@@ -190,6 +177,25 @@ class Turns:
             await self._may_stop(prompt, end, before)
             if not self.is_sent:
                 await self.compactions.after_turn()
+
+    async def _outcome(self, prompt: Prompt) -> TurnEnd:
+        """Load the model, and have it answer.
+
+        Raises:
+            Stopped: if the user has stopped it before anything was sent.
+        """
+        try:
+            model = await self.models.current()
+        except Stopped:
+            raise
+        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
+            told = why_unavailable(error, model=self.history.model)
+            self.history.append(with_way_back(told, handed_back=True))
+            return TurnEnd(outcome="failed", prompt=prompt.text)
+        try:
+            return await (self._go_on(model) if prompt is UNFINISHED else self._send(prompt, model))
+        finally:
+            self.models.measure()
 
     async def go_on(self) -> None:
         """Go on with what was left: a turn, or the check of the goal after one that is complete."""
@@ -232,19 +238,18 @@ class Turns:
         if self.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
             self.leaving = False
-            self._stopped.set()
+            self._is_stopped = True
+            self._step.interrupt()
             self.runner.cancel()
-            if self._pause is not None:
-                self._pause.cancel()
+            self._pause.interrupt()
         elif self.goals is None or not self.goals.cancel():
             self.compactions.cancel_job()
 
     def steer(self) -> None:
         """End the turn as soon as the step under way is done, or now if it waits for another try."""
         self.runner.steer()
-        if self._pause is not None:
+        if self._pause.interrupt():
             self._steered = True
-            self._pause.cancel()
 
     async def may_spend(self, *, agreed: bool, handed_back: bool = False) -> bool:
         """Whether the session's budget lets something be sent; what there is to say of it is said.
@@ -448,14 +453,11 @@ class Turns:
         """Wait in front of another try; whether the user let it come to an end."""
         attempts = {"attempt": failed + 1, "attempts": self.rules.retries + 1}
         self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=told.message))
-        self._pause = asyncio.create_task(asyncio.sleep(pause), name="pause before a retry")
         try:
-            await asyncio.wait([self._pause])
-            return not self._pause.cancelled()
-        finally:
-            # Also where the turn itself is taken away from under it.
-            self._pause.cancel()
-            self._pause = None
+            await self._pause.wait_for(asyncio.sleep(pause))
+        except Stopped:
+            return False
+        return True
 
     async def _other_model(self, told: Error, tried: set[str]) -> Model | None:
         """Change to the next model that can take over; this lasts until the user changes it.
@@ -483,7 +485,7 @@ class Turns:
             if self.history.model == name:
                 said = f"{told.message} {name} answers now, in place of {old}."
                 self.history.append(Notice(text=said, actions=("models",)))
-                with suppress(LoadingCancelled):
+                with suppress(Stopped):
                     return await self.models.current()
         return None
 
@@ -507,17 +509,13 @@ class Turns:
             Stopped: if the turn was stopped before or meanwhile; the step is cancelled.
             Exception: whatever the step raises.
         """
-        doing = asyncio.ensure_future(step)
-        stopping = asyncio.ensure_future(self._stopped.wait())
-        try:
-            await asyncio.wait([doing, stopping], return_when=asyncio.FIRST_COMPLETED)
-            if self._stopped.is_set():
-                raise Stopped
-            return doing.result()
-        finally:
-            stopping.cancel()
-            doing.cancel()
-            await asyncio.gather(stopping, doing, return_exceptions=True)
+        if self._is_stopped:
+            step.close()
+            raise Stopped
+        done = await self._step.wait_for(step)
+        if self._is_stopped:
+            raise Stopped
+        return done
 
     def _report_bad_end(self) -> None:
         """Report why the last answer of a turn that came to its end is empty, or not whole."""
