@@ -1,18 +1,200 @@
 """Rollouts of Codex: JSON lines ``{timestamp, type, payload}``, or bare response items in old ones.
 
 What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
+Turns may have been undone; the tokens of each answer are told behind it, as a sum of the session; and what a
+compaction kept has to be found among the prompts before it.
 """
 
+import json
 import re
+from itertools import accumulate
+from typing import Any
 
+from tui_app.context.user_text import own_text
+from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import picture
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.rollout import CALLS, ITEM, conversation, is_codex_record, is_failed, is_note
-from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Shape, aside
+from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Records, Shape, aside
 from tui_app.session.importers.source import Json, shown
-from tui_app.session.importers.values import first_at, list_at, object_at, text_at
+from tui_app.session.importers.values import (
+    block_list,
+    count,
+    first_at,
+    list_at,
+    object_at,
+    objects_at,
+    of_type,
+    text_at,
+    value_at,
+)
 
-_NAMES = {kind: kind.removesuffix("_call") for kind in CALLS}
+_ITEM = "response_item"
+_CALLS = (
+    "function_call", "custom_tool_call", "local_shell_call", "web_search_call", "tool_search_call",
+    "image_generation_call",
+)  # fmt: skip
+_TYPES = (_ITEM, "session_meta", "turn_context", "event_msg", "compacted", "world_state")
+_BARE = ("reasoning", *_CALLS, "function_call_output", "custom_tool_call_output")
+_NOTE_STARTS = (
+    "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
+    "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
+)  # fmt: skip
+"""How prompts begin that the program writes in the user's name."""
+_CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
+_CUT_FROM = 40
+"""Characters at which a prompt is known by its beginning."""
+_KEPT_BYTES = 80_000
+"""Of prompts that stay beside a summary: what the program takes for 20,000 tokens."""
+_USED = {
+    "total": "input_tokens", "read": "cached_input_tokens", "output": "output_tokens",
+    "thought": "reasoning_output_tokens",
+}  # fmt: skip
+
+
+def _conversation(records: Records, out: Timeline) -> Records:
+    """The records that stand, each answer with the tokens it took, each compaction with what it kept."""
+    undone = _undone(records)
+    said: dict[int, str] = {}
+    sent: list[tuple[int, Json]] = []
+    answered = -1
+    before: Json = {}
+    for number, record in records:
+        kind, payload = _item_of(record)
+        if number in undone:
+            out.leave("records of turns that were undone (rewinds) were left out", number)
+        elif kind == "compacted":
+            told = {"summary": _summary_of(payload, said), "kept": _kept(payload, said)}
+            sent.append((number, {**record, **told}))
+        else:
+            sent.append((number, record))
+            if kind == _ITEM and _is_prompt(payload):
+                said[number] = _text_of(payload)
+            elif kind == _ITEM and (payload.get("type") in _CALLS or payload.get("role") == "assistant"):
+                answered = len(sent) - 1
+        if kind == "event_msg" and payload.get("type") == "token_count":
+            used, before = _used(payload, before)
+            if answered >= 0 and number not in undone:
+                line, answer = sent[answered]
+                known = object_at(answer, "used")
+                sum_up = {key: known.get(key, 0) + used[key] for key in used}
+                sent[answered] = line, {**answer, "used": sum_up}
+    return sent
+
+
+def _is_record(record: Json) -> bool:
+    """Whether a record can only be one of a rollout."""
+    wrapped = record.get("type") in _TYPES and isinstance(record.get("payload"), dict)
+    # Others keep thoughts in the same way.
+    return wrapped or (_is_bare(record) and record.get("type") != "reasoning")
+
+
+def _item_of(record: Json) -> tuple[str, Json]:
+    """Type and payload of a record, whichever generation wrote it."""
+    if isinstance(payload := record.get("payload"), dict):
+        return text_at(record, "type"), payload
+    if _is_bare(record):
+        return _ITEM, record
+    # The first line of an old rollout is the session's data, without a type.
+    return ("session_meta", record) if "instructions" in record and "id" in record else ("", {})
+
+
+def _is_note(content: Any) -> bool:
+    """Whether a prompt was written by the program: all of its texts are notes."""
+    texts = [text_at(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
+    noted = (text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts)
+    return bool(texts) and all(noted)
+
+
+def _is_failed(output: Any) -> bool:
+    """Whether an output reports an exit code that is not 0."""
+    text = output if isinstance(output, str) else ""
+    if text.startswith("{"):
+        try:
+            code = value_at(json.loads(text), "metadata.exit_code")
+        except (ValueError, RecursionError):
+            return False
+        return isinstance(code, int) and code != 0
+    lines = (_CODE.match(line.strip()) for line in text.splitlines()[:6])
+    return any(match and int(match["code"]) for match in lines)
+
+
+def _text_of(item: Json) -> str:
+    texts = (text_at(each, "text") for each in block_list(item.get("content")))
+    return "\n".join(filter(None, texts)).strip()
+
+
+def _is_bare(record: Json) -> bool:
+    kind = record.get("type")
+    if kind == "message":
+        types = {text_at(block, "type") for block in block_list(record.get("content"))}
+        return isinstance(record.get("role"), str) and bool({"input_text", "output_text"} & types)
+    return kind in _BARE and ("call_id" in record or "summary" in record)
+
+
+def _is_prompt(item: Json) -> bool:
+    return item.get("type") == "message" and item.get("role") == "user" and not _is_note(item.get("content"))
+
+
+def _undone(records: Records) -> set[int]:
+    """Lines of turns that the user took back."""
+    undone: set[int] = set()
+    turns: list[list[int]] = []
+    for number, record in records:
+        kind, payload = _item_of(record)
+        if kind == _ITEM and _is_prompt(payload):
+            turns.append([])
+        elif kind == "event_msg" and payload.get("type") == "thread_rolled_back":
+            dropped = min(count(payload.get("num_turns")), len(turns))
+            undone.update(line for turn in turns[len(turns) - dropped :] for line in turn)
+            del turns[len(turns) - dropped :]
+        if turns and kind in (_ITEM, "compacted"):
+            turns[-1].append(number)
+    return undone
+
+
+def _used(payload: Json, before: Json) -> tuple[Json, Json]:
+    """Tokens of the requests since the last count, and the sum so far: one that stands twice counts once."""
+    total, last = object_at(payload, "info.total_token_usage"), object_at(payload, "info.last_token_usage")
+    now = {name: count(total.get(key)) for name, key in _USED.items()}
+    used = {name: now[name] - before.get(name, 0) for name in now}
+    if not total or any(value < 0 for value in used.values()):
+        # There is no sum, or it began anew.
+        used = {name: count((last or payload).get(key)) for name, key in _USED.items()}
+    return used, now if total else before
+
+
+def _summary_of(payload: Json, said: dict[int, str]) -> str:
+    """The text that a compaction put in the place of the history; empty when it cannot be read."""
+    if message := text_at(payload, "message").strip():
+        return message
+    history = objects_at(payload, "replacement_history")
+    prompts = [_text_of(item) for item in of_type(history, "message") if _is_prompt(item)]
+    # The program keeps prompts beside a summary that may be encrypted.
+    if not prompts or any("compaction" in text_at(item, "type") for item in history):
+        return ""
+    return "" if _is_said(prompts[-1], list(said.values())) else prompts[-1]
+
+
+def _is_said(text: str, said: list[str]) -> bool:
+    # A long prompt is cut in its middle.
+    beginning, cut, _ = text.partition("…")
+    return text in said or bool(
+        cut and len(beginning) >= _CUT_FROM and any(each.startswith(beginning) for each in said)
+    )
+
+
+def _kept(payload: Json, said: dict[int, str]) -> list[int]:
+    """Lines of the prompts that a compaction left beside its summary, as the program goes on with them."""
+    if "replacement_history" in payload:
+        history = [_text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
+        return [line for line, text in said.items() if any(_is_said(each, [text]) for each in history)]
+    # Older versions build it anew from the newest prompts whenever they read the file.
+    newest = list(said.items())[::-1]
+    sizes = accumulate(len(text.encode()) for _, text in newest)
+    return [line for (line, _), size in zip(newest, sizes, strict=True) if size <= _KEPT_BYTES]
+
+
+_NAMES = {kind: kind.removesuffix("_call") for kind in _CALLS}
 _OUTPUTS = (
     "function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output",
 )  # fmt: skip
@@ -51,14 +233,14 @@ def _told(item: Json) -> Json:
     if kind == "agent_message":
         return {"role": NOTE}
     if kind == "message":
-        noted = role in ("system", "developer") or (role == "user" and is_note(item.get("content")))
+        noted = role in ("system", "developer") or (role == "user" and _is_note(item.get("content")))
         return {"role": NOTE if noted else role, "content": item.get("content")}
     if kind == "reasoning":
         texts = [text_at(block, "text") for block in [*list_at(item, "summary"), *list_at(item, "content")]]
         thought = "\n\n".join(filter(None, texts))
         # Only OpenAI can read an encrypted thought, and only with the key of that conversation.
         return {"role": THOUGHT, "content": [{"type": "thinking", "thinking": thought}] if thought else []}
-    if kind in CALLS:
+    if kind in _CALLS:
         name = text_at(item, "name") or _NAMES[kind]
         name = f"{item['namespace']}.{name}" if text_at(item, "namespace") else name
         given = next(
@@ -71,7 +253,7 @@ def _told(item: Json) -> Json:
     if kind in _OUTPUTS:
         output = item.get("output", item.get("tools"))
         told = output.get("content", output) if isinstance(output, dict) else output
-        failed = object_at(item, "output").get("success") is False or is_failed(told)
+        failed = object_at(item, "output").get("success") is False or _is_failed(told)
         # Where no code tells, the words do.
         state = {"is_error": True} if failed else {}
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
@@ -81,7 +263,7 @@ def _told(item: Json) -> Json:
 CODEX = Shape(
     name="codex", program="Codex",
     fits=lambda source: any(
-        isinstance(each, dict) and is_codex_record(each) for _, each in source.lines.records
+        isinstance(each, dict) and _is_record(each) for _, each in source.lines.records
     ),
     places=(
         files_in(
@@ -94,9 +276,9 @@ CODEX = Shape(
     frame=re.compile(r"(?m)^Another language model started to solve this problem and produced a summary.*$"),
     continued="Another language model started to solve this problem",
     denied=("exec command rejected by user", "patch rejected by user", "rejected by user"),
-    stopped=("aborted by user", "command aborted"), order=conversation, message="payload",
+    stopped=("aborted by user", "command aborted"), order=_conversation, message="payload",
     kinds={
-        **dict.fromkeys((ITEM, "message", "reasoning", *CALLS, *_OUTPUTS), _item), "event_msg": _event,
+        **dict.fromkeys((_ITEM, "message", "reasoning", *_CALLS, *_OUTPUTS), _item), "event_msg": _event,
         "compacted": {"role": SUMMARY, "content": ".summary"},
     },
     convert=_convert,
