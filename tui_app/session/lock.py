@@ -3,7 +3,8 @@
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Self
@@ -84,30 +85,31 @@ def holder(path: Path) -> str:
     Only looks: no file is made, and nothing is held afterwards. What cannot be looked at counts as free, for
     taking the lock says why.
     """
-    try:
-        file = os.open(path, os.O_RDWR)
-    except OSError:
-        return ""
-    try:
-        return "" if _try_lock(file, shared=True) else _name(file)
-    finally:
-        os.close(file)
+    with _held(path, os.O_RDWR) as file:
+        return "" if file is None else _name(file)
 
 
 def holder_process(path: Path) -> int:
     """Number of the process that holds a lock; 0 when nobody does, or the file is another user's."""
+    with _held(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
+        if file is not None and (not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()):
+            number = os.read(file, 32).strip()
+            return int(number) if number.isdigit() else 0
+    return 0
+
+
+@contextmanager
+def _held(path: Path, flags: int) -> Iterator[int | None]:
+    """The open file of a lock that is held; None for one that is free or cannot be looked at."""
     try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        file = os.open(path, flags)
     except OSError:
-        return 0
+        yield None
+        return
     try:
-        is_ours = not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()
-        number = os.read(file, 32).strip() if is_ours and not _try_lock(file, shared=True) else b""
-    except OSError:
-        return 0
+        yield None if _try_lock(file, shared=True) else file
     finally:
         os.close(file)
-    return int(number) if number.isdigit() else 0
 
 
 def _name(file: int) -> str:
