@@ -1,8 +1,11 @@
-"""Waiting for whatever comes first."""
+"""Waiting for whatever comes first, and tasks that end with what waits for them."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 async def first_of(
@@ -19,6 +22,21 @@ async def first_of(
     try:
         await asyncio.wait(tasks, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
+        await end_tasks(*begun)
+
+
+@asynccontextmanager
+async def under_way(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
+    """Have something done beside what is inside; it ends with that at the latest."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield task
+    finally:
+        await end_tasks(task)
+
+
+async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
+    """Cancel tasks, and wait for their ends; what they raise is not told."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -49,6 +49,7 @@ from acp.schema import (
 )
 
 from tui_app.agent.catalog import ModelChoice
+from tui_app.agent.waits import end_tasks
 from tui_app.conversation.assembly import open_session
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.editors.menus import MODEL, POLICY, Menu, modes, options, usable_models
@@ -187,9 +188,7 @@ class EditorAgent:
 
     async def close(self) -> None:
         """End every session; nothing is left under way."""
-        for task in self._behind:
-            task.cancel()
-        await asyncio.gather(*self._behind, return_exceptions=True)
+        await end_tasks(*self._behind)
         sessions, self._sessions = list(self._sessions.values()), {}
         ends = await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
         for error in ends:

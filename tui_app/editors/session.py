@@ -11,6 +11,7 @@ from acp.interfaces import Client
 from acp.schema import AllowedOutcome, StopReason
 
 from tui_app.agent.mcp.status import McpStatus
+from tui_app.agent.waits import end_tasks
 from tui_app.conversation.agents.session_tools import Tooling
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
@@ -68,10 +69,7 @@ class Permissions:
 
     async def close(self) -> None:
         """Wait for no answer any more."""
-        tasks = [task for task in self._asking.values() if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*filter(None, self._asking.values()))
 
     async def _answer(self, question: Question) -> None:
         answer = await ask(self.client, self.session, question)

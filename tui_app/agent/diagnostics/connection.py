@@ -22,7 +22,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerGone, finding_of
 from tui_app.agent.program_output import ProgramOutput, end_words
-from tui_app.agent.waits import first_of
+from tui_app.agent.waits import first_of, under_way
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.version import __version__
 
@@ -185,15 +185,12 @@ class Connection:
 
     async def _read(self, listener: ProgramOutput) -> str:
         """Read to the end; why it came."""
-        reading = asyncio.ensure_future(run_async(threading.Event(), _Input(listener.output), self._protocol))
-        try:
+        messages = run_async(threading.Event(), _Input(listener.output), self._protocol)
+        async with under_way(messages) as reading:
             await first_of(reading, listener.exited.wait())
             if reading.done() and isinstance(error := reading.exception(), ServerGone):
                 return str(error)
             await first_of(listener.exited.wait(), timeout_s=LEAVE_S)
-        finally:
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
         assert self._group is not None
         return f"{end_words(self._group.transport.get_returncode())}: {listener.said}".rstrip(": ")
 

@@ -29,6 +29,7 @@ from tui_app.agent.tools.edits import MAX_BYTES, FileChange
 from tui_app.agent.tools.files import Walk
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
+from tui_app.agent.waits import end_tasks
 from tui_app.records import frozen
 from tui_app.sandbox import Confinement
 from tui_app.system.project_files import repository_root
@@ -217,9 +218,7 @@ class Diagnostics:
         return plain_text(name) if self.shows(name) else ""
 
     async def _leave(self) -> None:
-        for task in tuple(self._checks):
-            task.cancel()
-        await asyncio.gather(*self._checks, return_exceptions=True)
+        await end_tasks(*self._checks)
         await asyncio.gather(*(each.leave() for each in self._running.values()), return_exceptions=True)
 
 

@@ -34,7 +34,7 @@ from tui_app.agent.mcp.program import LINE_BYTES, Program, mended
 from tui_app.agent.mcp.status import CallFailed
 from tui_app.agent.mcp.variables import header_values, program_environment
 from tui_app.agent.network.network import Route
-from tui_app.agent.waits import first_of
+from tui_app.agent.waits import end_tasks, first_of
 from tui_app.files import object_in
 from tui_app.settings.tables import McpServer
 from tui_app.system.trust import FOLDER_VARIABLE, ProgramPlace
@@ -278,8 +278,7 @@ class Connection:
                 self._raise_end()
             return await asking
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            await end_tasks(asking)
             self._asked -= 1
             if not self._asked:
                 self.idle.set()

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from tui_app.agent.program_output import ProgramOutput, end_words
-from tui_app.agent.waits import first_of
+from tui_app.agent.waits import end_tasks, first_of, under_way
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 
 LINE_BYTES = 16 << 20
@@ -87,9 +87,7 @@ class Program:
                 await self._end(group)
             finally:
                 await group.end()
-                for task in working:
-                    task.cancel()
-                await asyncio.gather(*working, return_exceptions=True)
+                await end_tasks(*working)
                 for stream in (incoming, read, write, outgoing):
                     stream.close()
 
@@ -106,15 +104,11 @@ class Program:
     async def _read(self, group: ProcessGroup[ProgramOutput], incoming: _Incoming) -> None:
         exited = self._printed.exited
         async with incoming:
-            reading = asyncio.create_task(self._lines(incoming))
-            try:
+            async with under_way(self._lines(incoming)) as reading:
                 await first_of(reading, exited.wait())
                 # Its last words; a child of its own may hold the pipes open.
                 await first_of(reading, timeout_s=GRACE_S)
                 await first_of(exited.wait(), timeout_s=GRACE_S)
-            finally:
-                reading.cancel()
-                await asyncio.gather(reading, return_exceptions=True)
             if not self._leaving:
                 self.ended = self.ended or end_words(group.transport.get_returncode())
 

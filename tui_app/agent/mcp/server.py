@@ -18,7 +18,7 @@ from tui_app.agent.mcp.offers import Offer, offer
 from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpResource, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.mcp.variables import MissingVariable, secrets_of
-from tui_app.agent.waits import first_of
+from tui_app.agent.waits import end_tasks, first_of, under_way
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 from tui_app.system.trust import NotTrusted, ProgramPlace
@@ -232,9 +232,8 @@ class Server:
             nonlocal heard
             heard = monotonic()
 
-        calling = asyncio.ensure_future(question(connection, progressed))
         limit = self.settings.timeout
-        try:
+        async with under_way(question(connection, progressed)) as calling:
             while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
                 await first_of(calling, self._stop.wait(), timeout_s=left)
                 if calling.done():
@@ -243,9 +242,6 @@ class Server:
                     break
                 if self._asking:
                     heard = monotonic()
-        finally:
-            calling.cancel()
-            await asyncio.gather(calling, return_exceptions=True)
         why = "was stopped" if self._stop.is_set() else f"did not answer within {limit:g} seconds"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
@@ -292,8 +288,7 @@ class Server:
                 tried = f" It was started again {count(self._restarts, 'time')}." if self._restarts else ""
                 self.fail(f"{trouble}{tried}")
                 break
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._stop.wait(), _PAUSE_S * 2**self._restarts)
+            await first_of(self._stop.wait(), timeout_s=_PAUSE_S * 2**self._restarts)
             self._restarts += 1
             self.status = replace(self.status, restarts=self.status.restarts + 1)
         self.settled.set()
@@ -375,8 +370,7 @@ class Server:
                 if not self._stop.is_set():
                     await self._list(connection)
         finally:
-            opening.cancel()
-            await asyncio.gather(opening, return_exceptions=True)
+            await end_tasks(opening)
             leaving = asyncio.create_task(self._leave(connection))
             self._lingering.add(leaving)
             leaving.add_done_callback(self._lingering.discard)
