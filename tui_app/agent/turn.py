@@ -1,6 +1,6 @@
 """Running one turn: from the log's view to the model and its tools, until it is done, cancelled or failed."""
 
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import is_
 from time import monotonic
@@ -39,7 +39,6 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings, ThinkingLevel
 from pydantic_ai.tools import DeferredToolResults
-from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_core import to_json
 
@@ -210,7 +209,7 @@ class Recorder(AbstractCapability[Any]):
         message = AssistantMessage(
             text=text,
             thinking=thinking,
-            call_ids=tuple(part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)),
+            call_ids=tuple(call.tool_call_id for call in response.tool_calls),
             tokens=self.journal.counter.message(own).nonzero(),
             model=self.journal.model,
             input_tokens=0 if cut or ended == CUT_OFF else usage.input_tokens,
@@ -334,16 +333,6 @@ class ProgramEnded(Exception):
 
 
 @frozen(kw_only=True)
-class Additions:
-    """What each run of the user's own agent is given on top of its own parts."""
-
-    deps: Any = None
-    instructions: Sequence[str | Callable[[RunContext[Any]], Awaitable[str]]] = ()
-    toolsets: Sequence[AbstractToolset[Any]] = ()
-    capabilities: Sequence[AbstractCapability[Any]] = ()
-
-
-@frozen(kw_only=True)
 class Manner:
     """Settings of how turns are run."""
 
@@ -378,7 +367,8 @@ class TurnRunner:
     recorder: Recorder
     conversation_id: str = ""
     """Id under which all turns belong together in spans."""
-    added: Additions = field(default_factory=Additions)
+    added: Mapping[str, Any] = field(default_factory=dict)
+    """What each run of the user's own agent is given on top of its own parts."""
     steps: StepWatch = field(default_factory=StepWatch)
     """The one among the capabilities of the agent."""
     manner: Manner = field(default_factory=Manner)
@@ -429,10 +419,7 @@ class TurnRunner:
                 cancellation_token=token,
                 usage_limits=UsageLimits(request_limit=self.manner.max_steps),
                 model_settings=self.manner.settings_for(model),
-                deps=self.added.deps,
-                instructions=self.added.instructions or None,
-                toolsets=self.added.toolsets or None,
-                capabilities=self.added.capabilities or None,
+                **self.added,
             )
             async with events as stream:
                 async for event in stream:
@@ -488,7 +475,7 @@ def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
     open_now: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):
-            open_now = {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
+            open_now = {call.tool_call_id: call for call in message.tool_calls}
             continue
         for call_id in answers_of(message):
             open_now.pop(call_id, None)

@@ -1,6 +1,6 @@
 """The agent that answers in a session, ours or the user's own, with the governor in front of it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from tui_app.agent.subagents import Senders, offered_to, subagent_toolset
 from tui_app.agent.tool_failures import ToolFailures
 from tui_app.agent.tools.lookup import Looking, build_toolset, looking_toolset, recall_toolset, skill_toolset
 from tui_app.agent.tools.workspace import Workspace
-from tui_app.agent.turn import Additions, Manner, Recorder, TurnRunner
+from tui_app.agent.turn import Manner, Recorder, TurnRunner
 from tui_app.context.governor import ContextGovernor
 from tui_app.context.tool_results.stages import StageHost
 from tui_app.context.tool_room import SwitchedOff, ToolRoom
@@ -97,7 +97,7 @@ class AgentSetup:
             ],
             retries=2,
         )
-        return self._runner(agent, watching, Additions(), **wanted)
+        return self._runner(agent, watching, {}, **wanted)
 
     def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
         """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
@@ -121,10 +121,10 @@ class AgentSetup:
         agent: Agent[None, str] = Agent(
             None, name="plimsoll-agent", instructions=parts, toolsets=toolsets, capabilities=every, retries=2
         )
-        return self._runner(agent, watching, Additions())
+        return self._runner(agent, watching, {})
 
     def _runner(
-        self, agent: AbstractAgent[Any, Any], watching: Watching, added: Additions, **wanted: Any
+        self, agent: AbstractAgent[Any, Any], watching: Watching, added: Mapping[str, Any], **wanted: Any
     ) -> TurnRunner:
         recorder, steps = watching
         opening, session = self.opening, self.extras.history.session
@@ -159,7 +159,7 @@ class AgentSetup:
         behind = [*self.around, self.writers.sent, SwitchedOff(self.extras.off)]
         return (recorder, steps), [*before, governor, recorder, *behind]
 
-    def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> Additions:
+    def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> dict[str, Any]:
         """What a run of the user's agent is given: its system prompt again, and a way back to what has left.
 
         Its tools are asked about: nobody here knows what they do.
@@ -170,12 +170,12 @@ class AgentSetup:
         }
         toolsets = [] if taken & recall.tools.keys() else [recall]
         ours = [name for tools in toolsets for name in tools.tools]
-        return Additions(
-            deps=own.deps,
-            instructions=[own.system_prompt, *([MEMORY] if toolsets else [])],
-            toolsets=toolsets,
-            capabilities=[*capabilities, ToolFailures(ours), ToolGate(gate, free=ours, ahead=gate.ahead)],
-        )
+        return {
+            "deps": own.deps,
+            "instructions": [own.system_prompt, *([MEMORY] if toolsets else [])],
+            "toolsets": toolsets,
+            "capabilities": [*capabilities, ToolFailures(ours), ToolGate(gate, free=ours, ahead=gate.ahead)],
+        }
 
 
 def describe_tools(
