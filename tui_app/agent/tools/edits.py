@@ -277,15 +277,10 @@ def diff_of(before: str | None, after: str | None, path: str) -> str:
 
 def diff_of_bytes(before: bytes | None, after: bytes | None, path: str) -> tuple[str, str]:
     """The same of what files hold, or how large it is, where that is no text."""
-    texts: list[str | None] = []
-    for data in (before, after):
-        try:
-            texts.append(None if data is None else data.decode())
-        except UnicodeDecodeError:
-            texts.append("\0")
-    if "\0" in "".join(filter(None, texts)):
-        return "", f"{len(before or b''):,} to {len(after or b''):,} bytes"
-    return diff_of(texts[0], texts[1], path), ""
+    old, new = _decoded(before), _decoded(after)
+    if (old is None) is (before is None) and (new is None) is (after is None):
+        return diff_of(old, new, path), ""
+    return "", f"{len(before or b''):,} to {len(after or b''):,} bytes"
 
 
 def _rows_of(text: str) -> list[str]:
@@ -547,6 +542,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _decoded(data: bytes | None) -> str | None:
+    """What a file holds as a text; None where it is none, or where there is no file."""
     """Text; None where there is none."""
     try:
         return None if data is None or b"\0" in data else data.decode()
