@@ -179,6 +179,18 @@ class StoreBodies:
         except sqlite3.Error as error:
             return unreadable(error, self._store.path)
 
+    def records(self, seqs: Sequence[int]) -> Mapping[int, Record]:
+        """Whole events by their numbers, those that can be read; none where the log cannot be."""
+        found: dict[int, Record] = {}
+        try:
+            for seq in seqs:
+                with suppress(DamagedEvent):
+                    if (record := self._store.record(self._session, seq)) is not None:
+                        found[seq] = record
+        except sqlite3.Error:
+            return {}
+        return found
+
 
 def body_of(record: Record, entry: Entry) -> Body:
     match record.data:
@@ -262,23 +274,3 @@ def why_no_record(database: Database, session: str, seq: int) -> str:
     except (sqlite3.Error, OSError) as error:
         return explained(error, database if isinstance(database, Path) else None)
     return "It is no longer in the log. Another window may have deleted the session."
-
-
-def read_records(database: Database, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
-    """Read events with a connection of this thread's own."""
-    with suppress(sqlite3.Error), closing(open_store(database, read_only=True)) as store:
-        return records_from(store, session, seqs)
-    return {}
-
-
-def records_from(store: SessionStore, session: str, seqs: Sequence[int]) -> Mapping[int, Record]:
-    """Read events over a connection there is already."""
-    found: dict[int, Record] = {}
-    try:
-        for seq in seqs:
-            with suppress(DamagedEvent):
-                if (record := store.record(session, seq)) is not None:
-                    found[seq] = record
-    except sqlite3.Error:
-        return {}
-    return found

@@ -168,14 +168,12 @@ class LateBodies:
 
     async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
         """Whole events of the log by their numbers, those that can be read; read in a thread."""
-        from tui_app.session import preview
-
-        if self._place is None or self._store is None or not seqs:
+        if self._source is None or not seqs:
             return {}
         if self._far:
             async with self._turn:
-                return await asyncio.to_thread(preview.records_from, self._store, self._place[1], seqs)
-        return await asyncio.to_thread(preview.read_records, *self._place, seqs)
+                return await asyncio.to_thread(self._source.records, seqs)
+        return await self._from_log(lambda source: source.records(seqs), {})
 
     def close(self) -> None:
         for task in self._reading.values():
