@@ -225,14 +225,29 @@ def save_folds(db: Db, folded: Folded) -> None:
     texts = {by: items.to_text() for by, items in groups.items() if items is not before.get(by)}
     gone = [by for by in before if by not in groups]
     texts |= {_VIEW: view.to_text(), STATS: folded.stats.to_text()}
+    put_parts(db, session, texts, seq=view.last, gone=gone)
+    folded.stored, folded.groups = view.last, groups
+
+
+def put_parts(
+    db: Db, session: str, texts: Mapping[int, str], *, seq: int = 0, gone: Collection[int] = ()
+) -> None:
+    """Write parts of a session's snapshot in the place of those there were.
+
+    Args:
+        db: The database, within a transaction.
+        session: Whole id of the session.
+        texts: By its number, what each part holds.
+        seq: Number of the event up to which they are folded.
+        gone: Parts that there are no longer.
+    """
     db.executemany(
         "DELETE FROM snapshots WHERE session = ? AND part = ?", [(session, part) for part in (*gone, *texts)]
     )
     db.executemany(
         "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)",
-        [(session, part, view.last, sealed(session, part, text)) for part, text in texts.items()],
+        [(session, part, seq, sealed(session, part, text)) for part, text in texts.items()],
     )
-    folded.stored, folded.groups = view.last, groups
 
 
 def catch_up(db: Db, folded: Folded) -> None:

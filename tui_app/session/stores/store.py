@@ -39,8 +39,8 @@ from tui_app.session.stores.sql_store import (
     heads_of,
     last_of,
     load_folds,
+    put_parts,
     save_folds,
-    sealed,
     tokens_after,
     unsealed,
     view_tokens,
@@ -440,16 +440,9 @@ class SessionStore(ABC):
 
     def keep_ledger(self, session: str, ledger: str) -> None:
         """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
-        delete = "DELETE FROM snapshots WHERE session = ? AND part = ?"
-        insert = "INSERT INTO snapshots (session, part, seq, data) VALUES (?, ?, ?, ?)"
-
-        def keep(db: Db) -> None:
-            db.execute(delete, (session, LEDGER))
-            db.execute(insert, (session, LEDGER, 0, sealed(session, LEDGER, ledger)))
-
         try:
             if self._snapshots:
-                self._change(keep)
+                self._change(lambda db: put_parts(db, session, {LEDGER: ledger}))
         except sqlite3.Error as error:
             _log.warning("The ledger of %s could not be kept: %s", session, error)
 
