@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.agent.instructions.agent_files import LOOKS, MOST, agents_text, find_agents
+from tui_app.agent.instructions.agent_files import LOOKS, MOST, find_agents, listed_text
 from tui_app.system.project_files import Refused
 
 
@@ -35,8 +35,8 @@ def test_the_nearest_wins_a_name_and_the_users_own_come_last(repository: Path, t
         ("tester", "It is tester.", "user"),
     ]
     assert [each.name for each in find_agents(None, config).found] == ["reviewer", "tester"]
-    assert "- tester: It is tester." in agents_text(found)
-    assert agents_text(()) == ""
+    assert "- tester: It is tester." in listed_text("agents", found)
+    assert listed_text("agents", ()) == ""
 
 
 def test_tools_and_models_go_by_the_names_of_other_programs_too(repository: Path, tmp_path: Path) -> None:

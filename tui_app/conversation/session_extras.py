@@ -9,9 +9,7 @@ from typing import Any, Literal
 
 from pydantic_ai.tools import ToolDefinition
 
-from tui_app.agent.instructions.agent_files import agents_text
 from tui_app.agent.instructions.instructions import InstructionFile, instructions_text
-from tui_app.agent.instructions.skills import skills_text
 from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers, found_by_search
 from tui_app.agent.mcp.status import SCHEMA_CHARS, CallFailed, McpStatus
@@ -244,7 +242,7 @@ class Extras:
             for file in self.project.files
             if file.text
         ]
-        skills = Share("memory", "skills", self._text(skills_text(self.project.skills)))
+        lists = [Share("memory", kind, self._text(text)) for kind, text in self.project.lists().items()]
         told = self.in_use.folders()
         seen = self.history.view.visible() if told else ()
         folders = [
@@ -252,9 +250,8 @@ class Extras:
             for head in seen
             if head.seq in told
         ]
-        agents = Share("memory", "agents", self._text(agents_text(self.project.agents.found)))
         said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
-        every = (ours, *servers, *instructions, *folders, skills, agents, said)
+        every = (ours, *servers, *instructions, *folders, *lists, said)
         return tuple(each for each in every if each.tokens or each.saved)
 
     def weigh(self, tool: ToolDefinition) -> int:

@@ -6,7 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Literal
 
-from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.instructions.prompts import PROMPTS, tagged
 from tui_app.providers import GGUF
 from tui_app.records import frozen
 from tui_app.system.project_files import (
@@ -209,11 +209,7 @@ def heading(values: Mapping[str, str], own: str, letters: re.Pattern[str], signs
     return name, description
 
 
-def listed_text(tag: str, intro: str, found: Iterable[tuple[str, str]]) -> str:
-    """Names and descriptions as the model reads them, which cannot end the list; empty without any."""
-    lines = [f"- {name}: {description.replace(f'</{tag}', f'< /{tag}')}" for name, description in found]
-    return "\n".join([f"<{tag}>", intro, *lines, f"</{tag}>"]) if lines else ""
-
-
-def agents_text(agents: Iterable[AgentFile]) -> str:
-    return listed_text("agents", PROMPTS["agents"], ((each.name, each.description) for each in agents))
+def listed_text(kind: Literal["agents", "skills"], found: Iterable[DescribedFile]) -> str:
+    """Names and descriptions as the model reads them; empty without any."""
+    lines = [f"- {each.name}: {each.description}" for each in found]
+    return tagged(kind, PROMPTS[kind], *lines) if lines else ""

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from tui_app.agent.instructions.agent_files import find_agents
-from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.instructions.prompts import PROMPTS, tagged
 from tui_app.agent.instructions.skills import find_skills
 from tui_app.paths import from_home
 from tui_app.records import frozen
@@ -59,9 +59,8 @@ def surroundings_text(
         f"Platform: {platform.system()} ({platform.machine()})",
         f"Date: {today:%A, %Y-%m-%d}",
     ]
-    # Names are somebody's too: each is one line, and none ends the block.
-    told = (visible(line).replace("</surroundings", "< /surroundings") for line in lines)
-    return "\n".join(["<surroundings>", "As this session began:", *told, "</surroundings>"])
+    # Names are somebody's too: each is one line.
+    return tagged("surroundings", "As this session began:", *map(visible, lines))
 
 
 OWN_NAME = "AGENTS.md"
@@ -247,9 +246,14 @@ def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
     return tuple(found)
 
 
-def instructions_text(files: Sequence[InstructionFile]) -> str:
+def instructions_text(files: Sequence[InstructionFile], intro: str = PROMPTS[TAG]) -> str:
     """The files as the model reads them; empty when there are none."""
-    return _block(files, f"{PROMPTS[TAG]}\n\n")
+    said = [
+        f"## {file.path}{f' ({file.about})' if file.about else ''}\n{file.text}"
+        for file in files
+        if file.text
+    ]
+    return tagged(TAG, "\n\n".join(filter(None, (intro, *said)))) if said else ""
 
 
 _SUMMARY_HEAD = re.compile(r"(#{1,6})\s+(summary|compact|compaction) instructions\s*#*\s*", re.IGNORECASE)
@@ -273,22 +277,6 @@ def summary_instructions(files: Sequence[InstructionFile]) -> str:
             elif level and line.strip():
                 said.append(line.rstrip())
     return "\n".join(said)[:SUMMARY_CHARS]
-
-
-def folder_instructions_text(files: Sequence[InstructionFile]) -> str:
-    """Files of folders as the model reads them when it first reads there; empty when there are none."""
-    return _block(files)
-
-
-def _block(files: Sequence[InstructionFile], intro: str = "") -> str:
-    # The text must not end the block that it is in.
-    said = [
-        f"## {file.path}{f' ({file.about})' if file.about else ''}\n"
-        f"{file.text.replace(f'</{TAG}', f'< /{TAG}')}"
-        for file in files
-        if file.text
-    ]
-    return "\n".join([f"<{TAG}>", intro + "\n\n".join(said), f"</{TAG}>"]) if said else ""
 
 
 _NAMED = 5

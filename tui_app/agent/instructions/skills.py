@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from tui_app.agent.instructions.agent_files import BODY_CHARS, DescribedFile, heading, listed_text
-from tui_app.agent.instructions.prompts import PROMPTS
+from tui_app.agent.instructions.agent_files import BODY_CHARS, DescribedFile, heading
 from tui_app.records import frozen
 from tui_app.system.project_files import (
     MayRead,
@@ -61,10 +60,6 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
     values = read_document(read.text).values
     name, description = heading(values, file.parent.name, _NAME, "dots, dashes and underscores")
     return Skill(name=name, description=description, file=file, root=root, may_read=may_read)
-
-
-def skills_text(skills: Skills) -> str:
-    return listed_text("skills", PROMPTS["skills"], ((each.name, each.description) for each in skills.found))
 
 
 def use_skill(skills: Callable[[], Skills], name: str) -> str:

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from tui_app.agent.instructions.agent_files import AgentFiles, agents_text, find_agents
+from tui_app.agent.instructions.agent_files import AgentFiles, find_agents, listed_text
 from tui_app.agent.instructions.instructions import (
     InstructionFile,
     instructions_text,
     read_instructions,
     surroundings_text,
 )
-from tui_app.agent.instructions.skills import Skills, find_skills, skills_text
+from tui_app.agent.instructions.skills import Skills, find_skills
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import (
     CompactionComplete,
@@ -90,13 +90,17 @@ class ProjectContext:
 
     def instructions(self) -> str:
         """What the model reads, before everything that was said; empty for nothing."""
-        lists = skills_text(self.skills), agents_text(self.agents.found)
-        return "\n\n".join(filter(None, (instructions_text(self.files), *lists)))
+        return "\n\n".join(filter(None, (instructions_text(self.files), *self.lists().values())))
+
+    def lists(self) -> dict[str, str]:
+        """What the model reads of skills and agents."""
+        skills, agents = listed_text("skills", self.skills.found), listed_text("agents", self.agents.found)
+        return {"skills": skills, "agents": agents}
 
     def pieces(self) -> Sequence[tuple[str, str]]:
         """The same by what it is from: each file with its text, skills, agents."""
         files = [(each.path, each.text) for each in self.files]
-        return [*files, ("skills", skills_text(self.skills)), ("agents", agents_text(self.agents.found))]
+        return [*files, *self.lists().items()]
 
     def surroundings(self) -> str:
         """Where and when the session works; empty for the user's own agent."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_app.agent.approvals.command_line import plain_commands
-from tui_app.agent.instructions.instructions import InstructionFile, folder_instructions_text, read_folders
+from tui_app.agent.instructions.instructions import InstructionFile, instructions_text, read_folders
 from tui_app.agent.tools.files import is_part
 from tui_app.context.compaction.plan import Addition
 from tui_app.context.message_marks import folder_text
@@ -70,7 +70,7 @@ class ProjectUse:
             if file.path in told:
                 continue
             if file.text:
-                text = folder_text(folder_instructions_text([file]))
+                text = folder_text(instructions_text([file], intro=""))
                 self.history.tell_model(FolderInstructions(text=text, path=file.path))
             if file.problem:
                 self.history.append(Notice(text=file.problem))
