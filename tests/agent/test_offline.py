@@ -228,6 +228,17 @@ async def test_nothing_found_is_said_with_where_it_looked(project: Path) -> None
 
 
 @pytest.mark.usefixtures("no_network")
+async def test_what_a_project_is_about_ends_with_why_it_is_quoted(tmp_path: Path) -> None:
+    for name, text in (("README.md", "# Tides\n"), (".gitignore", "*.pyc\n"), ("AGENTS.md", "Be brief.\n")):
+        (tmp_path / name).write_text(text)
+    text, _, _ = await ask(tmp_path, "how is it done?")
+    assert assert_quotes_are_real(tmp_path, text) == ["README.md", "AGENTS.md"]
+    assert text.splitlines()[-1].startswith(
+        "I found nothing for `done`, `how`, so I quote how files here begin."
+    )
+
+
+@pytest.mark.usefixtures("no_network")
 async def test_a_file_is_found_by_its_name_when_no_line_fits(project: Path) -> None:
     (project / "notes" / "zebra.txt").write_text("black and white\n")
     text, _, _ = await ask(project, "anything on zebra?")

@@ -74,7 +74,8 @@ def _searching(turn: Turn) -> Iterator[Step]:
         listed = [row.rpartition("  ")[0] for each in turn.results(LS.name) for row in each.splitlines()]
         # A file that is called so goes before what introduces the folder, one that is called like it behind.
         named = sorted(_named(turn), key=lambda path: PurePosixPath(path).stem.lower() not in asked.terms)
-        found = dict.fromkeys([*named, *filter(None, listed)])
+        # What is hidden is for programs, and introduces nothing.
+        found = dict.fromkeys([*named, *(each for each in listed if each and not each.startswith("."))])
         yield from (_read(path, 1, _HEAD if listed else _AROUND) for path in [*found][:2])
 
 
@@ -288,10 +289,10 @@ def _history(turn: Turn) -> list[str]:
 
 
 def _nothing(turn: Turn) -> str:
-    notes = [
-        row.strip("[]") for each in turn.found for row in each.text.splitlines() if row.startswith("[files")
-    ]
-    terms = f"I found nothing for {_quoted(turn.question.terms)}." if turn.question.terms else ""
+    rows = (row for each in turn.found for row in each.text.splitlines())
+    notes = [row.strip("[]") for row in rows if row.startswith("[files")]
+    instead = ", so I quote how files here begin" if any(turn.results(READ_FILE.name)) else ""
+    terms = f"I found nothing for {_quoted(turn.question.terms)}{instead}." if turn.question.terms else ""
     return " ".join(filter(None, [terms, _sentences(note.capitalize() for note in notes), HINT]))
 
 
