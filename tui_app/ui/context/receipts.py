@@ -87,9 +87,8 @@ class ReceiptList(Vertical):
         sizes = f" {sent:>7} {read:>11} "
         left = max(0, width - room - _FIGURES)
         texts = (f"  {number:<7} ", padded(one_line(title, left), left), sizes, f"{price:>7}")
-        kinds = ("quiet", "row", "quiet", "row")
-        ends = accumulate(map(len, texts))
-        leads = tuple((end, f"row-list--{kind}") for end, kind in zip(ends, kinds, strict=True))
+        kinds = ("row-list--quiet", "row-list--row") * 2
+        leads = tuple(zip(accumulate(map(len, texts)), kinds, strict=True))
         return Row("".join((*texts, why)), leads=leads)
 
 

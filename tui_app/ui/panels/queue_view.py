@@ -88,9 +88,8 @@ class QueueView(Widget, can_focus=True):
         rows = self.waiting.rows(max(1, self.size.width - SIGNED))
         # No prompt has two spaces in its row.
         parts = (row.partition("  ") for row in rows)
-        return Content("\n").join(
-            Content.assemble(bar, prompt, gap, (place, "$text-faint")) for prompt, gap, place in parts
-        )
+        lines = (Content.assemble(bar, said, gap, (place, "$text-faint")) for said, gap, place in parts)
+        return Content("\n").join(lines)
 
     def get_content_height(self, *_: object) -> int:
         return len(self.waiting.rows(80))

@@ -123,12 +123,9 @@ def look_around(launch: "Launch") -> Beginning:
         boards = boards_in(launch.database)
         memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
     return Beginning(
-        folder=place_of(launch),
-        model=launch.first_model,
+        folder=place_of(launch), model=launch.first_model, untrusted=brought, memory=memory,
         instructions=tuple(each.path for each in files if each.text),
-        untrusted=brought,
-        memory=memory,
-    )
+    )  # fmt: skip
 
 
 class Welcome(Widget):
@@ -186,22 +183,19 @@ class Welcome(Widget):
         memory = "…" if files is None else "?" if about.memory is None else str(about.memory or "none")
         noted = " note" if about.memory == 1 else " notes" if about.memory else ""
         rows = [
-            _row(label, value, "folder", Content.styled(one_line(about.folder, room), "$foreground")),
-            _row(label, value, "instructions", Content.assemble(*shown)[:room]),
-            _row(label, value, "memory", Content.assemble((memory, "$foreground"), (noted, "$text-muted"))),
-            _row(label, value, "model", Content.styled(one_line(model, room), "$foreground")),
-            _row(label, value, "", Content.assemble((models, "$foreground"), (f" {change}", "$text-muted"))),
-            Content(""),
+            ("folder", Content.styled(one_line(about.folder, room), "$foreground")),
+            ("instructions", Content.assemble(*shown)[:room]),
+            ("memory", Content.assemble((memory, "$foreground"), (noted, "$text-muted"))),
+            ("model", Content.styled(one_line(model, room), "$foreground")),
+            ("", Content.assemble((models, "$foreground"), (f" {change}", "$text-muted"))),
+            ("", Content("")),
         ]
         for number, (typed, long, short) in enumerate(_TRY):
             what = long if cell_len(long) + 10 <= room else short
             said = Content.assemble((f"{typed:<10}" if what else typed, "$accent"), (what, "$text-muted"))
-            rows.append(_row(label, value, "try" if not number else "", said))
-        return rows
-
-
-def _row(label: int, value: int, name: str, said: Content) -> Content:
-    return Content.assemble(" " * label, (f"{name:<{value - label}}", "$text-muted"), said)
+            rows.append(("try" if not number else "", said))
+        gap = value - label
+        return [Content.assemble(" " * label, (f"{name:<{gap}}", "$text-muted"), said) for name, said in rows]
 
 
 def _drawn_mark() -> list[Content]:

@@ -38,9 +38,8 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     BINDINGS = place_bindings("rows")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "row-list--row", "row-list--right", "row-list--quiet", "row-list--head", "row-list--cursor",
-        "row-list--sign", "row-list--warm",
-    }  # fmt: skip
+        f"row-list--{part}" for part in ("row", "right", "quiet", "head", "cursor", "sign", "warm")
+    }
 
     cursor: reactive[int | None] = reactive(None)
     """Index of the focused row."""
