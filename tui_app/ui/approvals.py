@@ -95,6 +95,7 @@ def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
             text, places = _spaces_counted(text, places)
         begins.append(at)
         kept.append(row._replace(text=""))
+        places = ((0, row.label), *places) if row.label else places
         marks.extend(at + each for place in places for each in place)
         texts.append(text)
         at += len(text) + 1
@@ -217,11 +218,11 @@ class ApprovalDetail(LongText, can_focus=False):
         shown, first = page.rows[row], start == page.begins[row]
         kind = self.get_component_rich_style(f"approval--{shown.kind}")
         faint = kind + self.get_component_rich_style("approval--number", partial=True)
-        digits, sign = str(shown.number) if first and shown.number else "", kind
+        digits, sign = str(shown.number) if first and shown.number else "", faint
         if shown.kind in ("added", "removed"):
-            sign += self.get_component_rich_style(f"approval--sign-{shown.kind}", partial=True)
+            sign = kind + self.get_component_rich_style(f"approval--sign-{shown.kind}", partial=True)
         gutter = [Segment(f"{digits:>{page.gutter - 3}} ", faint)] if page.gutter > 2 else []
-        if page.gutter:
+        if page.gutter and not shown.label:
             gutter.append(Segment(f"{shown.sign if first else '':<2}", sign))
         width = self.scrollable_content_region.width
         text = self._selectable(list(self._marked(page, row, start, stop, kind)), number)

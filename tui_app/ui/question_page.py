@@ -52,6 +52,12 @@ class QuestionRow(NamedTuple):
     number: int = 0
     """Of a line of a file; 0 for none."""
     sign: str = ""
+    label: int = 0
+    """Signs at its beginning that say what it is about, of a row beside what is asked about."""
+
+
+def _told(label: str, text: str) -> QuestionRow:
+    return QuestionRow(f"{label}   {text}", "faint", label=len(label))
 
 
 def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tuple[Content, bool]:
@@ -99,11 +105,11 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
     yield from _subject_rows(asked, named=named)
     if asked.repeats:
         yield QuestionRow("")
-        yield QuestionRow(f"done before   {asked.repeats}", "remark")
+        yield _told("done before", asked.repeats)
     if asked.origin:
         yield QuestionRow("")
-        yield QuestionRow(f"not from you   {asked.origin}", "remark")
-        yield QuestionRow(f"{asked.reaches}   no rule covers it", "remark")
+        yield _told("not from you", asked.origin)
+        yield _told(asked.reaches, "no rule covers it")
 
 
 def _subject_rows(asked: "ApprovalRequested", *, named: bool) -> Iterator[QuestionRow]:

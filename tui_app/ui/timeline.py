@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice, takewhile
-from typing import ClassVar, NamedTuple, assert_never
+from typing import ClassVar, NamedTuple
 
 from textual import events
 from textual.message import Message
@@ -56,8 +56,6 @@ class TimelineFilter(Enum):
                 return entry.kind in ("compaction", "checkpoint", "rewrite", "truncation")
             case TimelineFilter.ERRORS:
                 return entry.state in _BAD
-            case _:
-                assert_never(self)
 
 
 class BranchRow(NamedTuple):
@@ -74,9 +72,11 @@ def branch_rows(branches: Sequence[Branch]) -> list[BranchRow]:
     """A row for each branch and one for each of its prompts."""
     rows: list[BranchRow] = []
     for branch in branches:
-        component = "timeline--newest" if branch.state == "open" else "timeline--detail"
-        named = Row(f"{UNICODE.branch} {one_line(branch.name, _CELLS)}", branch.state, "timeline--user")
-        rows.append(BranchRow(branch.at, named._replace(leads=((2, component),)), branch.info.id))
+        is_done = branch.state == "merged"
+        tones = ("timeline--user", "timeline--good") if is_done else ("timeline--detail", "timeline--detail")
+        leads = ((2, "timeline--newest" if is_done else "timeline--detail"),)
+        named = Row(f"{UNICODE.branch} {one_line(branch.name, _CELLS)}", branch.state, *tones, leads)
+        rows.append(BranchRow(branch.at, named, branch.info.id))
         for prompt in branch.prompts:
             said = f"{UNICODE.pipe} {UNICODE.bullet} {one_line(prompt.title, _CELLS)}"
             row = Row(said, str(prompt.tools or ""), "timeline--detail")
@@ -116,8 +116,10 @@ def timeline_row(
     elif entry.kind == "user":
         sign = "timeline--left" if sunk else "timeline--newest" if newest else "timeline--detail"
         row = row._replace(component="timeline--detail" if sunk else row.component, leads=((1, sign),))
-    elif entry.kind == "compaction" and not number and entry.state in ("ok", "running"):
+    elif entry.kind in ("compaction", "merge") and not number and entry.state in ("ok", "running"):
         row = row._replace(leads=((1, "timeline--newest"),))
+        if entry.kind == "merge":
+            row = row._replace(component="timeline--user", right_component="timeline--good")
     elif sunk and row.component == "timeline--detail":
         row = row._replace(component="timeline--left")
     return row
@@ -126,22 +128,22 @@ def timeline_row(
 def _first_row(entry: Entry, scale: float, steps: int) -> Row:
     title, time = one_line(entry.title, _CELLS), clock(entry.time)
     left = LEFT if entry.left else ""
-    stopped = bool(entry.guard) and entry.kind != "tool"
-    title = title.split(" · ")[0] if stopped else title
-    kind = "error" if stopped else entry.kind
+    if entry.guard and entry.kind != "tool":
+        stopped = f"{UNICODE.guard} {title.split(' · ')[0]}"
+        return Row(stopped, time, "timeline--user", "timeline--bad", ((1, "timeline--bad"),))
     texts: dict[str, str] = {
         "checkpoint": f"{UNICODE.checkpoint} {title}",
         "model": f"{UNICODE.model} {'' if title.startswith('policy ') else 'model '}{title}",
         "truncation": f"{UNICODE.load_line} {title or 'Request truncated'}",
         "clear": f"{UNICODE.separator} {title or 'conversation cleared'}",
-        "merge": f"{UNICODE.merge} {title or 'conversation cleared'}",
+        "merge": f"{UNICODE.merge} merge: {title.removeprefix('merged ').rpartition(': ')[0]}",
         "rewrite": f"{UNICODE.part} {title.split(' · ')[0]}",
     }
-    if (text := texts.get(kind)) is not None:
+    if (text := texts.get(entry.kind)) is not None:
         word = "undone" if entry.state == "undone" and not left else ""
-        right = f"{word} {'' if kind in ('checkpoint', 'rewrite') else time}".strip()
+        right = f"{word} {'' if entry.kind in ('checkpoint', 'rewrite') else time}".strip()
         return Row(text, right, "timeline--detail")
-    match kind:
+    match entry.kind:
         case "user":
             word = left or ("not sent" if entry.state == "failed" else "")
             return Row(f"{UNICODE.bullet} {title}", f"{word} {steps or ''}".strip(), "timeline--user")
@@ -155,14 +157,11 @@ def _first_row(entry: Entry, scale: float, steps: int) -> Row:
             command, _, ended = title.rpartition(" · ") if entry.result_seq else (title, "", "")
             word = left or ("" if entry.state == "ok" else ended or entry.state)
             return Row(f"$ {command}", word, "timeline--detail")
-    return _detail_row(entry, _object(title.split(" · ")[0], entry), scale)
-
-
-def _object(title: str, entry: Entry) -> str:
-    """In a narrow column the file or the words of a call tell more than the name of its tool."""
-    if entry.kind != "tool" or (sign := tool_sign(title, UNICODE)) == UNICODE.server:
-        return title or entry.kind
-    return f"{sign} {title.partition(' ')[2] or title}"
+    title = title.split(" · ")[0]
+    if entry.kind == "tool" and (sign := tool_sign(title, UNICODE)) != UNICODE.server:
+        # In a narrow column the file or the words of a call tell more than the name of its tool.
+        title = f"{sign} {title.partition(' ')[2] or title}"
+    return _detail_row(entry, title or entry.kind, scale)
 
 
 def _detail_row(entry: Entry, title: str, scale: float) -> Row:
@@ -184,11 +183,11 @@ def _detail_row(entry: Entry, title: str, scale: float) -> Row:
 def _compaction_row(entry: Entry, title: str, time: str) -> Row:
     if entry.state in ("ok", "undone"):
         text = "Conversation compacted" if entry.state == "ok" else "Compaction undone"
-        return Row(f"{UNICODE.load_line} {text}", "", "timeline--compaction")
+        return Row(f"{UNICODE.load_line} {text}", "", "timeline--user")
     if entry.state == "running":
         how, _, done = title.partition(" · ")
         text = f"Compacting · {how}" if how else "Compacting"
-        return Row(f"{UNICODE.load_line} {text}", done, "timeline--compaction")
+        return Row(f"{UNICODE.load_line} {text}", done, "timeline--user")
     text = f"Compaction {entry.state}"
     if title.lower().startswith(text.lower()):
         text = title
@@ -203,8 +202,8 @@ class Timeline(RowList):
     HELP = "What happened so far. Enter shows a row in the conversation, f rows of one kind only."
     BINDINGS = place_bindings("timeline")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "timeline--user", "timeline--detail", "timeline--compaction", "timeline--bad",
-        "timeline--left", "timeline--newest",
+        "timeline--user", "timeline--detail", "timeline--bad",
+        "timeline--left", "timeline--newest", "timeline--good",
     }  # fmt: skip
 
     scale: reactive[float] = reactive(1.0)
@@ -304,8 +303,9 @@ class Timeline(RowList):
             self.action_filter()
 
     def _title(self) -> Row:
-        tools = "  tools" if self.shown in (TimelineFilter.MOMENTS, TimelineFilter.TREE) else ""
-        return Row("Timeline", f"{self.shown.value} {UNICODE.expanded}{tools}")
+        tools = "tools" if self.shown in (TimelineFilter.MOMENTS, TimelineFilter.TREE) else ""
+        text = f"Timeline  {self.shown.value} {UNICODE.expanded}"
+        return Row(text, tools, leads=((8, "row-list--head"), (len(text), "row-list--quiet")))
 
     @property
     def _on_running(self) -> bool:

@@ -1,6 +1,7 @@
 """Branches on the screen: made, shown in the timeline, merged after brief and diff, undone."""
 
 import os
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -105,9 +106,11 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         assert (repository / "list.txt").read_text() == "one\n"
         assert "harbour.py was deleted. (not in the log)" in served.agent_view(session)[-1]
         assert deck.kinds[-2:] == ["merge", "files"]
-        assert "⇇ merged list them" in deck.text
+        assert "/merge list them" in deck.text
+        assert re.search(r"⇇ list them +1 turn, 1 file .*brief ", deck.text)
+        assert re.search(r"Files here +list.txt · created", deck.text)
         await deck.send("/tree")
-        await deck.until(lambda: "⇇ merged list them" in timeline(deck) and "merged" in timeline(deck))
+        await deck.until(lambda: "⇇ merge: list" in timeline(deck) and "merged" in timeline(deck))
 
         await deck.send("/undo")
         await deck.until(lambda: not (repository / "list.txt").exists(), "the files are as before")

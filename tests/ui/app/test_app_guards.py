@@ -120,9 +120,9 @@ async def test_the_row_of_a_stopped_call_names_your_words_and_u_lifts_the_guard(
         await deck.says("guard: tests run after changes")
         await deck.send("Go.")
         await deck.says("All right.")
-        assert "✗ stopped: write_" in deck.widget(Timeline)
-        assert re.search(r"write_file legacy/a.txt .*✗ stopped", deck.widget(Transcript))
-        assert 'Your words, "edits legacy/"' in deck.text
+        assert "▲ stopped: write_" in deck.widget(Timeline)
+        assert re.search(r"write_file legacy/a.txt .* stopped", deck.widget(Transcript))
+        assert 'Your rule: "edits legacy/"' in deck.text
         await deck.says("u lifts the guard")
         rows = deck.app.chat.session.presenter.view.entries
         await deck.press("tab")

@@ -62,7 +62,7 @@ async def test_rows_read_like_a_log_book() -> None:
     app = Side(sample())
     async with app.run_test(size=(35, 14)):
         assert shown(app.timeline) == [
-            "Timeline                     all ▾",
+            "Timeline  all ▾",
             "● Why does the import fail when… 2",
             '│  ✱ "sunday"                 0.2k',
             "│  $ pytest         ✗ failed  2.3k",
@@ -363,7 +363,7 @@ def test_what_has_left_is_one_level_quieter_and_the_newest_prompt_has_the_accent
         ("timeline--detail", ((1, "timeline--left"),)),
         ("timeline--user", ((1, "timeline--detail"),)),
         ("timeline--user", ((1, "timeline--newest"),)),
-        ("timeline--compaction", ((1, "timeline--newest"),)),
+        ("timeline--user", ((1, "timeline--newest"),)),
     ]
 
 

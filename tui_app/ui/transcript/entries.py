@@ -1,6 +1,7 @@
 """How entries become pieces: their order, what is folded, and the words of each kind."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
@@ -26,7 +27,7 @@ from tui_app.ui.transcript.pieces import (
     prompt_pieces,
     text_pieces,
 )
-from tui_app.ui.words.cost_words import price_text
+from tui_app.ui.words.cost_words import price_text, window_text
 from tui_app.ui.words.glyphs import Glyphs
 from tui_app.ui.words.text import TAB, clean, clock, count, count_lines, one_line, tokens
 
@@ -249,6 +250,10 @@ _ROW_KINDS = frozenset((
 _FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory", "merge"})
 
 
+_PANELS = ("user", "shell", "merge")
+"""Kinds of entries that begin with what the user has typed."""
+
+
 def foldable(entry: Entry) -> bool:
     """Whether enter opens and closes this entry in place."""
     return entry.kind in _FOLDED_KINDS or entry.kind in ("assistant", "shell")
@@ -264,7 +269,7 @@ def has_details(entry: Entry) -> bool:
     return entry.kind in ("compaction", "error")
 
 
-SAYS_MORE = ("user", "assistant", "error", "shell")
+SAYS_MORE = ("user", "assistant", "error", "shell", "merge")
 """Kinds of entries that are painted from their full text, also where they are folded."""
 
 
@@ -272,7 +277,7 @@ def distance(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry: rows of equal weight are kept together."""
     if not has_lines(entry):
         return 0
-    if entry.kind in ("user", "shell"):
+    if entry.kind in _PANELS:
         return 1  # half of it is the prompt's own, even at the top
     if before is None or before.kind == "user":
         return 0
@@ -342,7 +347,7 @@ def pieces(
     gap = distance(entry, before)
     if not (gap and content):
         return content
-    return [GapPiece(gap, "over" if entry.kind in ("user", "shell") and not sunk else ""), *content]
+    return [GapPiece(gap, "over" if entry.kind in _PANELS and not sunk else ""), *content]
 
 
 def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
@@ -356,8 +361,10 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
             yield from stopped(entry, wording)
         case "shell":
             yield from command(entry, body, wording, expanded=expanded, sunk=sunk)
-        case "tool" | "system" | "hook" | "memory" | "merge":
+        case "tool" | "system" | "hook" | "memory":
             yield from _folded(entry, body, wording, expanded=expanded)
+        case "merge":
+            yield from _merge(entry, body, wording, expanded=expanded, sunk=sunk)
         case "compaction":
             yield from _compaction(entry, wording, sunk=sunk)
         case "error":
@@ -378,32 +385,65 @@ def sub_agent_figures(entry: Entry) -> list[str]:
     ]
 
 
-_GAUGE_CELLS = 34
+_GAUGE_CELLS = 30
 
 
 def _gauge(context: int, window: int, glyphs: Glyphs) -> str:
     """How full a sub-agent's own context is."""
     used = min(_GAUGE_CELLS, max(1, _GAUGE_CELLS * context // window))
     bar = glyphs.gauge_full * used + glyphs.gauge_empty * (_GAUGE_CELLS - used)
-    return f"{bar}  {tokens(context)} of {tokens(window)}"
+    return f"{bar}  {tokens(context)} of {window_text(window)}"
+
+
+def _merge(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
+    """What brought a branch in, and of its brief the beginning of each list, or all of it."""
+    name, _, figures = one_line(entry.title, _TITLE_CELLS).removeprefix("merged ").rpartition(": ")
+    yield from prompt_pieces(f"/merge {name}", clock(entry.time), sunk=sunk, part="")
+    yield GapPiece(half="" if sunk else "under")
+    told = LEFT if entry.left else STATE_WORDS[entry.state]
+    right = wording.joined(told, held(entry, wording), f"brief {wording.size(entry)}")
+    yield RowPiece(wording.glyphs.merge, name, Tone.TEXT, right, fold=True, note=figures)
+    if expanded:
+        yield from clipped(body.text, wording, Tone.TEXT, "text")
+        return
+    for part, lines in _SECTIONS.findall(body.text):
+        if items := ", ".join(re.findall("^- (.*)", lines, re.MULTILINE)):
+            named = part.replace("The user's", "Your")
+            yield RowPiece("", f"  {named:<13}  {one_line(items, _TITLE_CELLS)}", Tone.DIM)
+
+
+_SECTIONS = re.compile(r"^## ([^,\n]*).*\n((?:(?!## ).*\n?)*)", re.MULTILINE)
+"""Those of a brief: what each is called up to its comma, and its lines."""
+
+
+def _below(entry: Entry, wording: Wording, figures: Sequence[str]) -> Iterator[Piece]:
+    """What is said below the row of a call: what works for it, what it breaks, what it repeats."""
+    if entry.at_work and entry.gauge[1]:
+        yield RowPiece("", f"  {_gauge(*entry.gauge, wording.glyphs)}", Tone.DIM, wording.joined(*figures))
+    if words := one_line(entry.words, _TITLE_CELLS):
+        rule = f": {words}" if words.startswith('"') else f" ({words.replace(': ', '): ', 1)}"
+        yield TextPiece(f"Your rule{rule}", Tone.DIM, indent=INDENT)
+        yield KeysPiece((("u", "lifts the guard"), (wording.key("context"), "shows all")))
+    if entry.repeats:
+        yield TextPiece(f"{one_line(entry.repeats, _TITLE_CELLS)}.", Tone.DIM, indent=INDENT)
 
 
 def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
-    ill = "stopped" if entry.words else STATE_WORDS[entry.state]
+    figures = sub_agent_figures(entry)
     told = "" if bad or entry.left else STATE_WORDS[entry.state]
     right = wording.joined(
         told or ("at work" if entry.at_work else ""),
         ("from the log" if entry.answered else "told") if entry.repeats else "",
         LEFT if entry.left else "",
         held(entry, wording),
-        *sub_agent_figures(entry),
+        *(() if entry.at_work and entry.gauge[1] else figures),
         wording.size(entry),
     )
     title = one_line(entry.title, _TITLE_CELLS) or ("system prompt" if entry.kind == "system" else "tool")
     title, _, note = title.partition(" · ") if entry.kind == "tool" else (title, "", "")
-    sign = glyphs.merge if entry.kind == "merge" else glyphs.expanded if expanded else glyphs.collapsed
+    sign = glyphs.expanded if expanded else glyphs.collapsed
     if entry.kind == "tool":
         sign = tool_sign(title, glyphs)
         # What the sign of a shell or of the todo list says needs no name.
@@ -412,20 +452,15 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     bad = bad or (note.startswith("exit ") and note != "exit 0")
     # A good end has no colour, but for tests that have passed.
     passed = not bad and note.endswith(" passed")
-    mark = f"{glyphs.cross} {note or ill}" if bad else f"{glyphs.check} {note}" if passed else ""
+    ill = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}"
+    mark = "stopped" if entry.words else ill if bad else f"{glyphs.check} {note}" if passed else ""
     # Its number is enough, where it has one: the row is narrow.
     place = entry.origin.partition(" ")[0] if "#" in entry.origin else entry.origin
     note = wording.joined("" if mark else note, f"from {place}" if place else "")
     ended = Tone.OK if passed else Tone.ERROR
-    tone = Tone.WARNING if entry.state == "asking" else Tone.TOOL
+    tone = Tone.ERROR if entry.words else Tone.WARNING if entry.state == "asking" else Tone.TOOL
     yield RowPiece(sign, title, tone, right, fold=True, mark=mark, mark_tone=ended, note=note)
-    if entry.at_work and entry.gauge[1]:
-        yield TextPiece(_gauge(*entry.gauge, glyphs), Tone.DIM, indent=INDENT)
-    if entry.words:
-        yield TextPiece(f"Your words, {one_line(entry.words, _TITLE_CELLS)}", Tone.DIM, indent=INDENT)
-        yield KeysPiece((("u", "lifts the guard"), (wording.key("context"), "shows all")))
-    if entry.repeats:
-        yield TextPiece(one_line(entry.repeats, _TITLE_CELLS), Tone.DIM, indent=INDENT)
+    yield from _below(entry, wording, figures)
     if not expanded:
         if entry.kind == "tool" and sign == glyphs.edit:
             load_behind(title.partition(" ")[2])

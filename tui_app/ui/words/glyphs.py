@@ -65,6 +65,8 @@ class Glyphs(NamedTuple):
     """In front of a session that has left another one: two cells."""
     merge: str = "⇇"
     """In front of what a branch has brought back."""
+    guard: str = "▲"
+    """In front of what a guard has stopped."""
     at_work: str = "◐"
     """In front of what runs."""
     queued: str = "┆"
@@ -80,6 +82,6 @@ PLAIN = Glyphs(
     recoverable="<", gauge_full="=", gauge_part="~", gauge_half="=", gauge_empty="-", mark="|", arrow="->",
     down="v", prompt=">", dots="...", separator="-", rule="-", item="-", quote=">", pin="^",
     bar=">", kept="#", part="o", excluded="x", leaves="/", load_mark="|", search="-", edit="-", todo="o",
-    subagent="-", fork="+", server="-", model="=", branch="|-", merge="=", at_work="o", queued=":",
+    subagent="-", fork="+", server="-", model="=", branch="|-", merge="=", guard="!", at_work="o", queued=":",
     blocks="#%+:",
 )  # fmt: skip
