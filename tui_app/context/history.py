@@ -409,7 +409,10 @@ class ListHistory(History):
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
         if self._next == 1:
-            self._take_up(messages)
+            # A summary of an earlier process carries its ledger; no number is given again.
+            for dump in carried_ledgers([Item(0, message) for message in messages]):
+                self._ledger = Ledger.loaded(json.dumps(dump))
+                self._next = max(self._next, self._ledger.last_key + 1)
         known = ItemIndex(self._items, self._lengths)
         self._lengths = {id(message): len(message.parts) for message in messages}
         places = [index for index, message in enumerate(messages) if known.find(message)]
@@ -428,12 +431,6 @@ class ListHistory(History):
         # It may be another conversation altogether.
         self._tally = Tally()
         self._recount()
-
-    def _take_up(self, messages: Sequence[ModelMessage]) -> None:
-        """Begin with the ledger that a summary of an earlier process carries; no number is given again."""
-        for dump in carried_ledgers([Item(0, message) for message in messages]):
-            self._ledger = Ledger.loaded(json.dumps(dump))
-            self._next = max(self._next, self._ledger.last_key + 1)
 
     def _exclude(self) -> bool:
         """Look anew which messages are excluded; whether none is, and none was."""

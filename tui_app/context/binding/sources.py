@@ -161,6 +161,10 @@ class Sources:
             )
         return self._found[anchor]
 
+    def in_call(self, anchor: Anchor) -> bool:
+        """Whether a call names an anchor, whatever that did with it."""
+        return any("call" in self.units[place].voices.values() for place in self.having(anchor))
+
     def copied(self, text: str) -> int | None:
         """The unit whose result holds a statement word for word, where nobody has said it; None for none."""
         wanted = squeeze(text).strip(_STOPS)

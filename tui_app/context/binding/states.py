@@ -119,7 +119,7 @@ class NewStates:
                 ]
                 if len(trails) == 1:
                     yield self._file(trails[0])
-                elif not trails and is_file_name(anchor.text) and not self._in_call(anchor):
+                elif not trails and is_file_name(anchor.text) and not self.sources.in_call(anchor):
                     yield State("not opened", f"file {anchor.text}", 1)
             elif anchor.kind == "code":
                 named = [run for line, run in self.ledger.runs().items() if is_run_of(anchor.text, line)]
@@ -130,11 +130,6 @@ class NewStates:
         for task in self.ledger.tasks():
             if _share(task.text, statement.text) >= _SAME_TASK:
                 yield _task_state(task)
-
-    def _in_call(self, anchor: Anchor) -> bool:
-        """Whether a call names it, whatever that did with it."""
-        units = (self.sources.units[place] for place in self.sources.having(anchor))
-        return any("call" in unit.voices.values() for unit in units)
 
     def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
         for prompt in self._prompts.get(key, ()):

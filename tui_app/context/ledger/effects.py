@@ -169,8 +169,7 @@ def _files(deed: Deed) -> _Reader:
 
 
 def _moved(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
-    for path, to in _pairs(operands, options):
-        yield Effect(path, "moved", to)
+    yield from (Effect(path, "moved", to) for path, to in _pairs(operands, options))
 
 
 def _copied(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
@@ -179,11 +178,12 @@ def _copied(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Eff
 
 
 def _pairs(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each source with the place where it ends up."""
+    """Each source with the place where it ends up: in the target where that is a folder, by its spelling."""
     into = options.get("-t") or options.get("--target-directory") or ""
     *sources, target = [*operands, into] if into else operands or [""]
+    is_folder = into or len(sources) > 1 or target.endswith("/") or target in {".", ".."}
     for path in sources:
-        yield path, _into(path, target, folder=bool(into) or len(sources) > 1)
+        yield path, posixpath.join(target, posixpath.basename(path)) if is_folder else target
 
 
 def _appended(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
@@ -276,13 +276,6 @@ def tells_failure(words: Sequence[str]) -> bool:
 
 def _named_like_file(path: str) -> bool:
     return "." in posixpath.basename(path).strip(".") or "/" in path.strip("/")
-
-
-def _into(source: str, target: str, *, folder: bool) -> str:
-    """Where a file ends up: in the target when that is a folder, by its spelling or by its number."""
-    if folder or target.endswith("/") or target in {".", ".."}:
-        return posixpath.join(target, posixpath.basename(source))
-    return target
 
 
 _WITH_VALUE = words("-m --message -C -c -s --source -e -F --file --author --date -t --template")

@@ -69,102 +69,105 @@ class Outcome:
         return ", ".join(filter(None, said))
 
 
-@frozen
-class ReportForm:
-    """How one program states its result."""
-
-    name: str
-    pattern: re.Pattern[str]
-    read: Callable[[list[re.Match[str]]], Counts]
-
-
-def _groups(matches: list[re.Match[str]]) -> Counts:
-    """The named groups of the last match."""
-    found = matches[-1].groupdict()
-    passed, failed, errors = (int(found.get(name) or 0) for name in ("passed", "failed", "errors"))
-    total, skipped, remaining = (int(found.get(name) or 0) for name in ("total", "skipped", "remaining"))
-    return Counts(passed or max(0, total - failed - errors - skipped), failed, errors + remaining)
+def _counted(found: Counter[str]) -> Counts:
+    """Counts by kind; what a total leaves has passed."""
+    left = found["total"] - found["failed"] - found["errors"] - found["skipped"]
+    return Counts(found["passed"] or max(0, left), found["failed"], found["errors"] + found["remaining"])
 
 
 def _summed(matches: list[re.Match[str]]) -> Counts:
-    """The named groups of all matches together."""
-    each = [_groups([match]) for match in matches]
-    return Counts(
-        sum(one.passed for one in each), sum(one.failed for one in each), sum(one.errors for one in each)
-    )
-
-
-_WORDED = re.compile(r"(\d{1,7}) (passed|failed|errors?)\b")
-
-
-def _worded(matches: list[re.Match[str]]) -> Counts:
-    """Numbers in front of the words of pytest's last lines, of several runs together."""
-    counted: Counter[str] = Counter()
+    """The named groups of all matches together, or what their words count."""
+    found = Counter[str]()
     for match in matches:
-        for number, word in _WORDED.findall(match[0]):
-            counted[word.rstrip("s")] += int(number)
-    return Counts(counted["passed"], counted["failed"], counted["error"])
+        groups = {name: int(number or 0) for name, number in match.groupdict().items()}
+        found.update(groups or _told(match[0]))
+    return _counted(found)
 
 
 def _each(matches: list[re.Match[str]]) -> Counts:
     """A test per line; where none is told, a package that failed."""
-    failed, passed = (
-        sum(match[0].startswith(f"--- {word}") for match in matches) for word in ("FAIL", "PASS")
-    )
-    packages = sum(match[0].startswith("FAIL") for match in matches)
-    return Counts(passed, failed or packages)
+    each = Counter(match.lastgroup for match in matches)
+    return Counts(each["passed"], each["failed"] or each["package"])
 
 
-def _form(name: str, pattern: str, read: Callable[[list[re.Match[str]]], Counts] = _groups) -> ReportForm:
-    return ReportForm(name, re.compile(pattern, re.MULTILINE), read)
+_Reader = Callable[[list[re.Match[str]]], Counts]
+
+
+def _form(name: str, pattern: str, read: _Reader = _summed) -> tuple[str, re.Pattern[str], _Reader]:
+    """How one program states its result."""
+    return name, re.compile(pattern, re.MULTILINE), read
 
 
 _N = r"\d{1,7}"
-FORMS: tuple[ReportForm, ...] = (
+FORMS = (
     _form("pytest", r"^(?:=+ )?(?:\d+ (?:(?:subtests )?(?:passed|failed)|errors?|skipped|deselected|xfailed"
-          r"|xpassed|warnings?|rerun)(?:, )?)+ in [\d.:]+ ?s.*$", _worded),
+          r"|xpassed|warnings?|rerun)(?:, )?)+ in [\d.:]+ ?s.*$"),
     _form("unittest", rf"^Ran (?P<total>{_N}) tests? in [\d.]+s\n+(?:OK|FAILED)(?: \((?:failures="
           rf"(?P<failed>{_N}))?(?:, )?(?:errors=(?P<errors>{_N}))?(?:, )?"
-          rf"(?:skipped=(?P<skipped>{_N}))?[^)]*\))?", _summed),
-    _form("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed;", _summed),
+          rf"(?:skipped=(?P<skipped>{_N}))?[^)]*\))?"),
+    _form("cargo", rf"^test result: \w+\. (?P<passed>{_N}) passed; (?P<failed>{_N}) failed;"),
     _form("jest", rf"^Tests: +(?:(?P<failed>{_N}) failed, )?(?:{_N} \w+, )*?(?:(?P<passed>{_N}) passed, )?"
-          rf"{_N} total", _summed),
+          rf"{_N} total"),
     _form("vitest", rf"^ *Tests +(?:(?P<failed>{_N}) failed)?(?: \| )?(?:(?P<passed>{_N}) passed)?(?: \|.*)? "
-          r"\(\d+\)", _summed),
+          r"\(\d+\)"),
     _form("mocha", rf"^ +(?P<passed>{_N}) passing(?: \([^)]*\))?(?:\n +{_N} pending)?"
-          rf"(?:\n +(?P<failed>{_N}) failing)?", _summed),
-    _form("node", rf"^[#ℹ] pass (?P<passed>{_N})\n[#ℹ] fail (?P<failed>{_N})"),
+          rf"(?:\n +(?P<failed>{_N}) failing)?"),
     _form("maven", rf"^(?:\[\w+\] )*Tests run: (?P<total>{_N}), Failures: (?P<failed>{_N}), Errors: "
-          rf"(?P<errors>{_N}), Skipped: (?P<skipped>{_N})$", _summed),
-    _form("gradle", rf"^(?P<total>{_N}) tests? completed, (?P<failed>{_N}) failed"
-          rf"(?:, (?P<skipped>{_N}) skipped)?"),
-    _form("dotnet", rf"^ *(?:Passed|Failed)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N})",
-          _summed),
+          rf"(?P<errors>{_N}), Skipped: (?P<skipped>{_N})$"),
+    _form("dotnet", rf"^ *(?:Passed|Failed)! +- Failed: +(?P<failed>{_N}), Passed: +(?P<passed>{_N})"),
     _form("ctest", rf"^\d+% tests passed, (?P<failed>{_N}) tests? failed out of (?P<total>{_N})"),
-    _form("rspec", rf"^(?P<total>{_N}) examples?, (?P<failed>{_N}) failures?"
-          rf"(?:, (?P<skipped>{_N}) pending)?"),
     _form("phpunit", rf"^(?:OK \((?P<total>{_N}) tests?|Tests: {_N}, Assertions: {_N}(?:, Errors: "
           rf"(?P<errors>{_N}))?(?:, Failures: (?P<failed>{_N}))?)"),
-    _form("go", r"^(?:--- FAIL: |--- PASS: |FAIL[\t ]+\S+[\t ]|ok[\t ]+\S+[\t ]).*$", _each),
-    _form("others", r"^(?:\d+ (?:passed|failed|errors?)(?:, )?)+\.?$(?=(?:\n.*){0,4}\Z)", _worded),
-_form("eslint", rf"^✖ {_N} problems? \((?P<errors>{_N}) errors?,"),
+    _form("go, tap", r"^(?:(?P<failed>--- FAIL: |not ok \d)|(?P<passed>--- PASS: |ok \d)"
+          r"|(?P<package>FAIL[\t ]+\S+[\t ])|ok[\t ]+\S*\w\S*[\t ]).*$", _each),
+    _form("node", rf"^[#ℹ] pass (?P<passed>{_N})\n[#ℹ] fail (?P<failed>{_N})"),
+    _form("googletest", rf"^\[  PASSED  \] (?P<passed>{_N}) tests?\.(?:\n\[  FAILED  \] (?P<failed>{_N}) )?"),
+    _form("flutter", rf"^[\d:]+ \+(?P<passed>{_N})(?: -(?P<failed>{_N}))?: \D+$", lambda m: _summed(m[-1:])),
+    _form("eslint", rf"^✖ {_N} problems? \((?P<errors>{_N}) errors?,"),
     _form("linters", rf"^Found (?:(?P<errors>{_N}) errors?|{_N} errors? \(\d+ fixed, (?P<remaining>{_N}) "
           r"remaining\))(?: in (?:\d+ files?|the same file, starting at: .+|\S+:\d+)(?: \([^()\n]*\))?)?\.?$"
           r"(?=(?:\n.*){0,12}\Z)"),
     _form("tsc", r"^.{1,300}\berror TS\d{1,6}:", lambda matches: Counts(errors=len(matches))),
 )  # fmt: skip
 """By runner. Words in them are those of the program's own report."""
+_WORD = (r"(?:pass|succe|fail|err|skip|ignor|pend|cancel|todo|total|tests?\b|runs?\b|examples?\b|doctests?\b"
+         r"|assert|warn|info|broken|flaky|notrun|inconcl|complete|unexpected)[a-z()]*")  # fmt: skip
+_FIRST = rf"{_N} (?:out of {_N} )?{_WORD}(?: {_WORD})?"
+_PAIR = rf"(?:{_FIRST}|{_WORD}(?: {_WORD})?:? {{1,12}}{_N})"
+_COUNT = re.compile(f"(?i){_PAIR}")
+_SUM = re.compile(rf"(?i)(?!assert)(?:(?:.{{0,60}}?[:|\[\]]|executed)??\W*?(?P<all>{_PAIR}(?:[ ,;|/.]{{1,4}}"
+                  rf"(?:with )?{_PAIR})+)|(?:# |all )?(?P<one>{_FIRST}))"
+                  r"\W*(?:\(.{0,60}|in \d.{0,60}|duration.{0,20}|[\d.]+ ?m?s\w*)?\W*")  # fmt: skip
+"""A line of counts and nothing else, as any runner may end with."""
+_KINDS = re.compile(r"(?i)(?P<failed>fail)|(?P<errors>err)|(?P<passed>pass|succ)|(?P<skipped>skip|ignor|pend)"
+                    r"|(?P<total>test|total|run|example)")  # fmt: skip
 
 
 def report_counts(output: str) -> Counts | None:
     """What the report in an output counts, by the form that stands last; None where there is none."""
     text = edges(output)
     best: tuple[int, Counts] | None = None
-    for form in FORMS:
-        matches = list(form.pattern.finditer(text))
+    for _, pattern, read in FORMS:
+        matches = list(pattern.finditer(text))
         if matches and (best is None or matches[-1].end() > best[0]):
-            best = matches[-1].end(), form.read(matches)
-    return best[1] if best else None
+            best = matches[-1].end(), read(matches)
+    return best[1] if best else _sum(text.splitlines()[-60:])
+
+
+def _told(line: str) -> dict[str, int]:
+    """Numbers in a line by what they count."""
+    counts = [(re.findall(_N, count)[0], [*_KINDS.finditer(count)]) for count in _COUNT.findall(line)]
+    return {kinds[-1].lastgroup or "": int(number) for number, kinds in counts if kinds}
+
+
+def _sum(lines: Sequence[str]) -> Counts | None:
+    """What lines count that hold nothing else, of each kind the last; a lone count is near the end."""
+    found: dict[str, int] = {}
+    for behind, line in enumerate(reversed(lines)):
+        match = _SUM.fullmatch(line.strip(" \t│║"))
+        if match and (match["all"] or found or behind < 5):
+            found = {**_told(match["all"] or match["one"]), **found}
+    return _counted(Counter(found)) if found.keys() & {"passed", "failed", "errors"} else None
 
 
 _EXIT = re.compile(
@@ -199,8 +202,9 @@ _FAILED_START = re.compile(
     r"|apply_patch verification failed|file already exists at|no edit history|invalid `\w+` param)"
 )
 _BROKEN = re.compile(
-    r"(?m)^(?:E   |FAILED |FAIL\b|--- FAIL|error(?:\[\w{1,12}\])?:|ERROR:|Error:(?! \(none\)$)|fatal:"
-    r"|npm ERR!|npm error|make(?:\[\d\])?: \*\*\*|panic:|Traceback \(most recent|.{0,200}: error(?: TS\d+)?:"
+    r"(?m)^(?:E   |FAILED |FAIL\b|--- FAIL|Result: FAIL\b|error(?:\[\w{1,12}\])?:|ERROR:"
+    r"|Error:(?! \(none\)$)|fatal:|npm ERR!|npm error|make(?:\[\d\])?: \*\*\*|panic:"
+    r"|Traceback \(most recent|.{0,200}: error(?: TS\d+)?:"
     r"|✗ |BUILD FAILED|BUILD FAILURE|.{0,80}: command not found$|[A-Z]\w{2,40} {2,}Traceback \(most recent)"
 )
 """Lines that compilers and runners print of failures, and nothing else prints at that place."""
