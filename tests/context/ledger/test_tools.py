@@ -132,7 +132,22 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     # A patch and what else stands on its line.
     ("shell", {"command": ["bash", "-lc", f"cd /w && apply_patch <<'EOF'\n{PATCH}\nEOF\nnpm test"]},
      [*PATCHED, "$ npm test"]),
+    # Several files in one call.
+    ("multi_replace", {"replacements": [{"filePath": "a.py"}]}, ["a.py edited"]),
+    ("multi_replace_string_in_file", {"replacements": [{"filePath": "a.py", "newString": "x"},
+                                                       {"filePath": "b.py", "newString": "y"}]},
+     ["a.py edited", "b.py edited"]),
+    ("read_many_files", {"include": ["a.py", "b.py"]}, ["a.py read", "b.py read"]),
+    ("read_file", {"files": [{"path": "a.py"}, {"path": "b.py"}]}, ["a.py read", "b.py read"]),
+    ("remove-files", {"file_paths": ["a.py", "b.py"]}, ["a.py deleted", "b.py deleted"]),
+    # Blocks of old and new text.
+    ("search_replace", {"file_path": "a.py", "content": "<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"},
+     ["a.py edited"]),
+    ("kill-process", {"terminal_id": 3}, ["stop 3"]),
+    ("command_status", {"CommandId": "c1"}, ["see c1"]),
+    ("LSP", {"operation": "hover", "filePath": "a.py"}, ["look"]),
     # Tools of servers.
+    ("mcp__jetbrains__replace_text_in_file", {"pathInProject": "a.py", "newText": "y"}, ["a.py edited"]),
     ("mcp__shell__execute_command", {"command": "make"}, ["$ make"]),
     ("mcp__fs__write_file", {"path": "a.py", "content": "x"}, ["a.py written"]),
     ("mcp__fs__move_file", {"source": "a.py", "destination": "b.py"}, ["a.py moved b.py"]),
@@ -143,7 +158,6 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("mcp__db__query", {"sql": "drop table reef"}, []),
     ("frobnicate", {"x": 1}, []),
     ("deploy", {"env": "prod"}, []),
-    ("multi_replace", {"replacements": [{"filePath": "a.py"}]}, []),
     ("", {}, []),
 ]  # fmt: skip
 

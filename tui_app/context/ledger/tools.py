@@ -29,6 +29,7 @@ CODE_ARGUMENTS = ("code", "input", "source", "script", "javascript")
 PATH_ARGUMENTS = (
     "file_path", "filePath", "path", "filepath", "filename", "file_name", "notebook_path", "target_file",
     "TargetFile", "relative_path", "absolute_path", "AbsolutePath", "file", "relative_workspace_path", "uri",
+    "pathInProject",
 )  # fmt: skip
 SOURCE_ARGUMENTS = ("source", "src", "from", "old_path", "source_path", "oldPath")
 """Where a file is moved from."""
@@ -42,7 +43,7 @@ _TASK_TEXTS = ("content", "step", "title", "text", "subject", "description", "ta
 _STATE_ARGUMENTS = ("state", "status", "progress")
 _HANDLE_ARGUMENTS = (
     "bash_id", "shell_id", "session_id", "sessionId", "shellId", "process_id", "handle", "id", "task_id",
-    "taskId",
+    "taskId", "terminal_id", "CommandId",
 )  # fmt: skip
 _BACKGROUND_ARGUMENTS = ("background", "run_in_background", "is_background", "isBackground")
 _FOLDER_ARGUMENTS = (
@@ -70,13 +71,15 @@ _LOOKS = words(
     "grep search find list ls glob rg diagnostics directory folder tree screenshot image fetch web "
     "browse browser think thought ask question agent task subagent delegate explore research skill "
     "finish memory todoread webfetch websearch codesearch history compact lookup docs "
-    "definition references hover symbols intent"
+    "definition references hover symbols intent lsp analyze"
 )
 _QUESTIONS = words(
     "askuser askuserquestion askfollowupquestion askquestion question requestuserinput exitplanmode "
     "presentplan planmoderespond"
 )
 """Names, without what is no letter, of tools that the user answers; another server's tool is none of them."""
+_AS_ANY = frozenset(each.name for each in (READ_FILE, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TODO, ASK_USER))
+"""Our own tools that are read as any program's."""
 PATCHES = words("patch diff")
 """Names of tools that apply one."""
 _PATCHERS = words("apply_patch applypatch cd cat echo")
@@ -218,9 +221,11 @@ def _others(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operatio
         yield update
     elif moved := _move(named, args):
         yield moved
-    elif (path := target_path(args)) and (verb := _file_verb(named, args)):
+    elif (paths := target_paths(args)) and (verb := _file_verb(named, args)):
         size = len(first_text(args, (*FILE_ARGUMENTS, *NEW_TEXT_ARGUMENTS)))
-        yield FileUse(path, verb, size=size, digest="" if verb == "read" else _digest(args))
+        given = json.dumps(args, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
+        digest = "" if verb == "read" else blake2b(given, digest_size=6).hexdigest()
+        yield from (FileUse(path, verb, size=size, digest=digest) for path in paths)
     elif named & _LOOKS:
         yield Look()
     elif line := first_text(args, ("command", "cmd")):
@@ -236,26 +241,17 @@ def asks_user(tool: str) -> bool:
     return any(isinstance(each, Question) for each in operations(tool, {}))
 
 
-def _digest(args: Mapping[str, Any]) -> str:
-    told = json.dumps(args, sort_keys=True, default=str)
-    return blake2b(told.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
-
-
 def name_words(tool: str) -> frozenset[str]:
     """The words of a tool's name in small letters, without the server that offers it."""
     return frozenset(word.lower() for word in _NAME_WORD.findall(re.split(r"__|[./:]", tool)[-1]))
 
 
 def _own_tool(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
-    match tool:
-        case TASKS.name:
-            return (HandleUse(_id(args), stops=args.get("action") == "stop"),)
-        case PLAN.name:
-            return (Question(first_text(args, ("text", "plan", "content")), plan=True),)
-        case READ_FILE.name | WRITE_FILE.name | EDIT_FILE.name | RUN_COMMAND.name | TODO.name | ASK_USER.name:
-            return ()  # as any program's
-        case _:
-            return (Look(),) if tool in TOOLS else ()
+    if tool == TASKS.name:
+        return (HandleUse(_id(args), stops=args.get("action") == "stop"),)
+    if tool == PLAN.name:
+        return (Question(first_text(args, ("text", "plan", "content")), plan=True),)
+    return (Look(),) if tool in TOOLS and tool not in _AS_ANY else ()
 
 
 def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -297,6 +293,16 @@ def target_path(args: Mapping[str, Any]) -> str:
     return path if "\n" not in path and len(path) < 500 else ""
 
 
+def target_paths(args: Mapping[str, Any]) -> list[str]:
+    """The paths a call is about, also where it carries a list of them, or of records that have one."""
+    found = [target_path(args)]
+    for name, value in args.items():
+        one = "path" if name == "include" else name.removesuffix("s")
+        for each in value if isinstance(value, list) else ():
+            found.append(target_path(each if isinstance(each, Mapping) else {one: each}))
+    return list(dict.fromkeys(filter(None, found)))
+
+
 def command_line(args: Mapping[str, Any]) -> str:
     """The shell line of a call: a text, or the words of one behind ``bash -lc``."""
     for name in COMMAND_ARGUMENTS:
@@ -315,7 +321,7 @@ def _file_verb(named: frozenset[str], args: Mapping[str, Any]) -> FileVerb | Non
     subcommand = args.get("command")
     if isinstance(subcommand, str) and subcommand in SUBCOMMANDS:
         return SUBCOMMANDS[subcommand]
-    if named & _LOOKS - {"directory"} and not first_text(args, NEW_TEXT_ARGUMENTS):
+    if named & _LOOKS - {"directory"} and not (first_text(args, NEW_TEXT_ARGUMENTS) or "replace" in named):
         return None
     verb = next((verb for verb, words in _VERBS if named & words), None)
     return "edited" if verb == "moved" else verb  # what is moved where has been looked at
