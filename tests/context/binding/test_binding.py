@@ -176,6 +176,24 @@ def test_states_cost_their_share_and_bad_news_is_left_out_last() -> None:
     assert any(not line.states for line in bound.lines), "not everything has room"
 
 
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        ("Lower rates is done (#3)", "(#3: in progress)"),
+        ("Rates lower than before still fail in `api/rates.go`", "(#5: in progress; edited)"),
+        ("`api/rates.go` was edited", "(#5: edited)"),
+        ("The branch is fix/rates", "(unchecked)"),
+    ],
+)
+def test_one_word_in_common_is_no_task(line: str, form: str) -> None:
+    items = history(
+        user("Fewer requests, please."),  # 1
+        call("todo", {"items": [{"text": "Lower rates", "state": "doing"}]}),  # 3
+        call("edit_file", {"path": "api/rates.go", "old_text": "5", "new_text": "3"}),  # 5
+    )
+    assert told(f"- {line}", Binder(Ledger.from_items(items), list(passages(items)), ["fix/rates"])) == form
+
+
 def test_the_same_thing_is_told_where_it_first_comes_up() -> None:
     notes = "\n".join(
         f"- report.py has part {part} (#9)" for part in ("a", "b", "c", *"defghijklmnopqrstuvw")

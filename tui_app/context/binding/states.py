@@ -30,7 +30,7 @@ _BRACKETS = str.maketrans("", "", "()\n")
 COPIED, LOOKED, END_HIDDEN = "tool result", "only read", "end hidden"
 _BAD = 6
 _SAME_TASK = 0.5
-"""Share of a task's words that a statement about it has."""
+"""Share of a task's words that a statement about it has; of two words it has both."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
@@ -128,7 +128,7 @@ class NewStates:
                 elif not any(is_run_of(anchor.text, line) for line in self._started):
                     yield from self.never_run([anchor])
         for task in self.ledger.tasks():
-            if _share(task.text, statement.text) >= _SAME_TASK:
+            if _share(task.text, statement.text) >= (_SAME_TASK if len(_words(task.text)) > 2 else 1):
                 yield _task_state(task)
 
     def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
