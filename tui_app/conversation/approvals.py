@@ -43,8 +43,10 @@ class Place:
     """One place in the line of questions."""
 
     call: str
-    turn: asyncio.Future[None] | None = None
-    """Done when it is asked about; None while its tool works out what to ask."""
+    has_arrived: bool = False
+    """Whether its tool has worked out what to ask."""
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it is asked about."""
 
 
 @dataclass(slots=True)
@@ -63,17 +65,16 @@ class CallsAhead:
     """Is called when the number of those that wait may have changed."""
     _held: dict[str, None] = field(default_factory=dict)
     _places: list[Place] = field(default_factory=list)
-    _asked: Place | None = None
+    """The first one is asked about, as soon as its tool knows what."""
 
     @property
     def waiting(self) -> int:
-        """How many know what to ask, and are not asked about yet."""
-        return sum(place.turn is not None and place is not self._asked for place in self._places)
+        return sum(place.has_arrived and not place.turn.is_set() for place in self._places)
 
     @property
     def arrived(self) -> set[str]:
         """Calls that are asked about, or wait to be."""
-        return {place.call for place in self._places if place.turn is not None}
+        return {place.call for place in self._places if place.has_arrived}
 
     def restart(self) -> None:
         """Forget the calls of the run before."""
@@ -121,10 +122,10 @@ class CallsAhead:
         place = Place(call) if first or kept is None else kept
         if place is not kept:
             self._places.insert(len(self._places) if kept is None else self._places.index(kept), place)
-        place.turn = asyncio.get_running_loop().create_future()
+        place.has_arrived = True
         self._next()
         try:
-            await place.turn
+            await place.turn.wait()
             yield
         finally:
             self._leave(place)
@@ -135,21 +136,17 @@ class CallsAhead:
 
     def _leave(self, place: Place) -> None:
         """Give a place up; the one behind it may be next."""
-        if place is self._asked:
-            self._asked = None
         if place in self._places:
             self._places.remove(place)
         self._next()
 
     def _kept(self, call: str) -> Place | None:
-        return next((each for each in self._places if call and each.call == call and each.turn is None), None)
+        kept = (each for each in self._places if call and each.call == call and not each.has_arrived)
+        return next(kept, None)
 
     def _next(self) -> None:
-        place = self._places[0] if self._places and self._asked is None else None
-        if place is not None and place.turn is not None:
-            self._asked = place
-            if not place.turn.done():
-                place.turn.set_result(None)
+        if self._places and self._places[0].has_arrived:
+            self._places[0].turn.set()
         self.moved()
 
     def _tell(self) -> None:
@@ -201,10 +198,11 @@ class Approvals:
     """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
     repeated: Callable[[str], str] = lambda _call: ""
     """What a call does that was done before, by its id; empty for nothing."""
-    _asked: dict[str, Action] = field(default_factory=dict)
     _answers: OpenQuestions[Decision] = field(default_factory=OpenQuestions)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
+    _asked: Action | None = None
+    """What the user is asked about; one action at a time."""
     _shown: ApprovalRequested | None = None
     _count: int = 0
 
@@ -270,9 +268,8 @@ class Approvals:
     def change_mode(self, mode: Mode) -> None:
         """Go on in another mode; what is asked about and needs no answer in it any more is decided."""
         self.mode = mode
-        for id, action in list(self._asked.items()):
-            if self.judged(action).ruling != "ask":
-                self.decide(id, Decision("mode"))
+        if self._asked is not None and self._shown is not None and self.judged(self._asked).ruling != "ask":
+            self.decide(self._shown.id, Decision("mode"))
 
     def forget(self, rule: ApprovalRule) -> None:
         """Take back what was allowed from now on."""
@@ -308,8 +305,8 @@ class Approvals:
     async def _ask(self, action: Action, verdict: Verdict) -> str:
         self._count += 1
         id = f"{action.call or action.tool}.{self._count}"
-        self._asked[id] = action
         pattern = "" if verdict.rule or verdict.guard else proposed_pattern(action, self.folder)
+        self._asked = action
         shown = self._shown = like(
             ApprovalRequested,
             action,
@@ -330,8 +327,7 @@ class Approvals:
                 self._note(action, "cancelled", "person", id=id)
             raise
         finally:
-            self._shown = None
-            del self._asked[id]
+            self._asked = self._shown = None
         if decision.answer == "mode":
             return self._ruled(action, self.judged(action), id)
         reason = decision.reason.strip()[:_REASON_CHARS]
