@@ -13,9 +13,10 @@ from typing import Any
 from tui_app.api_keys import ApiKeys
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.requests.open_request import Opening
+from tui_app.conversation.work import Prompt
 from tui_app.demo.script import models
 from tui_app.demo.stage import MODEL, Pace, Stage, data_file, recorded_prompts, set_up
-from tui_app.events import ToolResult
+from tui_app.events import Record, ToolResult
 from tui_app.settings import Settings
 
 FOLDER = "/home/ada/ferry-timetable"
@@ -41,12 +42,17 @@ def opened(stage: Stage) -> OpenSession:
 
 async def results(session: OpenSession) -> list[str]:
     """Play all prompts, and return what each call of a tool came to, in order."""
-    found = []
+    found = list[ToolResult]()
+
+    def note(record: Record) -> None:
+        if isinstance(record.data, ToolResult):
+            found.append(record.data)
+
+    session.bus.listen(note)
     await session.prepare()
     for prompt in recorded_prompts():
-        async for record in session.conversation.send(prompt):
-            if isinstance(record.data, ToolResult):
-                found.append(record.data)
+        session.conversation.submit(Prompt(prompt))
+        await session.conversation.finish_work()
     # Calls that run side by side end in any order.
     calls = {each.tool_call_id: each.text for each in found}
     order = [part.tool_call_id for item in session.conversation.history.items()

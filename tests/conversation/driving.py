@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,8 +17,8 @@ from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.conversation import Conversation
 from tui_app.conversation.history.event_bus import Subscription
 from tui_app.conversation.requests.open_request import Opening
-from tui_app.conversation.work import Work
-from tui_app.events import Payload, Record
+from tui_app.conversation.work import Prompt, Work
+from tui_app.events import Payload, Record, TurnEnd
 from tui_app.paths import Paths
 from tui_app.session.views.agent_view import ALONE
 from tui_app.settings import Endpoint, Settings
@@ -90,9 +90,33 @@ class Desk:
             await opened.close()
 
 
+async def send(conversation: Conversation, text: str) -> AsyncGenerator[Record]:
+    """Send a prompt and yield everything that happens until its own turn ends.
+
+    Closing the iterator early cancels the turn, or takes the prompt out of the queue.
+    """
+    following, prompt, ends = conversation.bus.subscribe(), Prompt(text), list[Record]()
+
+    def note(record: Record) -> None:
+        if isinstance(record.data, TurnEnd) and conversation.turns.prompt is prompt:
+            ends.append(record)
+
+    conversation.bus.listen(note)
+    conversation.submit(prompt)
+    try:
+        async for record in following:
+            yield record
+            if ends and record is ends[0]:
+                return
+    finally:
+        following.close()
+        if not ends and not conversation.queue.remove(prompt):
+            conversation.cancel()
+
+
 async def turn(conversation: Conversation, text: str) -> list[Record]:
     """Send a prompt and return everything that happened."""
-    return [record async for record in conversation.send(text)]
+    return [record async for record in send(conversation, text)]
 
 
 async def done(conversation: Conversation, *work: Work) -> None:

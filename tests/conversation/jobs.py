@@ -43,7 +43,7 @@ async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, relea
 
 async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
     """Let the summary come, and follow the job to its end."""
-    watching = opened.conversation.watch()
+    watching = opened.conversation.bus.subscribe()
     release.set()
     record = await until(watching, lambda data: isinstance(data, CompactionComplete))
     await opened.conversation.settle()
@@ -80,6 +80,6 @@ def completes(opened: OpenSession) -> list[CompactionComplete]:
 
 async def beside_the_job(conversation: Conversation, work: Work, done_by: type[Payload]) -> None:
     """Have something done that a job in the background outlives."""
-    watching = conversation.watch()
+    watching = conversation.bus.subscribe()
     conversation.submit(work)
     await until(watching, lambda data: isinstance(data, done_by))

@@ -83,7 +83,7 @@ async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:
     """Talk, compact and undo for ever, showing each event once it is delivered."""
     async with desk.session(session=session, model=OFFLINE) as opened:
         conversation = opened.conversation
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
 
         async def follow() -> None:
             async for record in watching:

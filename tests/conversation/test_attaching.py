@@ -123,7 +123,7 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
     (desk.cwd / "notes.md").write_text("The tide turns at noon.\n")
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.submit(Prompt("What does @notes.md say?", files=("notes.md", "gone.md", "alice")))
         await until(watching, lambda data: isinstance(data, Notice) and "@gone.md is not" in data.text)
         await until(watching, lambda data: isinstance(data, TurnEnd))

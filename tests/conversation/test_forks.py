@@ -317,7 +317,7 @@ async def test_a_brief_says_who_declined_a_call(desk: Desk, fake_openai: FakeOpe
     opening = desk.opening(explore={}, read_only=False, approvals={"deny": ("run_command git push sea",)})
     opened = open_session(replace(opening, attended=True))
     try:
-        watching = opened.conversation.watch()
+        watching = opened.conversation.bus.subscribe()
         opened.conversation.submit(Prompt("Send it."))
         asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
         assert isinstance(asked, ApprovalRequested)
@@ -482,7 +482,7 @@ async def test_questions_of_two_at_once_are_asked_one_after_the_other(
         fake_openai.add(write, Text("Written."), phrase=f"{task}")
     opened = open_session(replace(desk.opening(explore={}, read_only=False), attended=True))
     try:
-        watching = opened.conversation.watch()
+        watching = opened.conversation.bus.subscribe()
         opened.conversation.submit(Prompt("Send both."))
         names = set()
         for answer in (Decision("no"), Decision("once")):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.driving import Desk, done, of, send, turn
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.strict import WIRES, Strict, strict_server
@@ -327,7 +327,7 @@ async def test_other_sessions_of_the_repository_are_found_and_other_folders_aske
     try:
         await opened.prepare()
         records: list[Record] = []
-        async for record in opened.conversation.send("Look."):
+        async for record in send(opened.conversation, "Look."):
             records.append(record)
             if isinstance(record.data, ApprovalRequested):
                 assert str(folder) in record.data.subject

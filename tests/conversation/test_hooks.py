@@ -469,7 +469,7 @@ async def test_cancelling_ends_the_hook_and_its_children_at_once(desk: Desk, fak
     async with hooked(desk, fake_openai, {"preCompact": (slow,)}) as opened:
         conversation = opened.conversation
         before = view_bytes(conversation)
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.submit(Compact())
         pid = await _read(begun)
         assert alive(pid)

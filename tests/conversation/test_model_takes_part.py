@@ -23,7 +23,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import ModelResponse as Answer
 
 from tests.context.governor_kit import plain_counter
-from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.driving import Desk, assert_valid, done, of, send, turn
 from tests.servers.behaviours import Behaviour, HangBeforeHeaders, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.message_marks import fullness_text, fullness_told, is_note_part
@@ -264,7 +264,7 @@ async def test_the_user_is_asked_where_the_policy_says_so(
     policies = {"asks": {"base": "plimsoll", "model_compacts": "ask"}}
     records = list[Record]()
     async with able(desk, fake_openai, attended=True, policy="asks", policies=policies) as opened:
-        async for record in opened.conversation.send("Read the tables."):
+        async for record in send(opened.conversation, "Read the tables."):
             records.append(record)
             if isinstance(record.data, ApprovalRequested):
                 assert (record.data.tool, record.data.subject) == (NAME, "one is done")
@@ -289,7 +289,7 @@ async def test_it_can_be_cancelled_and_the_turn_goes_on(desk: Desk, fake_openai:
     fake_openai.add(*reads(desk, 1), called(NAME, reason="one is done"), Text("Done.", usage=(0, 0)))
     async with able(desk, fake_openai, summaries=HangBeforeHeaders()) as opened:
         records = list[Record]()
-        async for record in opened.conversation.send("Read the tables."):
+        async for record in send(opened.conversation, "Read the tables."):
             records.append(record)
             if isinstance(record.data, CompactionStart):
                 asyncio.get_running_loop().call_soon(opened.conversation.cancel_compaction)

@@ -355,7 +355,7 @@ async def test_session_deleted_from_elsewhere_is_left_in_peace(desk: Desk, fake_
     session = await spoken(desk, fake_openai)
     opened = open_session(desk.opening(session=session))
     await opened.prepare()
-    watching = opened.conversation.watch()
+    watching = opened.conversation.bus.subscribe()
     elsewhere = SqliteStore(desk.opening().paths.database)
     elsewhere.delete(session)
     said = of(await turn(opened.conversation, "Are you there?"), Error, TurnEnd)
@@ -376,7 +376,7 @@ async def test_whoever_watches_is_let_go_when_the_end_cannot_be_written(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = open_session(desk.opening(model=OFFLINE))
-    watching = opened.conversation.watch()
+    watching = opened.conversation.bus.subscribe()
 
     def full(*_: object, **__: object) -> None:
         raise sqlite3.OperationalError("database or disk is full")

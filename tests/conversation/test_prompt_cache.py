@@ -278,7 +278,7 @@ async def compacted(desk: Desk, server: CachingAnthropic, idle: float = 0.0) -> 
         assert isinstance(answered, ModelResponse)
         answered.timestamp -= timedelta(seconds=idle)
         server.now += idle
-        happened = opened.conversation.watch()
+        happened = opened.conversation.bus.subscribe()
         await done(opened.conversation, Compact())
         return (await until(happened, lambda data: isinstance(data, CompactionComplete))).data
 
@@ -327,7 +327,7 @@ async def idling(desk: Desk, **cache: object) -> tuple[bool, list[Any]]:
     try:
         for _ in range(8):
             await turn(opened.conversation, f"When does it leave? {SAID}")
-            happened = opened.conversation.watch()
+            happened = opened.conversation.bus.subscribe()
         started = opened.idle.look()
         await opened.conversation.settle()
     finally:

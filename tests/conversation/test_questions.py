@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn
+from tests.conversation.driving import Desk, assert_valid, of, send, turn
 from tests.conversation.test_approvals import ONCE, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -21,7 +21,7 @@ def ask(question: str = "Which port?", *choices: str) -> Tool:
 async def answered(opened: OpenSession, *replies: str | None) -> list[Record]:
     """Send a prompt and answer what is asked, in order."""
     left, records = list(replies), []
-    async for record in opened.conversation.send("Go."):
+    async for record in send(opened.conversation, "Go."):
         records.append(record)
         if isinstance(record.data, QuestionAsked):
             questions, id, reply = opened.conversation.tooling.questions, record.data.id, left.pop(0)
@@ -92,7 +92,7 @@ async def test_questions_and_approvals_come_one_after_the_other(desk: Desk, fake
     fake_openai.add(together(ask("First?"), write, ask("Last?", "a", "b")), Text("Done."))
     async with working(desk, fake_openai) as opened:
         tooling, waiting, most, seen = opened.conversation.tooling, set[str](), 0, list[str]()
-        async for record in opened.conversation.send("Go."):
+        async for record in send(opened.conversation, "Go."):
             match record.data:
                 case QuestionAsked(id=id, question=question):
                     waiting.add(id)
@@ -115,7 +115,7 @@ async def test_a_turn_that_is_stopped_asks_no_more(desk: Desk, fake_openai: Fake
     async with working(desk, fake_openai) as opened:
         conversation = opened.conversation
         records = []
-        async for record in conversation.send("Go."):
+        async for record in send(conversation, "Go."):
             records.append(record)
             if isinstance(record.data, QuestionAsked):
                 asked = record.data

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until
+from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, send, turn, until
 from tests.servers.behaviours import HangBeforeHeaders, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -40,7 +40,7 @@ async def test_prompts_run_in_order_one_a_turn(desk: Desk, server: FakeOpenAI) -
     server.add(Text("One two three", hold=release), Text("Second."), Text("Third."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         for text in ("first", "second", "third"):
             conversation.submit(Prompt(text))
         await (await server.request(1)).paused.wait()
@@ -60,7 +60,7 @@ async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, serv
         for text in ("first", "second", "third"):
             conversation.submit(Prompt(text))
         await (await server.request(1)).paused.wait()
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         await cancelled_within(conversation)
         await until(watching, lambda data: data == QueueChanged(prompts=("second", "third"), paused=True))
         assert len(server.journal) == 1
@@ -102,7 +102,7 @@ async def test_who_stops_listening_cancels_only_their_own_prompt(desk: Desk, ser
         conversation = opened.conversation
         conversation.submit(Prompt("first"))
         await (await server.request(1)).paused.wait()
-        sending = conversation.send("second")
+        sending = send(conversation, "second")
         await anext(aiter(sending))
         await sending.aclose()
         release.set()
@@ -158,7 +158,7 @@ async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: F
         conversation.submit(Prompt("first"))
         conversation.submit(Prompt("second"))
         await (await server.request(1)).paused.wait()
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.cancel()
         await until(watching, lambda data: isinstance(data, TurnEnd))
         conversation.submit(Clear())
@@ -254,7 +254,7 @@ async def test_a_waiting_prompt_is_let_in_after_the_present_step(
     )
     async with desk.session() as opened:
         conversation = opened.conversation
-        seen = conversation.watch()
+        seen = conversation.bus.subscribe()
         conversation.submit(Prompt("When is low tide?"))
         await (await steering_server.request(1)).paused.wait()
         conversation.submit(Prompt("No, high tide."))
@@ -294,7 +294,7 @@ async def test_steering_ends_a_pause_between_tries(desk: Desk, steering_server: 
     async with desk.session() as opened:
         opened.turns.rules = RetryRules(retries=3, first_s=600)
         conversation = opened.conversation
-        seen = conversation.watch()
+        seen = conversation.bus.subscribe()
         conversation.submit(Prompt("One?"))
         await until(seen, lambda payload: isinstance(payload, TurnRetry))
         conversation.submit(Prompt("Two?"))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.driving import Desk, done, of, send, turn
 from tests.conversation.test_approvals import ONCE, command, played, results, working
 from tests.servers.behaviours import Behaviour, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -133,7 +133,7 @@ async def test_questions_that_were_answered_and_tasks_that_were_done(
 
         async def answers(text: str) -> list[Record]:
             records = []
-            async for record in opened.conversation.send(text):
+            async for record in send(opened.conversation, text):
                 records.append(record)
                 if isinstance(record.data, QuestionAsked):
                     opened.conversation.tooling.questions.reply(record.data.id, "north")

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of
+from tests.conversation.driving import Desk, done, of, send
 from tests.conversation.test_approvals import NO, ONCE, command, working
 from tests.quality.writers import ACCEPTED, WITH_SOURCES, WRITERS, ScriptedWriter
 from tests.servers.behaviours import Behaviour, Text, tool
@@ -55,7 +55,7 @@ class Harbour:
     async def does(self, *calls: Behaviour) -> list[Record]:
         self.server.add(*calls, Text(f"Well. {LONG}"))
         records, asked, tooling = list[Record](), set[str](), self.opened.conversation.tooling
-        async for record in self.opened.conversation.send(f"Go on with the harbour. {LONG}"):
+        async for record in send(self.opened.conversation, f"Go on with the harbour. {LONG}"):
             records.append(record)
             match record.data:
                 case ApprovalRequested(id=id, subject=subject) if id not in asked:

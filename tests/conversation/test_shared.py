@@ -235,7 +235,7 @@ async def test_branches_and_what_waits_are_on_the_server_too(
     opened.background.write_down("left")
     store = PostgresStore(server)
     assert standings_of(store, nowhere, store.sessions()) == {opening.session: Standing(state="running")}
-    watching = opened.conversation.watch()
+    watching = opened.conversation.bus.subscribe()
     opened.conversation.submit(Prompt("make it"))
     await until(watching, lambda data: isinstance(data, ApprovalRequested))
     assert await opened.detach() == "waiting"

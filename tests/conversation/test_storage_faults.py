@@ -114,7 +114,7 @@ async def test_folder_of_the_session_deleted_under_it(desk: Desk) -> None:
             await turn(opened.conversation, ASK)
         shutil.rmtree(opened.folder.path)
         records = []
-        watching = opened.conversation.watch()
+        watching = opened.conversation.bus.subscribe()
         await done(opened.conversation, Compact())
         opened.bus.close()
         async for record in watching:

@@ -14,7 +14,7 @@ from pydantic_ai.messages import CompactionPart, ModelMessage, ModelResponse
 
 from tests.context.governor_kit import Writer, plain_counter
 from tests.context.histories import complaints
-from tests.conversation.driving import Desk, done, of, turn, view_bytes
+from tests.conversation.driving import Desk, done, of, send, turn, view_bytes
 from tests.conversation.logged import answer, as_json, opened, result, say
 from tests.conversation.test_compactions import ASKS, NOTES, filled, last_of, stored
 from tests.examples import examples
@@ -103,7 +103,7 @@ async def test_the_next_request_and_the_next_compaction_read_the_new_words(
     async with filled(desk, fake_openai) as opened:
         await done(opened.conversation, EditSummary(await compacted(opened, fake_openai), TYPED))
         fake_openai.add(Text(f"More. {NOTES}" * 40), Text("Again. " * 400))
-        async for _ in opened.conversation.send("And now? " * 300):
+        async for _ in send(opened.conversation, "And now? " * 300):
             pass
         assert "at dusk" in str(fake_openai.journal[-1])
         fake_openai.add(Text(NOTES), phrase=ASKS)

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until, view_bytes
+from tests.conversation.driving import (
+    Desk,
+    assert_valid,
+    cancelled_within,
+    done,
+    of,
+    send,
+    turn,
+    until,
+    view_bytes,
+)
 from tests.conversation.test_approvals import ONCE, command, results, together, working
 from tests.servers.behaviours import (
     Behaviour,
@@ -130,7 +140,7 @@ async def test_cancel_while_the_model_answers(desk: Desk, server: FakeOpenAI, ha
     server.add(hanging, Text("Now it works."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.submit(Prompt("First"))
         exchange = await server.request(1)
         await exchange.paused.wait()
@@ -170,7 +180,7 @@ async def test_cancel_while_a_tool_runs(
     server.add(Tool(calls=(("read_file", {"path": "README.md"}), ("ls", {}))), Text("Fine."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.submit(Prompt("Read it"))
         await until(watching, lambda data: isinstance(data, ToolResult) and data.name == "ls")
         assert await asyncio.to_thread(begun.wait, 30), "the other call has begun beside it"
@@ -202,7 +212,7 @@ async def test_cancel_while_the_server_is_asked_for_its_window(
         conversation = opened.conversation
         conversation.history.model = "local:other"
         monkeypatch.setattr("tui_app.agent.model_shelf.build_model", slow)
-        watching = conversation.watch()
+        watching = conversation.bus.subscribe()
         conversation.submit(Prompt("Hello"))
         await until(watching, lambda data: isinstance(data, TurnStart))
         await asyncio.to_thread(entered.wait, 30)
@@ -456,7 +466,7 @@ async def test_trying_again_ends_its_turn_too(
     fake_openai.add(Text("One."), Text("Two."))
     async with desk.session() as opened:
         await turn(opened.conversation, "first")
-        happened = opened.conversation.watch()
+        happened = opened.conversation.bus.subscribe()
         with monkeypatch.context() as patched:
             patched.setattr(TurnRunner, "run", broken)
             await done(opened.conversation, Rewind(0, again=True))
@@ -758,7 +768,7 @@ async def test_what_a_stopped_command_had_printed_is_kept(desk: Desk, fake_opena
     async with working(desk, fake_openai) as opened:
         records: list[Record] = []
         async with asyncio.timeout(20):
-            async for record in opened.conversation.send("Run it."):
+            async for record in send(opened.conversation, "Run it."):
                 records.append(record)
                 match record.data:
                     case ApprovalRequested(id=id):
@@ -770,6 +780,6 @@ async def test_what_a_stopped_command_had_printed_is_kept(desk: Desk, fake_opena
         assert text == "Interrupted by user. Output until then:\nbegun\non the way"
         assert of(records, TurnEnd)[0].outcome == "cancelled"  # type: ignore[attr-defined]
         assert_valid(opened.conversation)
-        async for _ in opened.conversation.send("Go on."):
+        async for _ in send(opened.conversation, "Go on."):
             pass
         assert "on the way" in json.dumps(fake_openai.journal[-1])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conversation.driving import send
 from tests.docs.pages import DOCS, load_script
 from tui_app.context.policy import PLIMSOLL
 from tui_app.conversation.assembly import OpenSession
@@ -83,7 +84,7 @@ async def test_tools_answer_as_recorded_and_what_the_tour_shows_can_be_done_behi
 async def test_anything_else_is_looked_up_in_the_project(stage: Stage) -> None:
     session = MAKE.opened(stage)
     await session.prepare()
-    async for record in session.conversation.send("Where is Harbour Day?"):
+    async for record in send(session.conversation, "Where is Harbour Day?"):
         last = record.data
     await session.close()
     texts = json.dumps([str(item.message) for item in session.conversation.history.items()])
@@ -103,7 +104,7 @@ async def test_a_compaction_while_it_plays_says_what_is_true_so_far(stage: Stage
     session = MAKE.opened(stage)
     await session.prepare()
     for played, prompt in enumerate(recorded_prompts()[:15], 1):
-        async for _ in session.conversation.send(prompt):
+        async for _ in send(session.conversation, prompt):
             pass
         if played in (4, 8, 15):
             compacted = await done(session, Compact())

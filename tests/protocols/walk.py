@@ -7,7 +7,7 @@ server takes, go on.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.conversation.driving import Desk, assert_valid, done, of
+from tests.conversation.driving import Desk, assert_valid, done, of, send
 from tests.servers.proxy import Proxy
 from tests.servers.wire import problems
 from tui_app.conversation.approvals import Decision
@@ -80,7 +80,7 @@ def looked_at(bodies: Sequence[dict[str, object]], *, alternating: bool) -> None
 async def allowed(opened: OpenSession, text: str) -> list[Record]:
     """Send a prompt and say yes to whatever is asked."""
     records: list[Record] = []
-    async for record in opened.conversation.send(text):
+    async for record in send(opened.conversation, text):
         records.append(record)
         if isinstance(record.data, ApprovalRequested):
             opened.conversation.tooling.approvals.decide(record.data.id, Decision("once"))

@@ -15,7 +15,7 @@ from pydantic_ai import ToolDenied
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 
-from tests.conversation.driving import Desk, of, turn
+from tests.conversation.driving import Desk, of, send, turn
 from tests.conversation.test_approvals import NO, ONCE, command, played, results, together, working
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -81,7 +81,7 @@ async def test_prompts_that_are_sent_while_it_is_asked_are_no_answers(
     fake_openai.add(command("touch pwned"), Text("Later."), Text("Yes."))
     async with working(desk, fake_openai) as opened:
         approvals, seen = opened.conversation.tooling.approvals, []
-        async for record in opened.conversation.send("Go."):
+        async for record in send(opened.conversation, "Go."):
             if isinstance(record.data, ApprovalRequested) and record.data.id not in seen:
                 seen.append(record.data.id)
                 opened.conversation.submit(Prompt("y"))

@@ -211,7 +211,7 @@ async def test_a_denied_file_that_is_named_in_a_prompt_stays_here_and_that_is_sa
 ) -> None:
     fake_openai.add(Text("Done."))
     async with working(desk, fake_openai, approvals={"deny": ("read_file .env",)}) as opened:
-        watching = opened.conversation.watch()
+        watching = opened.conversation.bus.subscribe()
         opened.conversation.submit(Prompt("What is in @link?", files=("./.env",)))
         notice = await until(watching, lambda data: isinstance(data, Notice))
         await opened.conversation.settle()

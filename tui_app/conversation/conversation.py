@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import isawaitable
 from typing import Any
@@ -15,7 +15,7 @@ from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.consent.modes import ModeSwitch
 from tui_app.conversation.files.file_snapshots import standing
-from tui_app.conversation.history.event_bus import EventBus, Subscription
+from tui_app.conversation.history.event_bus import EventBus
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.models.effort_switch import EffortSwitch
 from tui_app.conversation.models.retry_advice import with_way_back
@@ -47,7 +47,7 @@ from tui_app.conversation.work import (
     VerifySummary,
     Work,
 )
-from tui_app.events import Record, SessionClear, SessionEnd, SessionRewind, UserMessage, data_of
+from tui_app.events import SessionClear, SessionEnd, SessionRewind, UserMessage, data_of
 from tui_app.usage import ContextUsage
 
 NOTHING = "Nothing to send again: there is no earlier prompt."
@@ -124,27 +124,6 @@ class Conversation:
     @property
     def busy(self) -> bool:
         return self._driver is not None and not self._driver.done()
-
-    def watch(self) -> Subscription:
-        return self.bus.subscribe()
-
-    async def send(self, text: str) -> AsyncGenerator[Record]:
-        """Send a prompt and yield everything that happens until its own turn ends.
-
-        Closing the iterator early cancels the turn, or takes the prompt out of the queue.
-        """
-        subscription, prompt, ends = self.bus.subscribe(), Prompt(text), self.turns.ends
-        ends[id(prompt)] = None
-        self.submit(prompt)
-        try:
-            async for record in subscription:
-                yield record
-                if record is ends[id(prompt)]:
-                    return
-        finally:
-            subscription.close()
-            if ends.pop(id(prompt)) is None and not self.queue.remove(prompt):
-                self.cancel()
 
     def submit(self, work: Work) -> None:
         """Do something as soon as what was asked for before is done."""

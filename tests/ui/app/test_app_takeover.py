@@ -12,6 +12,7 @@ from typing import Self
 
 import pytest
 
+from tests.conversation import driving
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.postgres import PASSWORD, Cluster
@@ -82,7 +83,7 @@ class Window:
         """Have a whole turn."""
 
         async def turn() -> None:
-            async for _ in opened.conversation.send(text):
+            async for _ in driving.send(opened.conversation, text):
                 pass
 
         opened = await self._engine.session()

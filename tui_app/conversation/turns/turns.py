@@ -45,7 +45,6 @@ from tui_app.events import (
     AgentOutput,
     Error,
     Notice,
-    Record,
     SessionEnd,
     SessionRewind,
     ToolResult,
@@ -129,8 +128,6 @@ class Turns:
     """Whether the newest turn has ended so."""
     keeps: Callable[[str], bool] = lambda _call: False
     """Whether the call with an id has not begun, so that a turn that is left goes on with it."""
-    ends: dict[int, Record | None] = field(default_factory=dict)
-    """By the ``id`` of each prompt that is followed, the event that has ended its turn."""
     _is_stopped: bool = False
     _step: StoppableStep = field(default_factory=StoppableStep)
     """What the turn waits for without its model."""
@@ -172,7 +169,7 @@ class Turns:
         store, session, settings = self.history.store, self.history.session, self.opening.settings
         share, broken = (None, "") if self.is_sent else turn_cache(store, session, settings, before)
         share = None if share is None else round(share, 4)
-        self._end(prompt, replace(end, cached_share=share, broken_by=broken))
+        self._end(replace(end, cached_share=share, broken_by=broken))
         if end.outcome == "done":
             await self._may_stop(prompt, end, before)
             if not self.is_sent:
@@ -231,7 +228,7 @@ class Turns:
     def give_up(self) -> None:
         """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
         if self.prompt is not None:
-            self._end(self.prompt, TurnEnd(outcome="failed", prompt=self.prompt.text))
+            self._end(TurnEnd(outcome="failed", prompt=self.prompt.text))
 
     def halt(self) -> None:
         """Stop the turn under way, with what it waits for, or else what is done behind it."""
@@ -294,10 +291,8 @@ class Turns:
         if not later & {SessionEnd.TYPE, Error.TYPE, AgentOutput.TYPE}:
             history.append(UNANSWERED)
 
-    def _end(self, prompt: Prompt, end: TurnEnd) -> None:
-        record = self.history.append(end)
-        if id(prompt) in self.ends:
-            self.ends[id(prompt)] = record
+    def _end(self, end: TurnEnd) -> None:
+        self.history.append(end)
         self.prompt = None
 
     async def _send(self, prompt: Prompt, model: Model) -> TurnEnd:
