@@ -111,3 +111,15 @@ def sync_folder(folder: int) -> None:
             os.fsync(names)
         finally:
             os.close(names)
+
+
+def toml_beside(module: str, name: str) -> dict[str, Any]:
+    """A table of the program's own, which is a file beside a module.
+
+    Args:
+        module: File of the module.
+        name: Name of the table's file, without its ending.
+    """
+    import tomllib  # not for the first frame
+
+    return tomllib.loads(Path(module).with_name(f"{name}.toml").read_text("utf-8"))

@@ -3,12 +3,10 @@
 import math
 import re
 import ssl
-import tomllib
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -19,6 +17,7 @@ from tui_app.agent.network.addresses import is_loopback
 from tui_app.agent.network.network import NotHttp, NoWay, named_trust, tls_error
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Error, ErrorKind
+from tui_app.files import toml_beside
 from tui_app.providers import how_to_start, key_variable
 from tui_app.records import frozen
 from tui_app.system.secrets import MASK, mask_secrets
@@ -35,7 +34,6 @@ from tui_app.wires.error_text import (
 _E = TypeVar("_E", bound=BaseException)
 OTHER = ("models",)
 """Where another model is a way on."""
-_TABLE = Path(__file__).with_name("error_sentences.toml")
 _SENTENCE = 200
 _DETAIL = 4_000
 _KEY = re.compile(r"\b(sk|pk|rk|xai)-[\w*.-]{6,}|\bgsk_\w{6,}|\bBearer\s+\S+", re.IGNORECASE)
@@ -128,7 +126,7 @@ class Sentence:
 
 @cache
 def _table() -> Mapping[str, Sentence]:
-    return {name: Sentence(**row) for name, row in tomllib.loads(_TABLE.read_text("utf-8")).items()}
+    return {name: Sentence(**row) for name, row in toml_beside(__file__, "error_sentences").items()}
 
 
 def sentence(name: str) -> Sentence:

@@ -3,11 +3,9 @@
 import re
 import socket
 import ssl
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from json import JSONDecodeError
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.exceptions import (
@@ -40,6 +38,7 @@ from tui_app.context.storage_errors import storage_error
 from tui_app.context.windows.window_limits import ContextTooLarge
 from tui_app.context.windows.windows import SMALLEST_WINDOW
 from tui_app.events import Error
+from tui_app.files import toml_beside
 from tui_app.providers import key_variable
 from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
 from tui_app.wires.error_text import (
@@ -133,9 +132,7 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
     return None
 
 
-_REASONS: Mapping[str, Mapping[str, list[Any]]] = tomllib.loads(
-    Path(__file__).with_name("error_reasons.toml").read_text("utf-8")
-)
+_REASONS: Mapping[str, Mapping[str, list[Any]]] = toml_beside(__file__, "error_reasons")
 
 
 def _by_kind(error: BaseException, model: str) -> Error | None:

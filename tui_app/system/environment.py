@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase, translate
 from functools import cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tui_app.api_keys import ApiKeys
+from tui_app.files import toml_beside
 from tui_app.providers import key_variables
 from tui_app.records import frozen
 from tui_app.system.secrets import MASK, PLACEHOLDER, looks_random, mask_secrets
@@ -95,9 +95,7 @@ def for_programs(
 @cache
 def _needed() -> re.Pattern[str]:
     """The names of the table."""
-    import tomllib  # not for the first frame
-
-    rows = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    rows = toml_beside(__file__, "environment")
     return re.compile("|".join(translate(name) for names in rows.values() for name in names))
 
 

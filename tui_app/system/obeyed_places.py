@@ -6,18 +6,17 @@ Names are listed, in the table beside this file, only where a kind does not tell
 
 import re
 import sys
-import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
+from tui_app.files import toml_beside
 from tui_app.text import UNSEEN
 
 Where = Literal["anywhere", "root", "repository"]
-_TABLE = Path(__file__).with_suffix(".toml")
 _SHORT_NAME = re.compile(r"~\d")
 """As in ``GIT~1``, another name of a file with a dot."""
 
@@ -65,7 +64,7 @@ _LIBRARY = frozenset(map(str.lower, sys.stdlib_module_names))
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads(_TABLE.read_text("utf-8"))
+    return toml_beside(__file__, "obeyed_places")
 
 
 def _rows(where: Where, by_itself: bool) -> Iterator[Mapping[str, Any]]:

@@ -6,10 +6,10 @@ given a name. Every repetition is bounded, so masking takes linear time, and mas
 
 import math
 import re
-import tomllib
 from collections import Counter
 from functools import lru_cache
-from pathlib import Path
+
+from tui_app.files import toml_beside
 
 MASK = "[secret removed]"
 """What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
@@ -323,9 +323,7 @@ def _unspoken(value: str) -> bool:
     return mixed or (changes >= 5 and not _SHORT_WORD.search(value))
 
 
-_SHAPES: dict[str, dict[str, str]] = tomllib.loads(
-    Path(__file__).with_name("secret_shapes.toml").read_text("utf-8")
-)
+_SHAPES: dict[str, dict[str, str]] = toml_beside(__file__, "secret_shapes")
 
 
 def _shaped(group: str) -> str:

@@ -5,11 +5,9 @@ to the next try decides. What a model has taken before is suspected only where i
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from itertools import chain
-from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic_ai.exceptions import (
@@ -32,6 +30,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import Model, ModelRequestContext
 
+from tui_app.files import toml_beside
 from tui_app.records import frozen
 from tui_app.wires.error_text import own_words, provider_message, values_of
 from tui_app.wires.served_model import ServedModel, unserved
@@ -337,7 +336,7 @@ class _Row:
             yield replace(form, **cast("dict[str, Any]", fields))
 
 
-_TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text("utf-8"))
+_TABLE: Mapping[str, Any] = toml_beside(__file__, "refusals")
 _ROWS = tuple(_Row(name=name, **row) for name, row in _TABLE["rows"].items())
 _FILES: Mapping[str, Sequence[str]] = _TABLE["files"]
 """What the protocols call each kind of file."""

@@ -1,11 +1,9 @@
 """Tell whether a response is whole, and why not; and what its usage report is good for."""
 
-import tomllib
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.messages import (
@@ -18,7 +16,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from tui_app.files import object_in
+from tui_app.files import object_in, toml_beside
 
 CUT_OFF: Final = "the model's answer was cut off"
 TOO_LONG: Final = "the model's answer was cut off at its length limit"
@@ -37,7 +35,7 @@ _MEANINGS = {
 }  # fmt: skip
 STOPS: Mapping[str, Mapping[str, str]] = {
     protocol: {word: _MEANINGS[meaning] for meaning, words in row.items() for word in words}
-    for protocol, row in tomllib.loads(Path(__file__).with_name("stops.toml").read_text("utf-8")).items()
+    for protocol, row in toml_beside(__file__, "stops").items()
 }
 """What the word means by which each protocol says why an answer ended."""
 _STOPS = {word.lower(): end for stops in STOPS.values() for word, end in stops.items()}

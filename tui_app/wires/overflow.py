@@ -5,14 +5,13 @@ where no error comes at all, from how the answer ended.
 """
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.exceptions import ModelAPIError, ModelContextWindowExceededError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
+from tui_app.files import toml_beside
 from tui_app.records import frozen
 from tui_app.wires.answer_end import FULL, why_not_whole
 from tui_app.wires.error_text import chain, full_text, own_words, status_of, url_of, values_of
@@ -32,7 +31,7 @@ class Signal:
 PER_REQUEST = "per-request"
 """Signal of a limit for a single request, however small the others were."""
 
-_TABLE: Mapping[str, Any] = tomllib.loads(Path(__file__).with_name("overflow.toml").read_text("utf-8"))
+_TABLE: Mapping[str, Any] = toml_beside(__file__, "overflow")
 _PLACE = re.compile(r"<(\w+)>")
 
 

@@ -1,16 +1,14 @@
 """What programs do with what they are given, by the table beside this file."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
+from tui_app.files import toml_beside
 from tui_app.records import frozen
 
-_TABLE = Path(__file__).with_name("programs.toml")
 _LISTS = ("sets", "same", "letters", "shapes")
 _MOST_KEY = 3
 """Words that name a program with its subcommand."""
@@ -176,7 +174,7 @@ def _takes(option: Option, following: str) -> bool:
 
 @cache
 def _rows() -> tuple[dict[str, dict[str, Any]], dict[str, Mapping[str, Any]]]:
-    table = tomllib.loads(_TABLE.read_text("utf-8"))
+    table = toml_beside(__file__, "programs")
     lists = {name: table.pop(name) for name in _LISTS}
     return {name: row for key, row in table.items() for name in (key, *row.get("also", ()))}, lists
 

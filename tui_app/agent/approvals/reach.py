@@ -2,7 +2,6 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
@@ -16,13 +15,12 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.context.ledger.origins import Operand, normal
 from tui_app.context.ledger.tools import Command, argument_texts, operations
 from tui_app.context.shell_line import simple_commands
-from tui_app.files import object_in
+from tui_app.files import object_in, toml_beside
 from tui_app.paths import from_home
 from tui_app.records import frozen
 from tui_app.system.hosts import is_here, plain_host
 from tui_app.tool_specs import TOOLS
 
-_TABLE = Path(__file__).with_name("reach.toml")
 _LEAVES, _OUTSIDE = "leaves this machine", "leads out of the folder"
 _WHY = {
     "network": _LEAVES, "packages": _LEAVES, "publish": _LEAVES,
@@ -122,7 +120,7 @@ def kinds_of(line: str, *, surely: bool = False) -> tuple[str, ...]:
 
 @cache
 def _table() -> Mapping[str, Sequence[tuple[str, str]]]:
-    table: dict[str, list[str]] = tomllib.loads(_TABLE.read_text("utf-8"))
+    table: dict[str, list[str]] = toml_beside(__file__, "reach")
     return {kind: [(_NAMES.findall(each)[0], each) for each in patterns] for kind, patterns in table.items()}
 
 

@@ -3,15 +3,14 @@
 import os
 import shlex
 import shutil
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from tui_app.files import toml_beside
 from tui_app.paths import from_home
 from tui_app.records import frozen
 
-_TABLE = Path(__file__).with_name("servers.toml")
 _OWN_PROGRAMS = ("node_modules/.bin", ".venv/bin", "venv/bin")
 """Where a project keeps programs: code of the repository."""
 OFF = "off"
@@ -58,7 +57,7 @@ class Installed:
 @cache
 def known_servers() -> Mapping[str, LanguageServer]:
     """The servers by name, in the order in which they are looked for; blocking."""
-    table = tomllib.loads(_TABLE.read_text("utf-8"))
+    table = toml_beside(__file__, "servers")
     return {name: LanguageServer(name=name, **row) for name, row in table.items()}
 
 
