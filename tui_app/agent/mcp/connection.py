@@ -80,7 +80,8 @@ class Connection:
     ) -> None:
         self._server, self._place, self._auth = server, place, auth
         self._changed, self._flooded, self._elicit = changed, flooded, elicit
-        self._program = Program()
+        self.program = Program()
+        """What runs where the server is no address."""
         self._listings = {method: Listing() for method in LISTS}
         self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._since, self._notes = 0.0, 0
@@ -145,7 +146,7 @@ class Connection:
             return
         args = [each.replace(f"${FOLDER_VARIABLE}", env[FOLDER_VARIABLE]) for each in server.args]
         folder, own = self._place.start_folder(server.cwd), program_environment(server, env)
-        async with self._program.streams((server.command, *args), folder, own) as streams:
+        async with self.program.streams((server.command, *args), folder, own) as streams:
             yield streams
 
     @property
@@ -224,7 +225,8 @@ class Connection:
     def is_lost(self) -> bool:
         """Whether no further call can succeed: the program is gone, or the address cannot be reached."""
         is_over = self._task is not None and self._task.done()
-        return is_over or bool(self.ended) or (self._dispatcher is not None and self._dispatcher.is_closed)
+        is_closed = self._dispatcher is not None and self._dispatcher.is_closed
+        return is_over or is_closed or bool(self.program.ended)
 
     async def is_unsent(self, error: BaseException) -> bool:
         """Whether a request has certainly not been acted on, since no session was there for it."""
@@ -245,16 +247,6 @@ class Connection:
                 except MCPError as same:
                     self.forgotten = refusal if same.code == error.code else self.forgotten
         return refusal == self.forgotten
-
-    @property
-    def said(self) -> str:
-        """The end of what the server's program has said on standard error."""
-        return self._program.said
-
-    @property
-    def ended(self) -> str:
-        """Why the server's program is gone, as part of a sentence; empty where it runs or we ended it."""
-        return self._program.ended
 
     async def _answer(self, answer: Awaitable[T]) -> T:
         """Wait for an answer, no longer than the connection lasts and what comes can be read.

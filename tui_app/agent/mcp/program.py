@@ -47,13 +47,8 @@ class Program:
     def __init__(self) -> None:
         self.ended = ""
         """Why it is gone, as part of a sentence; empty where it runs or we ended it."""
-        self._printed = ProgramOutput(LINE_BYTES)
+        self.printed = ProgramOutput(LINE_BYTES)
         self._leaving = False
-
-    @property
-    def said(self) -> str:
-        """The end of what it has said on standard error."""
-        return self._printed.said
 
     @asynccontextmanager
     async def streams(
@@ -71,7 +66,7 @@ class Program:
         """
         pipes = Pipes(stdin=subprocess.PIPE)
         try:
-            group = await start_group(lambda: self._printed, words, cwd=cwd, env=env, pipes=pipes)
+            group = await start_group(lambda: self.printed, words, cwd=cwd, env=env, pipes=pipes)
         except NotStarted as error:
             self.ended = f"it cannot be run: {error.why}"
             raise
@@ -95,14 +90,14 @@ class Program:
         """Let it end by itself: its input ends, and a while later it is told to."""
         pipe: Any = group.transport.get_pipe_transport(0)
         pipe.close()
-        await first_of(self._printed.exited.wait(), timeout_s=GRACE_S)
-        if not self._printed.exited.is_set():
+        await first_of(self.printed.exited.wait(), timeout_s=GRACE_S)
+        if not self.printed.exited.is_set():
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group.transport.get_pid(), signal.SIGTERM)
-            await first_of(self._printed.exited.wait(), timeout_s=GRACE_S)
+            await first_of(self.printed.exited.wait(), timeout_s=GRACE_S)
 
     async def _read(self, group: ProcessGroup[ProgramOutput], incoming: _Incoming) -> None:
-        exited = self._printed.exited
+        exited = self.printed.exited
         async with incoming:
             async with under_way(self._lines(incoming)) as reading:
                 await first_of(reading, exited.wait())
@@ -114,7 +109,7 @@ class Program:
 
     async def _lines(self, incoming: _Incoming) -> None:
         try:
-            while line := await self._printed.output.readline():
+            while line := await self.printed.output.readline():
                 try:
                     told = jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
                 except ValueError as error:

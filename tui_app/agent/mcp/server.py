@@ -144,7 +144,7 @@ class Server:
     def ready(self) -> bool:
         """Whether it can be called; a program that has ended meanwhile is noticed here."""
         if self.status.state == "ready" and self._connection is not None and self._connection.is_lost():
-            self._lose(self._connection.ended or "its address can no longer be reached")
+            self._lose(self._connection.program.ended or "its address can no longer be reached")
         return self.status.state == "ready"
 
     @property
@@ -249,8 +249,8 @@ class Server:
         """What to tell of a failed call; a connection that is lost with it is replaced."""
         if is_lost or connection.is_lost():
             if connection is self._connection:
-                self._lose(f"in the middle of a call {connection.ended or _words(error)}")
-            why = connection.ended or self._safe(_sentence(error)).rstrip(".")
+                self._lose(f"in the middle of a call {connection.program.ended or _words(error)}")
+            why = connection.program.ended or self._safe(_sentence(error)).rstrip(".")
             return f"The MCP server {self.settings.name} is gone: {why}."
         if self._auth is not None and self._auth.is_needed:
             return self._note(self._wanted(_words(error)))
@@ -336,12 +336,12 @@ class Server:
         why = f"It could not be started: {_words(error)}"
         if isinstance(error, TimeoutError):
             why = f"It did not answer within {self.settings.timeout:g} seconds."
-        elif connection is not None and connection.ended:
-            why = f"It could not be started: {connection.ended}."
+        elif connection is not None and connection.program.ended:
+            why = f"It could not be started: {connection.program.ended}."
         elif isinstance(error, CallFailed):
             why = str(error)
-        if connection is not None and connection.said:
-            why += f" It said: {connection.said}"
+        if connection is not None and connection.program.printed.said:
+            why += f" It said: {connection.program.printed.said}"
         return plain_text(why)[:_WORDS_CHARS]
 
     async def _serve(self, connection: "Connection") -> None:
