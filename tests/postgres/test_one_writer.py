@@ -234,8 +234,8 @@ def test_a_lock_that_only_a_dead_connection_of_ours_holds_is_taken_back(
 ) -> None:
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
-    ghost = store._wire._db
-    store._wire._db = opened()._wire._db
+    ghost = store._wire.db
+    store._wire.db = opened()._wire.db
     try:
         assert store.append(session, UserMessage(text="still mine"), None, time=2.0).seq == 2
     finally:

@@ -89,22 +89,18 @@ class Wire:
         self._read_only = read_only
         with self.explaining():
             # The driver gives no code for it. In another language it is an error like any other.
-            self._db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
+            self.db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
+            """The connection as it is, lost or not."""
 
     @property
     def alive(self) -> bool:
         """Whether the connection is not known to be lost."""
-        return not self._db.closed
-
-    @property
-    def db(self) -> Connection:
-        """The connection as it is, lost or not."""
-        return self._db
+        return not self.db.closed
 
     @property
     def backend(self) -> int:
         """Number of the server's process that serves us; 0 when the connection is lost."""
-        return self._db.info.backend_pid if self.alive else 0
+        return self.db.info.backend_pid if self.alive else 0
 
     def ask(self, work: Callable[[Connection], T]) -> T:
         """Read something; once more on a new connection where the old one turns out to be lost.
@@ -115,12 +111,12 @@ class Wire:
         with self.explaining():
             if self.alive:
                 try:
-                    return work(self._db)
+                    return work(self.db)
                 except psycopg.OperationalError:
                     if self.alive:
                         raise
             self.renew()
-            return work(self._db)
+            return work(self.db)
 
     def renew(self, seconds: float = 0.0) -> None:
         """Connect again, trying for some seconds: a server that starts again needs a moment.
@@ -128,8 +124,8 @@ class Wire:
         Raises:
             psycopg.Error: if it did not work in that time.
         """
-        self._db.close()
-        self._db = self._connect_within(seconds, lambda _: True)
+        self.db.close()
+        self.db = self._connect_within(seconds, lambda _: True)
 
     def _connect_within(self, seconds: float, passes: Callable[[str], bool]) -> Connection:
         """Connect, trying again for some seconds where an error may pass."""
@@ -152,7 +148,7 @@ class Wire:
             raise explained(error, self.server) from None
 
     def close(self) -> None:
-        self._db.close()
+        self.db.close()
 
     def _connect(self) -> Connection:
         given = conninfo_to_dict(self.server.url)
