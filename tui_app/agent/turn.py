@@ -386,10 +386,6 @@ class TurnRunner:
         if self._token is not None:
             self._token.cancel()
 
-    def steer(self) -> None:
-        """End the turn as soon as the step under way is done; all of it counts."""
-        self.steps.stop_at_next_step()
-
     async def run(
         self, history: Sequence[ModelMessage], model: Model, calls: Sequence[ToolCallPart] = ()
     ) -> TurnResult:

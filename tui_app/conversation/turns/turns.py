@@ -244,7 +244,7 @@ class Turns:
 
     def steer(self) -> None:
         """End the turn as soon as the step under way is done, or now if it waits for another try."""
-        self.runner.steer()
+        self.runner.steps.stop_at_next_step()
         if self._pause.interrupt():
             self._steered = True
 
