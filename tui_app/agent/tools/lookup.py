@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -60,10 +61,11 @@ class Looking:
         What must be asked about was not asked about by opening a folder around it, unless by the same rule.
         Blocking.
         """
-        opened = self.gate.judged(self._action(ctx, path, like))
+        asked = self._action(ctx, path, like)
+        opened = self.gate.judged(asked)
 
         def shown(file: Path) -> bool:
-            verdict = self.gate.judged(_action(ctx, self.workspace.display(file), like=like))
+            verdict = self.gate.judged(replace(asked, subject=self.workspace.display(file), spelled=()))
             same = (verdict.ruling, verdict.because) == (opened.ruling, opened.because)
             return verdict.ruling == "allow" or same
 
@@ -80,27 +82,16 @@ class Looking:
         given = PurePosixPath(path)
         if given.is_relative_to(self.workspace.root):
             given = given.relative_to(self.workspace.root)
-        spelled = () if given.is_absolute() or str(given) == shown else (str(given),)
-        return _action(ctx, shown, spelled, like, tool)
-
-
-def _action(
-    ctx: RunContext[Any],
-    shown: str,
-    spelled: tuple[str, ...] = (),
-    like: tuple[str, ...] = (),
-    tool: str = "",
-) -> Action:
-    return Action(
-        tool=tool or ctx.tool_name or READ_FILE.name,
-        kind="file",
-        subject=shown,
-        note="looks, changes nothing",
-        call=ctx.tool_call_id or "",
-        looks=True,
-        like=like,
-        spelled=spelled,
-    )
+        return Action(
+            tool=tool or ctx.tool_name or READ_FILE.name,
+            kind="file",
+            subject=shown,
+            note="looks, changes nothing",
+            call=ctx.tool_call_id or "",
+            looks=True,
+            like=like,
+            spelled=() if given.is_absolute() or str(given) == shown else (str(given),),
+        )
 
 
 MAX_RETRIES = 8
