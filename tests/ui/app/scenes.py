@@ -206,7 +206,7 @@ async def files_of_branch(deck: Deck) -> None:
         MergedFile(path="routes.json", before="a", after="b", left="changed here in the same lines"),
     )
     diff = "--- timetable.py\n+++ timetable.py\n@@ -1 +1 @@\n-low = 3\n+low = 4\n"
-    deck.app.push_screen(merge_files(FilesOfBranch(files=files, diff=diff)))
+    deck.app.push_screen(merge_files(FilesOfBranch(files=files, diffs=(diff,))))
     await deck.says("Take over the files of the branch?")
 
 

@@ -88,6 +88,8 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         await asked_about_files(deck)
         assert "created    list.txt" in deck.text
         assert "+one" in deck.text, "the diff is shown first"
+        assert "+++" not in deck.text, "below the name of the file"
+        assert deck.text.count("list.txt") == 2
         assert not (repository / "list.txt").exists()
         await deck.press("escape")
         await deck.until(lambda: deck.status == MERGE.unchanged, "nothing was merged")

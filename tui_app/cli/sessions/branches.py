@@ -91,7 +91,7 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
         plan = await plan_merge(opening, args.branch, extract=args.extract)
     work = plan.work(with_files=not args.no_files)
     if not args.json:
-        say(clean("\n\n".join(filter(None, (plan.brief.text, plan.files.diff))), keep_tabs=True))
+        say(clean("\n\n".join(filter(None, (plan.brief.text, *plan.files.diffs))), keep_tabs=True))
     merged, skipped = (0, ()) if args.dry_run else await _apply(opening, work)
     event, rows = work.event, list[dict[str, str]]()
     for file in work.event.files:
@@ -106,7 +106,7 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
                 "brief": plan.brief.text,
                 "reason": plan.brief.reason,
                 "tokens": plan.count(event.text),
-                "diff": plan.files.diff,
+                "diff": "\n".join(plan.files.diffs),
                 "note": plan.files.note,
                 **{name: getattr(event, name) for name in _TOLD},
             }

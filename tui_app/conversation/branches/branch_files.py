@@ -25,7 +25,8 @@ class FilesOfBranch:
 
     files: tuple[MergedFile, ...] = ()
     contents: tuple[bytes, ...] = ()
-    diff: str = ""
+    diffs: tuple[str, ...] = ()
+    """Of each that is taken over, in their order."""
     note: str = ""
     """Why no files are taken over."""
 
@@ -64,7 +65,7 @@ def files_of_branch(
     return FilesOfBranch(
         files=tuple(each for each, _, _ in changed if each is not None),
         contents=tuple(data for _, contents, _ in changed for data in contents if data is not None),
-        diff="\n".join(filter(None, (diff for _, _, diff in changed))),
+        diffs=tuple(diff for _, _, diff in changed if diff),
     )
 
 

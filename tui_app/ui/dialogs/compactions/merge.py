@@ -35,19 +35,24 @@ def merge_files(files: "FilesOfBranch") -> FilesDialog:
     ways = [Way("Brief and files", f"{count(len(taken), 'file')} as below", True)] if taken else []
     ways.append(Way("Brief only", "files stay as they are", False))
     told = f"{count(left, 'file')} left alone." if left else ""
-    lines = [
-        file_line(file.verb, clean(file.path), clean(file.left), stays=bool(file.left))
-        for file in files.files
-    ]
-    tones = {"+": "$text-success", "-": "$text-error", "@": MUTED}
-    rows = files.diff.splitlines()
-    lines += [
-        Content.styled(clean(row, keep_tabs=True), tones.get(row[:1], "")) for row in rows[:_MOST_LINES]
-    ]
+    shown = ((file.verb, clean(file.path), clean(file.left)) for file in files.files)
+    lines = [file_line(verb, path, left, stays=bool(left)) for verb, path, left in shown]
+    rows = [row for file, diff in zip(taken, files.diffs, strict=True) for row in _diff_rows(file.path, diff)]
+    lines += [Content.styled(clean(row, keep_tabs=True), tone) for row, tone in rows[:_MOST_LINES]]
     if len(rows) > _MOST_LINES:
         lines.append(Content(f"and {count(len(rows) - _MOST_LINES, 'more line')}"))
     question = "Take over the files of the branch?"
     return FilesDialog(question, ways, Content("\n").join(lines), told)
+
+
+_TONES = {"+": "$text-success", "-": "$text-error", "@": MUTED}
+
+
+def _diff_rows(path: str, diff: str) -> list[tuple[str, str]]:
+    """A diff with the colours of its rows, below the name of its file instead of two lines that say it."""
+    rows, named = diff.splitlines(), diff.startswith("--- ")
+    head = [("", ""), (path, "bold")] * named
+    return head + [(row, _TONES.get(row[:1], "")) for row in rows[2 * named :]]
 
 
 async def merge(app: "Host", session: ChatSession, argument: str) -> None:
