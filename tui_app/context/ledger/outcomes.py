@@ -135,10 +135,12 @@ _WORD = (r"(?:pass|succe|fail|err|skip|ignor|pend|cancel|todo|total|tests?\b|run
 _FIRST = rf"{_N} (?:out of {_N} )?{_WORD}(?: {_WORD})?"
 _PAIR = rf"(?:{_FIRST}|{_WORD}(?: {_WORD})?:? {{1,12}}{_N})"
 _COUNT = re.compile(f"(?i){_PAIR}")
-_SUM = re.compile(rf"(?i)(?!assert)(?:(?:.{{0,60}}?[:|\[\]]|executed)??\W*?(?P<all>{_PAIR}(?:[ ,;|/.]{{1,4}}"
-                  rf"(?:with )?{_PAIR})+)|(?:# |all )?(?P<one>{_FIRST}))"
-                  r"\W*(?:\(.{0,60}|in \d.{0,60}|duration.{0,20}|[\d.]+ ?m?s\w*)?\W*")  # fmt: skip
+_SUM = re.compile(rf"(?i)(?!assert)(?:(?:.{{0,60}}?[:|\[\]]|executed)??\W{{0,8}}?"
+                  rf"(?P<all>{_PAIR}(?:[ ,;|/.]{{1,4}}(?:with )?{_PAIR})+)|(?:# |all )?(?P<one>{_FIRST}))"
+                  r"\W{0,8}(?:\(.{0,60}|in \d.{0,60}|duration.{0,20}|[\d.]+ ?m?s\w*)?\W{0,8}")  # fmt: skip
 """A line of counts and nothing else, as any runner may end with."""
+_RULES = " \t│║=-─━*#"
+"""What runners draw around such a line."""
 _KINDS = re.compile(r"(?i)(?P<failed>fail)|(?P<errors>err)|(?P<passed>pass|succ)|(?P<skipped>skip|ignor|pend)"
                     r"|(?P<total>test|total|run|example)")  # fmt: skip
 
@@ -164,7 +166,7 @@ def _sum(lines: Sequence[str]) -> Counts | None:
     """What lines count that hold nothing else, of each kind the last; a lone count is near the end."""
     found: dict[str, int] = {}
     for behind, line in enumerate(reversed(lines)):
-        match = _SUM.fullmatch(line.strip(" \t│║"))
+        match = _SUM.fullmatch(line.strip(_RULES))
         if match and (match["all"] or found or behind < 5):
             found = {**_told(match["all"] or match["one"]), **found}
     return _counted(Counter(found)) if found.keys() & {"passed", "failed", "errors"} else None
