@@ -122,7 +122,7 @@ def test_left_in_the_background_and_back_the_next_day(harbour: Harbour) -> None:
     harbour.shut_gate()
     walk = fill(first_answer(harbour), harbour, pastes=3)
     walk.press("ctrl+g").see("Compacting conversation history")
-    walk.send("how high is the tide again?").see("Queued 1 of 1").send("/detach").see(
+    walk.send("how high is the tide again?").see("1 of 1 queued").send("/detach").see(
         "Leaving after the present"
     )
     harbour.let_through()
