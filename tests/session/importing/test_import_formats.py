@@ -111,6 +111,17 @@ OTHERS: list[tuple[str, Any]] = [
         [{"role": "user", "content": "Fix"}, {"type": "function_call", "call_id": "c", "name": "x"}],
     ),
     (
+        "Responses API",
+        {
+            "model": "gpt-5",
+            "input": [
+                {"role": "user", "content": "Fix the till"},
+                {"type": "function_call", "call_id": "c", "name": "x", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c", "output": "1"},
+            ],
+        },
+    ),
+    (
         "Open Interpreter",
         [
             {"role": "user", "type": "message", "content": "Fix the till"},
@@ -207,6 +218,18 @@ def test_a_file_with_a_sign_is_of_nobody_else(tmp_path: Path, name: str, content
 def test_a_file_of_another_program_is_refused_by_name(tmp_path: Path, program: str, content: bytes) -> None:
     with pytest.raises(ImportFormatError, match=f"is of .*{re.escape(program)}"):
         read(tmp_path, content)
+
+
+def test_items_on_lines_of_their_own_need_no_type_where_they_have_a_role(tmp_path: Path) -> None:
+    items = [
+        {"role": "user", "content": "Fix the till"},
+        {"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "till.py"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "Fixed."}]},
+    ]
+    imported = read(tmp_path, foreign.jsonl(items))
+    assert (imported.format, said(imported), imported.skipped) == ("codex", ["Fix the till"], ())
+    assert [each.text for each in of(imported, AssistantMessage)] == ["", "Fixed."]
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ _SIGNS = (
     ("smolagents", "step_number model_output"), ("ShareGPT, or a set for training", "conversations.from"),
 )  # fmt: skip
 """Programs whose files are not read, in the order in which they are asked, and what only they write."""
+_ITEM = ("OpenAI's Responses API", "type=function_call|function_call_output call_id")
 _TABLES = (
     ("Crush", {"goose_db_version"}),
     ("Cursor, whose command line keeps what can be read", {"cursorDiskKV"}),
@@ -37,13 +38,9 @@ def program_of(source: Source, records: list[Json]) -> str:
         source: The file.
         records: Its records, and the messages in them.
     """
-    if isinstance(source.document, list) and any(
-        record.get("type") in ("function_call", "function_call_output") and "call_id" in record
-        for record in records
-    ):
-        # On lines of their own the same items are an old rollout of Codex.
-        return "OpenAI's Responses API"
-    told = (program for program, sign in _SIGNS if any(meets(record, sign) for record in records))
+    # On lines of their own the same items are an old rollout of Codex.
+    signs = _SIGNS if source.document is None else (_ITEM, *_SIGNS)
+    told = (program for program, sign in signs if any(meets(record, sign) for record in records))
     return next(told, "")
 
 

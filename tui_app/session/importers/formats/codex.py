@@ -207,6 +207,8 @@ _REPEATED = aside("events that repeat the conversation for the screen were left 
 
 
 def _convert(record: Json) -> Json:
+    if {"role", "content"} <= record.keys() and "type" not in record:
+        return _item({**record, "type": "message"})
     told = isinstance(record.get("payload"), dict) and text_at(record, "type").startswith(_ABOUT)
     # The first line of an old rollout is the session's data, without a type.
     about = told or "record_type" in record or {"instructions", "id"} <= record.keys()
