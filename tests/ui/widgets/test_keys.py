@@ -8,7 +8,7 @@ from textual.binding import Binding
 
 from tests.ui.kit import ThemedApp
 from tui_app.chat_keys import KEYS
-from tui_app.ui.dialogs.help import HelpScreen
+from tui_app.ui.dialogs.help import HelpScreen, legend
 from tui_app.ui.dialogs.help_rows import help_rows
 from tui_app.ui.keyboard.keys import Hint, as_bindings, footer_hints
 from tui_app.ui.panels.gauge import background_forms
@@ -28,6 +28,10 @@ def test_ids_are_unique_and_keys_do_not_clash_within_a_scope() -> None:
     for scope in ("chat", "pane", "prompt", "app"):
         keys = [one for key in KEYS if key.scope == scope for one in key.key.split(",")]
         assert len(keys) == len(set(keys))
+
+
+def test_no_line_of_the_legend_is_cut_at_60_columns() -> None:
+    assert "…" not in legend(52, {}).plain
 
 
 def test_no_key_that_terminals_tmux_or_the_editor_take() -> None:
