@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -15,10 +16,10 @@ from tui_app.context.requests.builder import repair
 from tui_app.context.views.view import to_messages
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.conversation import Conversation
-from tui_app.conversation.history.event_bus import Subscription
+from tui_app.conversation.history.event_bus import EventBus
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Prompt, Work
-from tui_app.events import Payload, Record, TurnEnd
+from tui_app.events import Payload, Record, SessionEnd, TurnEnd
 from tui_app.paths import Paths
 from tui_app.session.views.agent_view import ALONE
 from tui_app.settings import Endpoint, Settings
@@ -90,12 +91,45 @@ class Desk:
             await opened.close()
 
 
+class Following:
+    """Everything that happens in a conversation from now on, until its log has ended."""
+
+    def __init__(self, bus: EventBus) -> None:
+        self._listeners, self._queue = bus._listeners, asyncio.Queue[Record | None]()
+        # In front of whoever acts on a record, and so publishes others.
+        self._listeners.insert(0, self._put)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Record:
+        record = await self._queue.get()
+        if record is None:
+            # Whoever asks again hears the same.
+            self.end()
+            raise StopAsyncIteration
+        return record
+
+    def _put(self, record: Record) -> None:
+        self._queue.put_nowait(record)
+        if isinstance(record.data, SessionEnd):
+            self.end()
+
+    def end(self) -> None:
+        """Expect nothing more."""
+        self._queue.put_nowait(None)
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._listeners.remove(self._put)
+
+
 async def send(conversation: Conversation, text: str) -> AsyncGenerator[Record]:
     """Send a prompt and yield everything that happens until its own turn ends.
 
     Closing the iterator early cancels the turn, or takes the prompt out of the queue.
     """
-    following, prompt, ends = conversation.bus.subscribe(), Prompt(text), list[Record]()
+    following, prompt, ends = Following(conversation.bus), Prompt(text), list[Record]()
 
     def note(record: Record) -> None:
         if isinstance(record.data, TurnEnd) and conversation.turns.prompt is prompt:
@@ -131,9 +165,9 @@ def of(records: list[Record], *kinds: type[Payload]) -> list[Payload]:
     return [record.data for record in records if isinstance(record.data, kinds)]
 
 
-async def until(subscription: Subscription, wanted: Callable[[Payload], bool]) -> Record:
+async def until(following: Following, wanted: Callable[[Payload], bool]) -> Record:
     """Follow what happens up to something."""
-    async for record in subscription:
+    async for record in following:
         if wanted(record.data):
             return record
     raise AssertionError("the conversation ended before it happened")

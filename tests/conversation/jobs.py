@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from tests.conversation.driving import Desk, assert_valid, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, turn, until
 from tests.conversation.test_compactions import ASKS, ASKS_AGAIN, LONG, NOTES, filled, stored
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -43,7 +43,7 @@ async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, relea
 
 async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
     """Let the summary come, and follow the job to its end."""
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     release.set()
     record = await until(watching, lambda data: isinstance(data, CompactionComplete))
     await opened.conversation.settle()
@@ -80,6 +80,6 @@ def completes(opened: OpenSession) -> list[CompactionComplete]:
 
 async def beside_the_job(conversation: Conversation, work: Work, done_by: type[Payload]) -> None:
     """Have something done that a job in the background outlives."""
-    watching = conversation.bus.subscribe()
+    watching = Following(conversation.bus)
     conversation.submit(work)
     await until(watching, lambda data: isinstance(data, done_by))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.driving import Desk, Following, assert_valid, done, of, turn
 from tui_app.conversation.assembly import OpenSession, open_session
 from tui_app.conversation.files.session_files import SessionFiles
 from tui_app.conversation.work import Compact, Restate
@@ -83,7 +83,7 @@ async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:
     """Talk, compact and undo for ever, showing each event once it is delivered."""
     async with desk.session(session=session, model=OFFLINE) as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
 
         async def follow() -> None:
             async for record in watching:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic_ai.models.test import TestModel
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, of, send, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, cancelled_within, of, send, turn, until
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.approvals.rules import Action
@@ -154,7 +154,7 @@ async def test_parallel_calls_are_asked_about_one_after_the_other(
     writes = [tool("write_file", path=f"{name}.txt", content=name) for name in "ab"]
     fake_openai.add(together(*writes, command("echo c")), Text("Done."))
     async with working(desk, fake_openai) as opened:
-        watch = opened.conversation.bus.subscribe()
+        watch = Following(opened.conversation.bus)
         sending = asyncio.create_task(turn(opened.conversation, "All of them."))
         approvals = opened.conversation.tooling.approvals
         seen: list[str] = []
@@ -193,7 +193,7 @@ async def test_a_file_that_changed_while_it_was_asked_about_stays(
 ) -> None:
     fake_openai.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("Oh."))
     async with working(desk, fake_openai) as opened:
-        watch = opened.conversation.bus.subscribe()
+        watch = Following(opened.conversation.bus)
         sending = asyncio.create_task(turn(opened.conversation, "Go."))
         asked = await until(watch, lambda one: isinstance(one, ApprovalRequested))
         assert isinstance(asked.data, ApprovalRequested)
@@ -210,7 +210,7 @@ async def test_esc_says_no_ends_the_turn_and_leaves_a_valid_history(
 ) -> None:
     fake_openai.add(command("echo x"), Text("Later."))
     async with working(desk, fake_openai) as opened:
-        watch = opened.conversation.bus.subscribe()
+        watch = Following(opened.conversation.bus)
         sending = asyncio.create_task(turn(opened.conversation, "Go."))
         asked = await until(watch, lambda one: isinstance(one, ApprovalRequested))
         assert isinstance(asked.data, ApprovalRequested)
@@ -226,7 +226,7 @@ async def test_esc_says_no_ends_the_turn_and_leaves_a_valid_history(
 async def test_cancelling_ends_a_running_command_at_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(command("echo begun; sleep 600"), Text("Later."))
     async with working(desk, fake_openai, yes=True, attended=False) as opened:
-        watch = opened.conversation.bus.subscribe()
+        watch = Following(opened.conversation.bus)
         sending = asyncio.create_task(turn(opened.conversation, "Go."))
         await until(watch, lambda one: isinstance(one, ToolOutput) and "begun" in one.text)
         await cancelled_within(opened.conversation, 1.0)
@@ -711,7 +711,7 @@ async def test_looking_for_a_tool_needs_no_yes_but_the_tool_does(desk: Desk, fak
 async def test_a_turn_is_stopped_while_it_asks(desk: Desk, fake_openai: FakeOpenAI) -> None:
     fake_openai.add(together(tool("sink", ferry="Elsa"), tool("book", ferry="Nora")))
     async with opened(desk, fake_openai) as session:
-        seen = session.conversation.bus.subscribe()
+        seen = Following(session.conversation.bus)
         session.conversation.submit(Prompt("Go."))
         await until(seen, lambda payload: isinstance(payload, ApprovalRequested))
         await cancelled_within(session.conversation)
@@ -727,7 +727,7 @@ async def test_another_prompt_is_let_in_behind_the_answer(desk: Desk, fake_opena
     fake_openai.add(tool("book", ferry="Elsa"), Text("And Nora."))
     async with opened(desk, fake_openai) as session:
         conversation = session.conversation
-        seen = conversation.bus.subscribe()
+        seen = Following(conversation.bus)
         conversation.submit(Prompt("Book Elsa."))
         asked = await until(seen, lambda payload: isinstance(payload, ApprovalRequested))
         conversation.submit(Prompt("Nora as well."))

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 from pydantic_ai.messages import ModelRequest, TextContent, UserPromptPart
 
-from tests.conversation.driving import Desk, of, until
+from tests.conversation.driving import Desk, Following, of, until
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.workspace import Workspace
@@ -123,7 +123,7 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
     (desk.cwd / "notes.md").write_text("The tide turns at noon.\n")
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("What does @notes.md say?", files=("notes.md", "gone.md", "alice")))
         await until(watching, lambda data: isinstance(data, Notice) and "@gone.md is not" in data.text)
         await until(watching, lambda data: isinstance(data, TurnEnd))

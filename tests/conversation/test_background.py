@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, until
+from tests.conversation.driving import Desk, Following, assert_valid, until
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -63,7 +63,7 @@ async def test_a_question_is_asked_again_and_its_call_runs_once(desk: Desk, fake
     both = Tool((("list_files", {}), ("run_command", {"command": "echo tide > made.txt"})))
     fake_openai.add(both, Text("Made."))
     async with screen(desk) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("make it"))
         opened.conversation.submit(Prompt("and then?"))
         await until(watching, lambda data: isinstance(data, ApprovalRequested))
@@ -76,7 +76,7 @@ async def test_a_question_is_asked_again_and_its_call_runs_once(desk: Desk, fake
         assert not [each for each in log(opened) if isinstance(each, ApprovalDecided)]
     assert not (desk.cwd / "made.txt").exists()
     async with screen(desk, session) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
         assert isinstance(asked, ApprovalRequested)
         opened.conversation.tooling.approvals.decide(asked.id, Decision("once"))
@@ -155,7 +155,7 @@ async def test_in_the_background_a_question_ends_it_once_the_other_calls_are_don
             state="waiting", question="Which harbour?"
         )
     async with screen(desk, session) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         asked = (await until(watching, lambda data: isinstance(data, QuestionAsked))).data
         assert isinstance(asked, QuestionAsked)
         assert opened.conversation.tooling.questions.reply(asked.id, "Brest")
@@ -223,7 +223,7 @@ async def test_a_process_that_has_only_begun_leaves_what_was_left(
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Tool((("run_command", {"command": "echo tide > made.txt"}),)))
     async with screen(desk) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("make it"))
         opened.conversation.submit(Prompt("and then?"))
         await until(watching, lambda data: isinstance(data, ApprovalRequested))
@@ -245,7 +245,7 @@ async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_open
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(tool("run_command", command="echo tide > made.txt"), Text("Made."))
     async with screen(desk) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("make it"))
         await until(watching, lambda data: isinstance(data, ApprovalRequested))
         assert await opened.detach() == "waiting"
@@ -258,7 +258,7 @@ async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_open
         open_session(desk.opening(session=session))
     assert (desk.home / "data/sessions.db").read_bytes() == before
     async with screen(desk, session) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
         assert isinstance(asked, ApprovalRequested)
         opened.conversation.tooling.approvals.decide(asked.id, Decision("once"))
@@ -344,7 +344,7 @@ ASKS = Tool((("ask_user", {"question": "Which harbour?"}),))
 
 
 async def asked_in(opened: OpenSession) -> QuestionAsked:
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     asked = (await until(watching, lambda data: isinstance(data, QuestionAsked))).data
     assert isinstance(asked, QuestionAsked)
     return asked

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, cancelled_within, done, of, turn, until, view_bytes
 from tests.servers.behaviours import Behaviour, Empty, HangBeforeHeaders, HangMidStream, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -241,7 +241,7 @@ async def test_a_summary_of_somebody_who_stands_in_says_why(desk: Desk, fake_ope
         opened.writers.rules = RetryRules(retries=0)
         fake_openai.add(error(500, "down"), phrase=ASKS)
         fake_openai.add(Text("Short."))
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         await turn(opened.conversation, "Fifth")
         applied = (await until(watching, lambda data: isinstance(data, CompactionComplete))).data
         assert isinstance(applied, CompactionComplete)
@@ -253,7 +253,7 @@ async def test_a_summary_of_somebody_who_stands_in_says_why(desk: Desk, fake_ope
 async def test_nothing_to_compact_asks_no_model(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url, window=32_000)
     async with desk.session() as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         await done(opened.conversation, Compact(), Restate(undo=True), Restate(undo=False))
         texts = [(await until(watching, lambda data: isinstance(data, Notice))).data for _ in range(3)]
         assert [str(getattr(each, "text", ""))[:15] for each in texts] == [
@@ -270,7 +270,7 @@ async def test_command_during_a_turn_waits_for_its_end(desk: Desk, fake_openai: 
         conversation = opened.conversation
         fake_openai.add(Text("One two three", hold=release))
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Slow"))
         await (await fake_openai.request(5)).paused.wait()
         conversation.submit(Compact())
@@ -287,7 +287,7 @@ async def test_background_job_is_applied_when_the_turn_is_over(desk: Desk, fake_
         conversation = opened.conversation
         fake_openai.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."))
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         records = await turn(conversation, "Fifth")
         assert [
             start.trigger for start in of(records, CompactionStart) if isinstance(start, CompactionStart)
@@ -312,7 +312,7 @@ async def test_background_job_survives_a_prompt_that_failed_meanwhile(
         fake_openai.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
         fake_openai.add(Text(NOTES), phrase=ASKS_AGAIN)
         fake_openai.add(error(500, "down"))
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         records = await turn(conversation, "Fifth")
         assert of(records, CompactionStart)
         assert of(records, SessionRewind)
@@ -380,7 +380,7 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         await done(conversation, Compact())
         (first,) = conversation.history.view.compactions
         compacted = view_bytes(conversation)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Restate(undo=True, compaction=first + 1))
         said = await until(watching, lambda data: isinstance(data, Notice))
         assert said.data == Notice(text="Only the newest compaction can be undone.", passing=True)
@@ -443,7 +443,7 @@ async def stopped(opened: OpenSession, server: FakeOpenAI, *, presses: int = 1) 
     conversation = opened.conversation
     hangs = HangBeforeHeaders()
     server.add(hangs, phrase=ASKS)
-    watching = conversation.bus.subscribe()
+    watching = Following(conversation.bus)
     conversation.submit(Prompt("And now?"))
     happened: list[Record] = []
     async for record in watching:
@@ -539,7 +539,7 @@ EDITED = f"{NOTES}\nThe horizon is where they meet."
 async def proposed(opened: OpenSession, server: FakeOpenAI) -> CompactionProposed:
     """Have a summary written that waits for a decision."""
     server.add(Text(NOTES), phrase=ASKS)
-    watch = opened.conversation.bus.subscribe()
+    watch = Following(opened.conversation.bus)
     opened.conversation.submit(Compact("tides", review=True))
     record = await until(watch, lambda payload: isinstance(payload, CompactionProposed))
     watch.close()
@@ -650,7 +650,7 @@ async def test_a_second_one_is_refused_while_a_person_decides(desk: Desk, fake_o
 async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with filled(desk, fake_openai) as opened:
         conversation = opened.conversation
-        watch = conversation.bus.subscribe()
+        watch = Following(conversation.bus)
         asked = await proposed(opened, fake_openai)
         fake_openai.add(Text(f"{NOTES}\nMind the dusk."), phrase=ASKS)
         assert conversation.reviews.decide(asked.job, Refocus("the dusk"))
@@ -667,7 +667,7 @@ async def test_another_focus_has_it_written_anew(desk: Desk, fake_openai: FakeOp
 async def test_where_no_other_is_written_the_first_one_stays(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with filled(desk, fake_openai) as opened:
         conversation = opened.conversation
-        watch = conversation.bus.subscribe()
+        watch = Following(conversation.bus)
         asked = await proposed(opened, fake_openai)
         fake_openai.add(*(error(500, "down") for _ in range(4)), phrase=ASKS)
         conversation.reviews.decide(asked.job, Refocus("the dusk"))
@@ -711,7 +711,7 @@ def test_what_waits(mode: ReviewMode, asked: set[Trigger]) -> None:
 
 
 async def review_modes_proposed(opened: OpenSession, prompt: str = "Fifth") -> CompactionProposed:
-    watch = opened.conversation.bus.subscribe()
+    watch = Following(opened.conversation.bus)
     opened.conversation.submit(Prompt(prompt))
     record = await until(watch, lambda payload: isinstance(payload, CompactionProposed))
     watch.close()
@@ -727,7 +727,7 @@ async def test_one_in_the_background_waits_while_the_turn_goes_on(
         conversation.reviews.ask_about("always")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."), Text("Once more."))
-        watch = conversation.bus.subscribe()
+        watch = Following(conversation.bus)
         asked = await review_modes_proposed(opened)
         await until(watch, lambda payload: isinstance(payload, TurnEnd))
         assert conversation.compactor.state is State.READY
@@ -756,7 +756,7 @@ async def test_a_request_that_cannot_go_on_waits_for_the_decision(
         conversation.reviews.ask_about("always")
         fake_openai.add(Text(NOTES), phrase=ASKS)
         fake_openai.add(Text("Short."))
-        watch = conversation.bus.subscribe()
+        watch = Following(conversation.bus)
         asked = await review_modes_proposed(opened, f"Fifth {LONG} {LONG}")
         assert conversation.busy, "the turn waits"
         conversation.reviews.decide(asked.job, asked.summary)
@@ -805,7 +805,7 @@ async def test_the_turn_end_of_a_policy_holds_nothing_up(desk: Desk, fake_openai
     async with desk.session(policy="reserve") as opened:
         conversation = opened.conversation
         conversation.reviews.ask_about("always")
-        watch = conversation.bus.subscribe()
+        watch = Following(conversation.bus)
         for number in range(6):
             await turn(conversation, f"Question {number}? {LONG}")
             if of([record for record, _ in opened.store.records(conversation.session)], CompactionStart):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conversation import holding, waiting
-from tests.conversation.driving import Desk, done, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, done, turn, until, view_bytes
 from tests.conversation.jobs import (
     beside_the_job,
     completes,
@@ -178,7 +178,7 @@ async def test_a_job_is_cancelled_while_an_answer_is_written_and_the_answer_goes
     async with with_job(desk, fake_openai, release) as opened:
         fake_openai.add(HangBeforeHeaders(hold, text="Written to its end."))
         asked = len(fake_openai.journal) + 1
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("Sixth"))
         await (await fake_openai.request(asked)).paused.wait()
         opened.conversation.cancel_compaction()
@@ -197,7 +197,7 @@ async def test_compacting_by_hand_waits_for_no_job_and_starts_no_second_one(
 ) -> None:
     release = Signal()
     async with with_job(desk, fake_openai, release) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Compact())
         said = await until(watching, lambda data: isinstance(data, Notice))
         assert said.data == Notice(text="A compaction is already running.", passing=True)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import ToolFailed
 
-from tests.conversation.driving import Desk, assert_valid, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, assert_valid, of, turn, until, view_bytes
 from tests.conversation.test_subagents import lay_agent, of_log, words
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.caching import CachingAnthropic
@@ -317,7 +317,7 @@ async def test_a_brief_says_who_declined_a_call(desk: Desk, fake_openai: FakeOpe
     opening = desk.opening(explore={}, read_only=False, approvals={"deny": ("run_command git push sea",)})
     opened = open_session(replace(opening, attended=True))
     try:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("Send it."))
         asked = (await until(watching, lambda data: isinstance(data, ApprovalRequested))).data
         assert isinstance(asked, ApprovalRequested)
@@ -482,7 +482,7 @@ async def test_questions_of_two_at_once_are_asked_one_after_the_other(
         fake_openai.add(write, Text("Written."), phrase=f"{task}")
     opened = open_session(replace(desk.opening(explore={}, read_only=False), attended=True))
     try:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("Send both."))
         names = set()
         for answer in (Decision("no"), Decision("once")):

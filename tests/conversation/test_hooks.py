@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.context.schema_check import problems
-from tests.conversation.driving import Desk, assert_valid, done, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, assert_valid, done, of, turn, until, view_bytes
 from tests.conversation.hook_commands import ECHO, FAMILY, place, sh
 from tests.conversation.test_compactions import ASKS, LONG, NOTES, last_of, stored
 from tests.fake_keyring import FakeKeyring
@@ -469,7 +469,7 @@ async def test_cancelling_ends_the_hook_and_its_children_at_once(desk: Desk, fak
     async with hooked(desk, fake_openai, {"preCompact": (slow,)}) as opened:
         conversation = opened.conversation
         before = view_bytes(conversation)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Compact())
         pid = await _read(begun)
         assert alive(pid)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, done, of, turn, view_bytes
+from tests.conversation.driving import Desk, Following, assert_valid, done, of, turn, view_bytes
 from tests.servers.behaviours import (
     Behaviour,
     CutStream,
@@ -191,7 +191,7 @@ async def test_a_model_for_summaries_that_fails_is_stood_in_for_by_the_conversat
         desk.server("local", fake_openai.base_url, window=6_600)
         fake_openai.add(*(Text(NOTES, usage=(500, 20)) for _ in range(9)), phrase=ASKS)
         async with desk.session(summarization_model="cheap:scripted") as opened:
-            subscription = opened.bus.subscribe()
+            subscription = Following(opened.bus)
             await fill(opened, fake_openai, 5)
             await opened.conversation.settle()
             complete = last_of(opened)
@@ -208,7 +208,7 @@ async def test_where_no_model_writes_the_extraction_is_named(desk: Desk, fake_op
     desk.server("local", fake_openai.base_url, window=6_600)
     fake_openai.add(*(Text("OK", usage=(500, 2)) for _ in range(9)), phrase=ASKS)
     async with desk.session() as opened:
-        subscription = opened.bus.subscribe()
+        subscription = Following(opened.bus)
         await fill(opened, fake_openai, 5)
         await opened.conversation.settle()
         complete = last_of(opened)

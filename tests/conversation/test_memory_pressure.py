@@ -9,7 +9,7 @@ from threading import Event, Thread, current_thread, main_thread
 import psutil
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, assert_valid, of, turn, until, view_bytes
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -105,7 +105,7 @@ async def test_caches_go_first_then_the_history_is_compacted_once(
         conversation, guard = opened.conversation, opened.memory
         await said(desk, fake_openai, opened)
         before, usage = view_bytes(conversation), conversation.usage
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         weigh(opened, 1_100)
         assert await guard.look() == "drop"
         assert conversation.history._messages._held == {}
@@ -136,7 +136,7 @@ async def test_both_steps_are_told(desk: Desk, fake_openai: FakeOpenAI) -> None:
     async with desk.session(memory_limit_mb=0) as opened:
         await said(desk, fake_openai, opened)
         weigh(opened, 1_100)
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         fake_openai.add(Text(NOTES), phrase=ASKS)
         await opened.memory.look()
         await opened.memory.look()
@@ -156,7 +156,7 @@ async def test_in_a_turn_the_next_request_waits_for_the_compaction(
         conversation, release = opened.conversation, Signal()
         fake_openai.add(replace(tool("read_file", path="README.md"), hold=release), Text("It is below."))
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Where is the sea?"))
         await (await fake_openai.request(5)).paused.wait()
         weigh(opened, 1_100)
@@ -180,7 +180,7 @@ async def test_a_turn_without_another_request_is_followed_by_it(desk: Desk, fake
         conversation, release = opened.conversation, Signal()
         fake_openai.add(Text("Below, and nothing else.", hold=release))
         fake_openai.add(Text(NOTES), phrase=ASKS)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Where is the sea?"))
         await (await fake_openai.request(5)).paused.wait()
         weigh(opened, 1_100)
@@ -204,7 +204,7 @@ async def test_the_guard_looks_by_itself_after_an_answer(desk: Desk, fake_openai
     desk.server("local", fake_openai.base_url, window=200_000)
     fake_openai.add(Text("It is below."))
     async with desk.session(memory_limit_mb=1) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         await turn(opened.conversation, "Where is the sea?")
         told = await until(watching, lambda data: isinstance(data, MemoryPressure))
         assert isinstance(told.data, MemoryPressure)

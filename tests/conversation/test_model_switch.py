@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.conversation.driving import Desk, cancelled_within, done, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, cancelled_within, done, of, turn, until, view_bytes
 from tests.servers.behaviours import HangBeforeHeaders, Text, error
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.context.compaction.compactor import State
@@ -177,7 +177,7 @@ async def test_compaction_fails_and_the_old_model_stays(opened: OpenSession, fak
     # The switch may fall back on extraction, so that has to be too large as well.
     fake_openai.add(error(500, "down"), phrase=ASKS)
     conversation.compactor.host.fallback = None
-    watching = conversation.bus.subscribe()
+    watching = Following(conversation.bus)
     await done(conversation, Switch("small:scripted", "compact"))
     record = await until(watching, lambda data: isinstance(data, Notice))
     assert "Stayed on local:scripted" in str(record.data)
@@ -264,7 +264,7 @@ def tripped(opened: OpenSession) -> bool:
 
 
 async def test_unknown_model_leaves_the_old_one(opened: OpenSession) -> None:
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     await done(opened.conversation, Switch("nobody:nothing"))
     record = await until(watching, lambda data: isinstance(data, Error))
     assert "nobody:nothing" in str(record.data)
@@ -305,7 +305,7 @@ async def policy_change_opened(desk: Desk, fake_openai: FakeOpenAI) -> AsyncIter
 
 async def heard(opened: OpenSession, *work: ChangePolicy) -> list[Record]:
     """What was said while something was done."""
-    subscription, last = opened.conversation.bus.subscribe(), Notice(text="That was all.")
+    subscription, last = Following(opened.conversation.bus), Notice(text="That was all.")
     await done(opened.conversation, *work)
     opened.bus.tell(opened.conversation.session, last)
     said: list[Record] = []
@@ -432,7 +432,7 @@ async def test_the_effort_is_changed_within_a_session_and_kept(desk: Desk, fake_
             await done(conversation, ChangeEffort(effort))
             await turn(conversation, "Another.")
             assert asked_effort(server) == sent
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         await done(conversation, ChangeEffort("medium"), ChangeEffort("enormous"))
         session = conversation.session
     said = [each.data.text async for each in watching if isinstance(each.data, Notice)]
@@ -456,7 +456,7 @@ async def test_the_effort_is_changed_within_a_session_and_kept(desk: Desk, fake_
 async def test_a_model_that_is_not_known_to_think_is_said(desk: Desk, fake_openai: FakeOpenAI) -> None:
     desk.server("local", fake_openai.base_url)
     async with desk.session(model="local:gpt-4o") as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         await done(opened.conversation, ChangeEffort("high"))
         await turn(opened.conversation, "One.")
         assert asked_effort(fake_openai) is None

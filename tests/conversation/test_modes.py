@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, done, of, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, done, of, turn, until
 from tests.conversation.test_approvals import NO, ONCE, command, decided, played, results, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -107,7 +107,7 @@ async def test_an_accepted_plan_is_carried_out_in_the_mode_that_is_named(
     )
     async with in_mode(desk, fake_openai, "plan") as opened:
         conversation = opened.conversation
-        with closing(conversation.bus.subscribe()) as watching:
+        with closing(Following(conversation.bus)) as watching:
             await turn(conversation, "Hello.")
             await done(conversation, AcceptPlan("edit"))
             notice = await until(watching, lambda data: isinstance(data, Notice))
@@ -158,7 +158,7 @@ async def test_a_mode_survives_resume_fork_rewind_clear_and_compaction(
         conversation.modes.change("plan")
         for prompt in ("two", "three", "four"):
             await turn(conversation, prompt)
-        with closing(conversation.bus.subscribe()) as watching:
+        with closing(Following(conversation.bus)) as watching:
             await done(conversation, Compact(extract=True))
             end = await until(watching, lambda data: isinstance(data, CompactionComplete))
             assert isinstance(end.data, CompactionComplete)
@@ -191,7 +191,7 @@ async def test_a_question_that_waits_is_answered_by_the_mode(
     fake_openai.add(write("sky.txt"), Text("Done."))
     async with in_mode(desk, fake_openai, None) as opened:
         conversation = opened.conversation
-        with closing(conversation.bus.subscribe()) as watching:
+        with closing(Following(conversation.bus)) as watching:
             running = asyncio.create_task(turn(conversation, "Go."))
             await until(watching, lambda data: isinstance(data, ApprovalRequested))
             conversation.modes.change(mode)

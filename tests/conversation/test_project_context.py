@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.driving import Desk, Following, done, of, turn
 from tests.servers.behaviours import Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app import sandbox
@@ -149,7 +149,7 @@ async def test_the_users_own_count_everywhere_and_refused_imports_are_told(
     desk.server("local", fake_openai.base_url)
     desk.env = {}
     opened = open_session(desk.opening())
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     await opened.prepare()
     await talk(opened, fake_openai, 1)
     sent = fake_openai.exchanges[-1].text()
@@ -363,7 +363,7 @@ async def test_a_folder_that_is_added_is_worked_in_for_one_start(
     assert told.path == f"{more}/AGENTS.md"
     await opened.close()
     opened = open_session(desk.opening(session=session, read_only=False))
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     await opened.prepare()
     fake_openai.add(Tool((("read_file", {"path": f"{more}/new.txt"}),)), Text("No."))
     assert outcomes(await turn(opened.conversation, "Read.")) == ["error"]

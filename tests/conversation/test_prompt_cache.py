@@ -24,7 +24,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from tests.benchmarks.bill import played
-from tests.conversation.driving import Desk, done, turn, until
+from tests.conversation.driving import Desk, Following, done, turn, until
 from tests.servers.caching import MARK, CachingAnthropic, PromptCache, Refused, blocks_of
 from tui_app.context.counting.prompt_cache import CacheOutlook
 from tui_app.context.policy import PLIMSOLL
@@ -278,7 +278,7 @@ async def compacted(desk: Desk, server: CachingAnthropic, idle: float = 0.0) -> 
         assert isinstance(answered, ModelResponse)
         answered.timestamp -= timedelta(seconds=idle)
         server.now += idle
-        happened = opened.conversation.bus.subscribe()
+        happened = Following(opened.conversation.bus)
         await done(opened.conversation, Compact())
         return (await until(happened, lambda data: isinstance(data, CompactionComplete))).data
 
@@ -327,7 +327,7 @@ async def idling(desk: Desk, **cache: object) -> tuple[bool, list[Any]]:
     try:
         for _ in range(8):
             await turn(opened.conversation, f"When does it leave? {SAID}")
-            happened = opened.conversation.bus.subscribe()
+            happened = Following(opened.conversation.bus)
         started = opened.idle.look()
         await opened.conversation.settle()
     finally:

@@ -4,7 +4,17 @@ import asyncio
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, send, turn, until
+from tests.conversation.driving import (
+    Desk,
+    Following,
+    assert_valid,
+    cancelled_within,
+    done,
+    of,
+    send,
+    turn,
+    until,
+)
 from tests.servers.behaviours import HangBeforeHeaders, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
@@ -40,7 +50,7 @@ async def test_prompts_run_in_order_one_a_turn(desk: Desk, server: FakeOpenAI) -
     server.add(Text("One two three", hold=release), Text("Second."), Text("Third."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         for text in ("first", "second", "third"):
             conversation.submit(Prompt(text))
         await (await server.request(1)).paused.wait()
@@ -60,7 +70,7 @@ async def test_cancel_pauses_what_waits_until_something_is_sent(desk: Desk, serv
         for text in ("first", "second", "third"):
             conversation.submit(Prompt(text))
         await (await server.request(1)).paused.wait()
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         await cancelled_within(conversation)
         await until(watching, lambda data: data == QueueChanged(prompts=("second", "third"), paused=True))
         assert len(server.journal) == 1
@@ -158,7 +168,7 @@ async def test_a_command_sends_no_prompt_that_is_held_back(desk: Desk, server: F
         conversation.submit(Prompt("first"))
         conversation.submit(Prompt("second"))
         await (await server.request(1)).paused.wait()
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.cancel()
         await until(watching, lambda data: isinstance(data, TurnEnd))
         conversation.submit(Clear())
@@ -254,7 +264,7 @@ async def test_a_waiting_prompt_is_let_in_after_the_present_step(
     )
     async with desk.session() as opened:
         conversation = opened.conversation
-        seen = conversation.bus.subscribe()
+        seen = Following(conversation.bus)
         conversation.submit(Prompt("When is low tide?"))
         await (await steering_server.request(1)).paused.wait()
         conversation.submit(Prompt("No, high tide."))
@@ -294,7 +304,7 @@ async def test_steering_ends_a_pause_between_tries(desk: Desk, steering_server: 
     async with desk.session() as opened:
         opened.turns.rules = RetryRules(retries=3, first_s=600)
         conversation = opened.conversation
-        seen = conversation.bus.subscribe()
+        seen = Following(conversation.bus)
         conversation.submit(Prompt("One?"))
         await until(seen, lambda payload: isinstance(payload, TurnRetry))
         conversation.submit(Prompt("Two?"))

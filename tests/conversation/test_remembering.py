@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conversation import dying_reader
-from tests.conversation.driving import Desk, done, of, turn
+from tests.conversation.driving import Desk, Following, done, of, turn
 from tests.forked import completed
 from tests.servers.behaviours import HangBeforeHeaders, Text, error, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -355,7 +355,7 @@ async def test_a_model_reads_behind_the_next_session_and_is_counted(desk: Desk, 
         tool("context_board", action="add", text=RULE, kind="rule", source=2), Text("done"), phrase=KEEPS
     )
     async with desk.session() as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.remembering.catch_up()
         await opened.remembering.settle()
         assert standing(desk) == [RULE]
@@ -410,7 +410,7 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
     async with desk.session(model=OFFLINE) as opened:
         conversation, remembering = opened.conversation, opened.remembering
         await turn(conversation, RULE)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         remembering.read_now()
         remembering.read_now()
         await remembering.settle()
@@ -427,7 +427,7 @@ async def test_by_hand_the_open_session_is_read_and_read_again_only_if_it_went_o
         await remembering.settle()
         assert set(standing(desk)) == {RULE, SIGN}
     async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.remembering.read_now()
         assert [record.data.text async for record in _so_far(watching)] == [OFF]
 

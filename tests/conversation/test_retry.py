@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, cancelled_within, done, of, turn, until
 from tests.servers.behaviours import (
     Behaviour,
     Calls,
@@ -202,7 +202,7 @@ async def test_the_pause_is_cancelled_at_once_and_nothing_is_lost(desk: Desk, se
     async with desk.session() as opened:
         conversation = impatient(opened, RetryRules(retries=3, first_s=600)).conversation
         talking = asyncio.create_task(turn(conversation, "Hello?"))
-        await until(conversation.bus.subscribe(), lambda payload: isinstance(payload, TurnRetry))
+        await until(Following(conversation.bus), lambda payload: isinstance(payload, TurnRetry))
         assert opened.turns.is_answering
         conversation.cancel()
         happened = await asyncio.wait_for(talking, 5)
@@ -415,7 +415,7 @@ async def test_compaction_that_the_log_refuses_ends_on_the_screen(desk: Desk, se
         before = conversation.history.items()
         hanging = HangBeforeHeaders(text=NOTES)
         server.add(hanging, phrase=ASKS)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Compact())
         await (await server.request(5)).paused.wait()
         with unwritable(opened):
@@ -444,7 +444,7 @@ async def test_compaction_that_cannot_be_applied_is_a_failed_one(
         with monkeypatch.context() as patched:
             patched.setattr(opened.store.__class__, "append_many", refused)
             patched.setattr(opened.store.__class__, "append", refused)
-            watching = conversation.bus.subscribe()
+            watching = Following(conversation.bus)
             conversation.compactor.start("background")
             conversation.compactions.follow_background()
             record = await until(watching, lambda data: isinstance(data, CompactionComplete))
@@ -503,7 +503,7 @@ async def test_answer_that_does_not_fit_on_the_disk_is_told(desk: Desk, server: 
     release = Signal()
     server.add(HangBeforeHeaders(release, LONG * 20))
     async with desk.session() as opened:
-        conversation, watching = opened.conversation, opened.conversation.bus.subscribe()
+        conversation, watching = opened.conversation, Following(opened.conversation.bus)
         conversation.submit(Prompt("Tell me."))
         await (await server.request(1)).paused.wait()
         with full_disk(opened):

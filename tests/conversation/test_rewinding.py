@@ -1,6 +1,6 @@
 """Going back to before a prompt, also past compactions and while one runs in the background."""
 
-from tests.conversation.driving import Desk, done, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, done, turn, until, view_bytes
 from tests.conversation.jobs import (
     beside_the_job,
     prompt_number,
@@ -90,7 +90,7 @@ async def test_only_a_prompt_of_the_conversation_can_be_rewound_to(
         first, third = (prompt_number(conversation, f"Question {number}") for number in (0, 2))
         await done(conversation, Rewind(third))
         for wrong in (third, first + 1, 0, 10_000):
-            before, watching = view_bytes(conversation), conversation.bus.subscribe()
+            before, watching = view_bytes(conversation), Following(conversation.bus)
             await done(conversation, Rewind(wrong))
             said = await until(watching, lambda data: isinstance(data, Notice))
             assert f"#{wrong} is not a prompt of this conversation" in str(said.data)
@@ -137,7 +137,7 @@ async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_
             (Restate(undo=True), "No compaction to undo. /fork continues from what was rewound."),
             (Restore(second), "The conversation has continued since. /fork continues from what was rewound."),
         ):
-            watching = conversation.bus.subscribe()
+            watching = Following(conversation.bus)
             await done(conversation, work)
             said = await until(watching, lambda data: isinstance(data, Notice))
             assert why in str(said.data)

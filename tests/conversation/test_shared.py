@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn, until, view_bytes
+from tests.conversation.driving import Desk, Following, done, of, turn, until, view_bytes
 from tests.conversation.test_branches import git
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -235,7 +235,7 @@ async def test_branches_and_what_waits_are_on_the_server_too(
     opened.background.write_down("left")
     store = PostgresStore(server)
     assert standings_of(store, nowhere, store.sessions()) == {opening.session: Standing(state="running")}
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     opened.conversation.submit(Prompt("make it"))
     await until(watching, lambda data: isinstance(data, ApprovalRequested))
     assert await opened.detach() == "waiting"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, cancelled_within, done, of, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, cancelled_within, done, of, turn, until
 from tests.process_ends import gone, numbers_in, written_pids
 from tests.servers.behaviours import Text
 from tests.servers.fake_openai import FakeOpenAI
@@ -78,7 +78,7 @@ async def test_the_model_reads_command_and_output_with_the_next_prompt(
     async with desk.session() as opened:
         conversation = opened.conversation
         await turn(conversation, "hello")
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         before = conversation.usage.parts
         await done(conversation, Shell("printf '\\033[31mred\\033[0m\\n'; exit 3"))
         assert isinstance((await until(watching, lambda data: isinstance(data, ToolOutput))).data, ToolOutput)
@@ -153,7 +153,7 @@ async def test_stopping_ends_the_whole_tree_and_holds_back_what_waits(desk: Desk
     )
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Shell(line))
         conversation.submit(Shell("touch never"))
         conversation.submit(Prompt("never sent"))
@@ -270,7 +270,7 @@ async def test_a_log_that_refuses_the_end_is_told_and_nobody_waits(
 ) -> None:
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching, append = conversation.bus.subscribe(), type(opened.store).append
+        watching, append = Following(conversation.bus), type(opened.store).append
 
         def full(store: Any, session: str, payload: Payload, *more: Any, **others: Any) -> Record:
             if isinstance(payload, ShellResult):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.conversation import killing, killing_others
-from tests.conversation.driving import Desk, assert_valid, done, of, turn
+from tests.conversation.driving import Desk, Following, assert_valid, done, of, turn
 from tests.examples import PROFILE
 from tests.forked import completed
 from tui_app.context.storage_errors import StorageError
@@ -114,9 +114,9 @@ async def test_folder_of_the_session_deleted_under_it(desk: Desk) -> None:
             await turn(opened.conversation, ASK)
         shutil.rmtree(opened.folder.path)
         records = []
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         await done(opened.conversation, Compact())
-        opened.bus.close()
+        watching.end()
         async for record in watching:
             records.append(record)
         outcomes = [each.outcome for each in of(records, CompactionComplete)]  # type: ignore[attr-defined]

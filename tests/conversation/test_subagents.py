@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
-from tests.conversation.driving import Desk, assert_valid, of, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, of, turn, until
 from tests.servers.behaviours import HangMidStream, Text, Tool, error, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.approvals import Decision
@@ -136,7 +136,7 @@ async def test_cancelled_with_the_turn(desk: Desk, fake_openai: FakeOpenAI) -> N
     scripted(desk, fake_openai, LOOKED, HangMidStream())
     async with desk.session(explore={}) as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Where is the sky?"))
         await (await fake_openai.request(3)).paused.wait()
         conversation.cancel()
@@ -311,7 +311,7 @@ async def test_the_question_names_the_agent_and_the_agent_knows_the_instructions
     fake_openai.add(write, Text("So."), phrase="You are mate")
     opened = open_session(replace(desk.opening(explore={}, read_only=False), attended=True))
     try:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("Write."))
         asked = await until(watching, lambda payload: isinstance(payload, ApprovalRequested))
         assert isinstance(asked.data, ApprovalRequested)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from tests.conversation.driving import Desk, done, of, turn, until
+from tests.conversation.driving import Desk, Following, done, of, turn, until
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.otlp import OtlpReceiver, attributes
@@ -96,7 +96,7 @@ async def test_what_keeps_it_from_sending_is_said(
     if missing:
         monkeypatch.setitem(sys.modules, missing, None)
     opened = open_session(desk.opening(model="offline:extractive", telemetry={"otlp_endpoint": endpoint}))
-    watching = opened.conversation.bus.subscribe()
+    watching = Following(opened.conversation.bus)
     await opened.prepare()
     said = await until(watching, lambda payload: isinstance(payload, Notice))
     assert said.data == Notice(text=sentence)
@@ -112,7 +112,7 @@ async def test_a_receiver_that_refuses_is_named_and_holds_nobody_up(
     fake_openai.add(Text("It waits."), Text("It still waits."))
     with OtlpReceiver(status=400) as otlp:
         async with desk.session(telemetry={"otlp_endpoint": otlp.address}) as opened:
-            watching = opened.conversation.bus.subscribe()
+            watching = Following(opened.conversation.bus)
             await turn(opened.conversation, "What does it do?")
             said = await until(watching, lambda payload: isinstance(payload, Notice))
             assert said.data == Notice(text=UNREACHABLE.format(address=f"{otlp.address}/v1/traces"))

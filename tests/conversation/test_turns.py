@@ -12,6 +12,7 @@ import pytest
 
 from tests.conversation.driving import (
     Desk,
+    Following,
     assert_valid,
     cancelled_within,
     done,
@@ -140,7 +141,7 @@ async def test_cancel_while_the_model_answers(desk: Desk, server: FakeOpenAI, ha
     server.add(hanging, Text("Now it works."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("First"))
         exchange = await server.request(1)
         await exchange.paused.wait()
@@ -180,7 +181,7 @@ async def test_cancel_while_a_tool_runs(
     server.add(Tool(calls=(("read_file", {"path": "README.md"}), ("ls", {}))), Text("Fine."))
     async with desk.session() as opened:
         conversation = opened.conversation
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Read it"))
         await until(watching, lambda data: isinstance(data, ToolResult) and data.name == "ls")
         assert await asyncio.to_thread(begun.wait, 30), "the other call has begun beside it"
@@ -212,7 +213,7 @@ async def test_cancel_while_the_server_is_asked_for_its_window(
         conversation = opened.conversation
         conversation.history.model = "local:other"
         monkeypatch.setattr("tui_app.agent.model_shelf.build_model", slow)
-        watching = conversation.bus.subscribe()
+        watching = Following(conversation.bus)
         conversation.submit(Prompt("Hello"))
         await until(watching, lambda data: isinstance(data, TurnStart))
         await asyncio.to_thread(entered.wait, 30)
@@ -466,7 +467,7 @@ async def test_trying_again_ends_its_turn_too(
     fake_openai.add(Text("One."), Text("Two."))
     async with desk.session() as opened:
         await turn(opened.conversation, "first")
-        happened = opened.conversation.bus.subscribe()
+        happened = Following(opened.conversation.bus)
         with monkeypatch.context() as patched:
             patched.setattr(TurnRunner, "run", broken)
             await done(opened.conversation, Rewind(0, again=True))

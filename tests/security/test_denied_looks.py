@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.conversation.driving import Desk, assert_valid, of, turn, until
+from tests.conversation.driving import Desk, Following, assert_valid, of, turn, until
 from tests.conversation.test_approvals import NO, ONCE, decided, played, results, together, working
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
@@ -211,7 +211,7 @@ async def test_a_denied_file_that_is_named_in_a_prompt_stays_here_and_that_is_sa
 ) -> None:
     fake_openai.add(Text("Done."))
     async with working(desk, fake_openai, approvals={"deny": ("read_file .env",)}) as opened:
-        watching = opened.conversation.bus.subscribe()
+        watching = Following(opened.conversation.bus)
         opened.conversation.submit(Prompt("What is in @link?", files=("./.env",)))
         notice = await until(watching, lambda data: isinstance(data, Notice))
         await opened.conversation.settle()

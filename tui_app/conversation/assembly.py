@@ -321,8 +321,6 @@ class OpenSession:
         except (SessionDeleted, SessionNotFound, Overtaken) as error:
             _log.info("the session is no longer ours to end: %s", error)
         finally:
-            # Also where the log took no end: whoever watches must not wait for more.
-            self.bus.close()
             self.memory.stop_watching()
             await self.remembering.stop()
             await self.extras.servers.close()

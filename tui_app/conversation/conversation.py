@@ -188,7 +188,6 @@ class Conversation:
         await self.compactions.stop_jobs()
         await self.hooks.end()
         self.history.append(SessionEnd())
-        self.bus.close()
 
     def _wake(self) -> None:
         """Do what waits, unless that is under way."""
