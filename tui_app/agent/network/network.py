@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from tui_app.agent.network.addresses import is_loopback
+from tui_app.records import picked
 
 CONNECT_S = 10.0
 _TIMEOUT = httpx2.Timeout(600.0, connect=5.0)
@@ -52,7 +53,7 @@ class NotHttp(httpx2.ConnectError):
 
 def http_client(
     headers: Mapping[str, str] | None = None,
-    timeout: httpx2.Timeout | float | None = None,
+    timeout: httpx2.Timeout | float = _TIMEOUT,
     auth: httpx2.Auth | None = None,
     *,
     always: Mapping[str, str] | None = None,
@@ -75,7 +76,9 @@ def http_client(
         "request": [put_headers] if always else [],
         "response": [_refuse_redirect] if tells_redirects else [],
     }
-    return _client(headers, _TIMEOUT if timeout is None else timeout, auth, hooks)
+    return httpx2.AsyncClient(
+        transport=Route(), trust_env=False, headers=headers, timeout=timeout, auth=auth, event_hooks=hooks
+    )
 
 
 async def _refuse_redirect(response: httpx2.Response) -> None:
@@ -89,18 +92,8 @@ async def _refuse_redirect(response: httpx2.Response) -> None:
 
 def rerouted(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
     """The same client on our way: for those that a library has made."""
-    return _client(client.headers, client.timeout, client.auth, client.event_hooks)
-
-
-def _client(
-    headers: Mapping[str, str] | None,
-    timeout: httpx2.Timeout | float,
-    auth: httpx2.Auth | None,
-    hooks: Mapping[str, list[Callable[..., Any]]],
-) -> httpx2.AsyncClient:
-    return httpx2.AsyncClient(
-        transport=Route(), headers=headers, timeout=timeout, auth=auth, event_hooks=hooks, trust_env=False
-    )
+    own = picked(client, "headers timeout auth event_hooks")
+    return httpx2.AsyncClient(transport=Route(), trust_env=False, **own)
 
 
 class Route(httpx2.AsyncBaseTransport):
