@@ -229,6 +229,26 @@ async def test_the_folder_leaves_the_header_before_the_title_is_cut_to_a_few_wor
         assert " ~/ferry-timetable (main) · vllm:coder-16k" in header.render().plain
 
 
+async def test_a_long_path_is_cut_in_its_middle_in_the_header() -> None:
+    app = Rows()
+    async with app.run_test(size=(84, 5)) as pilot:
+        header = app.query_one(ChatHeader)
+        header.title, header.model = "list them", "vllm:coder-16k"
+        header.place = "~/tides/timetable.worktrees/list-them (plimsoll/list-them)"
+        header.policy = "plimsoll"
+        await pilot.pause()
+        assert header.render().plain.startswith("⊖ list them  ")
+        assert "  ~/tides/" in header.render().plain
+        assert "(plimsoll/list-them) · vllm:coder-16k · plimsoll" in header.render().plain
+        assert len(header.render().plain) == header.size.width
+        await pilot.resize_terminal(120, 5)
+        await pilot.pause()
+        assert f"  {header.place} · vllm:coder-16k" in header.render().plain
+        await pilot.resize_terminal(60, 5)
+        await pilot.pause()
+        assert header.render().plain.endswith("  vllm:coder-16k · plimsoll"), "of too little it says nothing"
+
+
 def test_queue_rows() -> None:
     assert Waiting(("one", "two\nlines"), paused=False).rows(40) == [
         f"one{' ' * 22}1 of 2 queued",

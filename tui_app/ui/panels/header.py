@@ -10,17 +10,19 @@ from textual.widget import Widget
 from tui_app.ui.widgets.tables import MUTED, apart
 from tui_app.ui.words.cost_words import price_text, unpriced_text
 from tui_app.ui.words.glyphs import UNICODE
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import cut_middle, one_line
 from tui_app.version import __version__
 
 if TYPE_CHECKING:
     from tui_app.session.figures.costs import Costs
-from tui_app.ui.panels.status import fit_pieces
+from tui_app.ui.panels.status import SEPARATOR, fit_pieces
 
 MIN_TITLE = 12
 """Cells the title keeps while cost and policy can still give way."""
 TELLING_TITLE = 24
 """Cells of it from which the folder may stand beside it."""
+LEAST_PLACE = 24
+"""Cells from which a longer path says where it is by its ends."""
 
 
 class ChatHeader(Widget):
@@ -51,14 +53,15 @@ class ChatHeader(Widget):
         costs = self.costs
         price = price_text(costs.usd, costs.unpriced) if costs is not None and costs.usd is not None else ""
         effort = self.effort and f"effort {self.effort}"
-        ranked = ((3, self.place), (0, model), (1, self.goal), (1, effort), (1, self.policy), (2, price))
+        ranked = ((0, model), (1, self.goal), (1, effort), (1, self.policy), (2, price))
         pieces = [each for each in ranked if each[1]]
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
-        most = max(1, width - MIN_TITLE - 3)
-        right = fit_pieces(pieces, most) if model else ""
-        if self.place in right and cell_len(right) > width - min(TELLING_TITLE, cell_len(self.title)) - 3:
-            right = fit_pieces([each for each in pieces if each[1] != self.place], most)
+        right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3)) if model else ""
+        # The folder has the room that is left beside a title which says something.
+        left = width - 6 - cell_len(right) - max(MIN_TITLE, min(TELLING_TITLE, cell_len(self.title)))
+        if self.place and right and not self.empty and left >= min(LEAST_PLACE, cell_len(self.place)):
+            right = f"{cut_middle(self.place, left)}{SEPARATOR}{right}"
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
         before, _, after = right.partition(model) if model else (right, "", "")

@@ -125,6 +125,14 @@ def cut_cells(text: str, limit: int, *, force: bool = False) -> str:
     return _cut(text)
 
 
+def cut_middle(text: str, limit: int) -> str:
+    """Cut a clean line to a width in its middle: where it begins, and more of how it ends."""
+    if cell_len(text) <= limit:
+        return text
+    end = cut_cells(text[::-1], limit - limit // 3)[::-1]
+    return f"{cut_cells(text, limit // 3 + 1)[:-1]}{end}"
+
+
 def _cut(text: str) -> str:
     """A text with one ellipsis behind it, also where it was cut before."""
     bare = text.rstrip(" .…")
