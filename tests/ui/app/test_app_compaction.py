@@ -639,7 +639,7 @@ async def test_the_summary_is_read_while_it_is_written(served: Desk, fake_openai
         release.set()
         await deck.until(lambda: reviewing(deck), "something to decide")
         assert SUMMARY[:40] in deck.app.screen.query_one(TextArea).text
-        assert "messages leave," in deck.text
+        assert "messages removed," in deck.text
 
 
 @pytest.mark.usefixtures("_parts_at_once")

@@ -80,9 +80,8 @@ class Host(ThemedApp):
 
 def test_numbers() -> None:
     what, price = numbers(PROPOSED)
-    assert what == "203 messages leave, 9 stay, 3 outputs in files"
-    assert price == "91.5k → about 6.2k · $0.004"
-    assert numbers(replace(PROPOSED, cost_usd=None))[1] == "91.5k → about 6.2k"
+    assert what == "203 messages removed, 9 kept · 3 of their results are in files"
+    assert price == "91.5k → about 6.2k tokens · $0.004"
     facts = str(facts_line(PROPOSED))
     assert facts == "1 fact at risk · 1 detail left"
     facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1)))
@@ -105,11 +104,11 @@ def test_what_has_no_room_in_the_first_row_is_in_the_second(width: int, head: st
 
 @pytest.mark.parametrize(
     ("leave", "stay", "said"),
-    [(1, 9, "1 message leaves, 9 stay"), (1_203, 1, "1,203 messages leave, 1 stays")],
+    [(1, 9, "1 message removed, 9 kept"), (1_203, 1, "1,203 messages removed, 1 kept")],
 )
 def test_one_message_is_one(leave: int, stay: int, said: str) -> None:
     line, _ = numbers(replace(PROPOSED, messages_leave=leave, messages_stay=stay))
-    assert line.startswith(f"{said}, ")
+    assert line.startswith(f"{said} · ")
 
 
 async def test_the_text_has_the_room_of_a_usual_terminal_and_says_where_words_come_from() -> None:

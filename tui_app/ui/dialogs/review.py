@@ -57,17 +57,18 @@ def progress_line(progress: CompactionProgress) -> str:
 
 
 def numbers(proposed: CompactionProposed) -> tuple[str, str]:
-    """``203 messages leave, 9 stay``, and ``91.5k → about 6.2k · $0.004``."""
-    leave, stay, files = proposed.messages_leave, proposed.messages_stay, proposed.in_files
-    said = f"{count(leave, 'message')} leave{'s' * (leave == 1)}, {stay:,} stay{'s' * (stay == 1)}"
-    said += f", {count(files, 'output')} in {'a file' if files == 1 else 'files'}" if files else ""
-    size = f"{tokens(proposed.tokens_before)} → about {tokens(proposed.tokens_after)}"
+    """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · $0.004``."""
+    parts = [f"{count(proposed.messages_leave, 'message')} removed, {proposed.messages_stay:,} kept"]
+    if proposed.in_files:
+        where = "is in a file" if proposed.in_files == 1 else "are in files"
+        parts.append(f"{proposed.in_files} of their results {where}")
+    size = f"{tokens(proposed.tokens_before)} → about {tokens(proposed.tokens_after)} tokens"
     price = [cost(proposed.cost_usd)] if proposed.cost_usd is not None else []
-    return said, " · ".join((size, *price))
+    return " · ".join(parts), " · ".join((size, *price))
 
 
 def head_rows(title: str, what: str, price: str, width: int) -> tuple[Content, Content]:
-    """The first row, ``⊖ Proposal  203 messages leave …  91.5k → 6.2k``, and what has no room in it."""
+    """The first row, ``⊖ Proposal  203 messages removed …  91.5k → 6.2k``, and what has no room in it."""
     below = ""
     if cell_len(f"@ {title}  {what}  {price}") > width:
         what, below = "", what
