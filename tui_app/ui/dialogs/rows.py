@@ -69,10 +69,14 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
         return await asyncio.to_thread(full_text, body)
 
     facts = MessageFacts(
-        entry=entry, seen=seen, events=events, scale=session.state.scale, read=text,
+        entry=entry,
+        seen=seen,
+        events=events,
+        scale=session.state.scale,
+        read=text,
         read_raw=partial(asyncio.to_thread, read_json, database, session.id, (entry.seq, entry.result_seq)),
         can_change=not session.read_only,
-    )  # fmt: skip
+    )
     match await app.push_screen_wait(MessageScreen(facts)):
         case "pin" | "exclude" as wanted_of_it:
             await act_on(app, session, wanted_of_it, [entry])
@@ -118,15 +122,21 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
             return compaction_diff(store.heads(session.id), entry.seq)
 
     view = CompactionView(
-        done=done, seq=entry.seq, time=record.time, undone=entry.state == "undone",
+        done=done,
+        seq=entry.seq,
+        time=record.time,
+        undone=entry.state == "undone",
         can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
-        passages=passages(events[0][1]) if events else (), diff=diff,
+        passages=passages(events[0][1]) if events else (),
+        diff=diff,
         audit=audit if done.performed_by == "provider" and done.outcome == "success" else None,
         checkpoint_text=lambda: read_checkpoint(done),
-        scale=session.state.scale, said=said_at(session.presenter.view.entries), read=reader_of(session),
-    )  # fmt: skip
+        scale=session.state.scale,
+        said=said_at(session.presenter.view.entries),
+        read=reader_of(session),
+    )
     wanted = await app.push_screen_wait(CompactionDetail(view))
     if isinstance(wanted, int):
         session.presenter.jump_to(wanted)

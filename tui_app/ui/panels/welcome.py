@@ -123,9 +123,12 @@ def look_around(launch: "Launch") -> Beginning:
         boards = boards_in(launch.database)
         memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
     return Beginning(
-        folder=place_of(launch), model=launch.first_model, untrusted=brought, memory=memory,
+        folder=place_of(launch),
+        model=launch.first_model,
+        untrusted=brought,
+        memory=memory,
         instructions=tuple(each.path for each in files if each.text),
-    )  # fmt: skip
+    )
 
 
 class Welcome(Widget):

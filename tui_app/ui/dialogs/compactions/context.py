@@ -433,6 +433,7 @@ class SessionContext:
             # Nothing else changes what was paid.
             self._billed = self._stats.last
             self._bill = await read_bill(session.launch.database, session.id, session.launch.settings)
+        receipts, bill = self._bill
         state, view = session.state, session.presenter.agent_view
         titles = {entry.result_seq or entry.seq: entry.title for entry in session.presenter.view.entries}
         background, blocking = marks(session.launch.settings, state.usage, state.policy)
@@ -449,13 +450,24 @@ class SessionContext:
             changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
             self._notes[seq] = tuple(change.note for change in changes)
         return ContextView(
-            usage=state.usage, rows=tuple(rows), background=background, blocking=blocking,
-            turns_left=left, saved=stats.stages, compacting=compacting_text(self._session),
-            locked=bool(state.locked), asking=state.waits_for_user, answer=state.answer,
-            outlook=outlook, shares=shares, cache=cache, cached=cached,
+            usage=state.usage,
+            rows=tuple(rows),
+            background=background,
+            blocking=blocking,
+            turns_left=left,
+            saved=stats.stages,
+            compacting=compacting_text(self._session),
+            locked=bool(state.locked),
+            asking=state.waits_for_user,
+            answer=state.answer,
+            outlook=outlook,
+            shares=shares,
+            cache=cache,
+            cached=cached,
             guards=tuple(each.headline() for each in session.guards.values()),
-            receipts=self._bill[0], bill=self._bill[1],
-        )  # fmt: skip
+            receipts=receipts,
+            bill=bill,
+        )
 
     async def sizes(self, asked: int) -> Mapping[str, Any]:
         """The measured sizes of a request by category, by its log number; empty where there are none."""
