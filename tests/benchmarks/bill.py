@@ -78,6 +78,10 @@ class BilledReplay(Replay):
         self.model: Model[Any] | None = None
         self._out, self._prompts = list[ModelMessage](), 0
 
+    def head(self, parameters: ModelRequestParameters) -> None:
+        """Send tools and instructions in front of the messages of every request."""
+        self._request = replace(self._request, model_request_parameters=parameters)
+
     def clock(self, answer: ModelResponse) -> float:
         return self.server.now
 

@@ -74,12 +74,12 @@ async def _compact(opening: Opening, args: argparse.Namespace, span: Span) -> in
 
     async with opened_session(opening) as opened:
         # Without its model a summary would silently be a worse one than asked for.
-        store, session = opened.store, opened.conversation.session
+        store, session, history = opened.store, opened.conversation.session, opened.conversation.history
         known = store.info(session).events
         if args.extract and not args.trial:
             # No model is loaded, but its window is what the result has to fit.
             with closing(await inspect_session(opening)) as inspection:
-                inspection.measure(opened.conversation.history)
+                history.set_overhead(inspection.history.overhead, history.model)
         else:
             await opened.prepare()
         last = store.last_of(session, Error.TYPE)

@@ -1,7 +1,7 @@
 """Looking at a session without opening it for writing: its view, measured for a model."""
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 from tui_app.agent.catalog import listed_window
 from tui_app.agent.model_shelf import ModelShelf
@@ -20,7 +20,7 @@ from tui_app.conversation.session_view import load_history
 from tui_app.references import WHOLE, Span
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionStore
-from tui_app.usage import Breakdown, Overhead
+from tui_app.usage import Overhead
 
 
 @dataclass(slots=True)
@@ -35,8 +35,6 @@ class Inspection:
     text: TextCounter
     shares: tuple[Share, ...] = ()
     """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
-    fixed: Breakdown = field(default_factory=Breakdown)
-    """Counted tokens of instructions and tools."""
     unknown: str = ""
     """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
 
@@ -44,10 +42,6 @@ class Inspection:
         """What a compaction asked for by a script would set out to do."""
         extras = self.extras
         return plan_of(self.history, policy, "headless", focus, span, extras.additions(), read=extras.file)
-
-    def measure(self, history: SessionHistory) -> None:
-        """Tell another history of the session the same window and overhead."""
-        history.set_overhead(replace(self.history.overhead, fixed=self.fixed), history.model)
 
     def close(self) -> None:
         self.store.close()
@@ -86,7 +80,7 @@ async def inspect_session(opening: Opening) -> Inspection:
             listed = resolve_window(setting=limits.setting, model=listed_window(model))
             overhead, unknown = Overhead(listed, fixed), str(error)
         history.set_overhead(overhead, model)
-        return Inspection(history, store, extras, shelf, text, shares, fixed, unknown)
+        return Inspection(history, store, extras, shelf, text, shares, unknown)
     except BaseException:
         store.close()
         raise

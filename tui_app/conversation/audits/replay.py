@@ -298,10 +298,6 @@ class Replay:
             model=nobody, messages=[], model_settings=None, model_request_parameters=ModelRequestParameters()
         )
 
-    def head(self, parameters: ModelRequestParameters) -> None:
-        """Send tools and instructions in front of the messages of every request."""
-        self._request = replace(self._request, model_request_parameters=parameters)
-
     @property
     def known_window(self) -> ContextWindow:
         """The window with what is kept for the answer."""
