@@ -194,6 +194,8 @@ def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
         ("入力が長すぎます。このモデルの最大コンテキスト長は8192トークンです。", (8_192, None)),
         ("Запрос слишком длинный: 40000 токенов при максимуме 32768", (32_768, 40_000)),
         ("입력 토큰 수가 모델의 최대 컨텍스트 길이를 초과했습니다.", (None, None)),
+        ("Your prompt is 9,000 tokens, which is over the 8,192-token context window.", (8_192, 9_000)),
+        ("the prompt (9000) doesn't fit into the context (n_ctx = 8192)", (8_192, 9_000)),
     ],
 )
 def test_a_server_that_nobody_knows(message: str, numbers: tuple[int | None, int | None]) -> None:
