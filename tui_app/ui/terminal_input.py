@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 from textual.constants import DISABLE_KITTY_KEY
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Key, MouseDown
+from textual.events import Key, MouseEvent, MouseMove, MouseUp
 from textual.message import Message
 
 from tui_app.chat_keys import in_force, key_labels
@@ -411,13 +411,18 @@ class TerminalDriver(LinuxDriver):
         super().close()
 
     def process_message(self, message: Message) -> None:
-        """Send on what was read; a press beyond the screen would take the keys from the prompt."""
+        """Send on what was read; a button beyond the screen would take the keys from the prompt.
+
+        A release counts at the edge, or what is dragged would be dragged on.
+        """
         if isinstance(message, Key):
             message = typed_key(message.key, message.character)
-        if isinstance(message, MouseDown):
-            wide, high = self._app.size
-            if not (0 <= message.x < wide and 0 <= message.y < high):
+        if isinstance(message, MouseEvent) and not isinstance(message, MouseMove):
+            x, y = (max(0, min(at, end - 1)) for at, end in zip(message.offset, self._app.size, strict=True))
+            if message.offset != (x, y) and not isinstance(message, MouseUp):
                 return
+            if message.offset != (x, y):
+                message = MouseUp(None, x, y, 0, 0, message.button, False, False, False, x, y)
         super().process_message(message)
 
     def start_application_mode(self) -> None:
@@ -427,7 +432,7 @@ class TerminalDriver(LinuxDriver):
         whoever wrote to it would wait for ever. It also continues one that was stopped without being asked,
         while the shell has had the terminal.
         """
-        if self._taken and not is_there():
+        if self._taken and not (sys.__stderr__ and os.isatty(sys.__stderr__.fileno())):
             return
         self._painter = get_ident()
         if self._has_terminal:
@@ -479,11 +484,6 @@ class TerminalDriver(LinuxDriver):
             theirs.close()
             relay.join()
             ours.close()
-
-
-def is_there() -> bool:
-    """Whether there is still a terminal to paint to."""
-    return sys.__stderr__ is not None and os.isatty(sys.__stderr__.fileno())
 
 
 def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callable[[str], None]) -> None:
