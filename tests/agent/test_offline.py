@@ -171,6 +171,16 @@ async def test_what_a_project_is_comes_before_lines_that_hold_the_words_of_the_q
 
 
 @pytest.mark.usefixtures("no_network")
+async def test_a_folder_is_introduced_by_how_its_introduction_begins(tmp_path: Path) -> None:
+    filler = "".join(f"Line {number}.\n" for number in range(60))
+    (tmp_path / "README.md").write_text(
+        f"# Ledger\n\n{filler}\nSee what leaves this machine, and what it does.\n"
+    )
+    text, _, _ = await ask(tmp_path, "what does this project do?")
+    assert quotes(text)[0][:2] == ("README.md", 1)
+
+
+@pytest.mark.usefixtures("no_network")
 async def test_what_was_read_before_a_compaction_is_not_read_again(project: Path) -> None:
     _, calls, messages = await ask(project, "When do Sunday bookings count?")
     assert calls[-1].tool_name == "read_file"

@@ -234,7 +234,8 @@ def _search_result(turn: Turn) -> list[str]:
         listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
         parts += _beginnings(turn.found, _BEGINNING) or listed or ["This folder has no files to search."]
     elif about := _named(turn):
-        parts += _beginnings((each for each in turn.found if each.args.get("path") in about), _BEGINNING)
+        starts = (each for each in turn.found if each.args.get("start") == 1)
+        parts += _beginnings((each for each in starts if each.args.get("path") in about), _BEGINNING)
     parts.append(_best(turn, others))
     if rows := _history(turn):
         parts.append(f"From this conversation:\n\n{_fenced(rows)}")
@@ -243,9 +244,8 @@ def _search_result(turn: Turn) -> list[str]:
 
 def _beginnings(found: Iterable[Found], most: int) -> list[str]:
     """The first lines of each file that was read."""
-    read = [each for each in found if each.tool == READ_FILE.name and each.ok]
-    pages = ((passages([each]), each.text.strip("[]")) for each in read)
-    return [_block(lines[:most]) if lines else f"{text}." for lines, text in pages]
+    read = ((passages([it]), it.text.strip("[]")) for it in found if it.tool == READ_FILE.name and it.ok)
+    return [_block(lines[:most]) if lines else f"{text}." for lines, text in read]
 
 
 def _best(turn: Turn, order: Sequence[Passage]) -> str:
