@@ -200,6 +200,7 @@ class Piped:
                 await ended.wait()
             finally:
                 loop.remove_reader(self._process.sentinel)
+        self.stdin.close()
         return self.returncode
 
     async def communicate(self) -> tuple[bytes, bytes]:

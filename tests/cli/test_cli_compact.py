@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -445,8 +446,7 @@ def test_context_says_what_the_next_turn_costs(
     assert cache["predicted_tokens"] > 1_024
     assert 0 < cache["warm_usd"] < cache["cold_usd"]
     said = plimsoll("context", session).out.splitlines()[-1]
-    assert said.startswith("Next turn about $0.0")
-    assert said.endswith(" after.")
+    assert re.fullmatch(r"Next turn \$0\.0\d+ warm, \$0\.0\d+ cold · warm until \d\d:\d\d\.", said)
     cold = plimsoll("context", session, "--model", "anthropic:claude-sonnet-4-5", "--json").json["cache"]
     assert (cold["warm_until"], cold["predicted_tokens"]) == (None, 0)
 

@@ -56,9 +56,8 @@ def test_forks_are_watched_stopped_and_opened(machine: Machine, fake_openai: Fak
         terminal.write("\x1b[B")
         terminal.wait_for("▸ fork-1")
         terminal.write("\x15")
-        terminal.wait_for("stopped")
-        terminal.write("\x1b[B")
-        terminal.wait_for("▸ fork-1")
+        # The mark stays on the one that was stopped.
+        terminal.wait_for("▸ fork-1 stopped")
         terminal.write("\r")
         terminal.wait_for("fork-1 was stopped before it had an answer.", "tides.md · read")
         terminal.write("\x1b")

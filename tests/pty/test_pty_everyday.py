@@ -203,8 +203,9 @@ def test_words_leave_the_models_sight_and_a_new_session_takes_over(
     walk = start(machine, fake_openai)
     walk.send("the password is kelp").see("Noted.").not_see("esc stops")
     walk.send("when is high water?").see("High water at noon.").not_see("esc stops")
-    walk.send("/exclude kelp").see("/exclude takes numbers of messages").send("/exclude #900").see("#900")
-    walk.send("/exclude #2 turn").see("excluded").send("go on").see("Gladly forgotten.").not_see("esc stops")
+    walk.send("/exclude kelp").see("/exclude takes numbers of messages").press("ctrl+c").see("Draft cleared")
+    walk.send("/exclude #900").see("#900").press("ctrl+c").send("/exclude #2 turn").see("excluded")
+    walk.send("go on").see("Gladly forgotten.").not_see("esc stops")
     sent = str(fake_openai.journal[-1])
     assert "kelp" not in sent
     assert "High water at noon." in sent

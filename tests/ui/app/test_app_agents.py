@@ -1,5 +1,7 @@
 """Sub-agents on the screen: at work, stopped on their row, listed, and opened as a session of one's own."""
 
+import re
+
 import pytest
 
 from tests.servers.behaviours import HangMidStream, Text, Tool, tool
@@ -44,7 +46,8 @@ async def test_forks_at_work_are_stopped_listed_and_promoted(desk: Desk, fake_op
         await deck.press("down", "ctrl+u")
         await deck.until(lambda: not deck.app.chat.session.state.forks, "the stop")
         await deck.until(lambda: "at work" not in deck.text, "the list")
-        await deck.press("enter")
+        await deck.until(lambda: re.search(r"▸ fork-\d +stopped", deck.text), "the mark where it was")
+        await deck.press("up", "enter")
         await deck.says("It is round. (unchecked)")
         await deck.press("escape")
         before = deck.app.chat.session.id

@@ -58,10 +58,12 @@ class ChatHeader(Widget):
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
         right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3)) if model else ""
-        # The folder has the room that is left beside a title which says something.
-        spare = width - 6 - cell_len(right) - max(MIN_TITLE, min(TELLING_TITLE, cell_len(self.title)))
+        # The folder has the room that the title leaves, and what a long title can spare.
+        both = width - 6 - cell_len(right)
+        spare = both - max(MIN_TITLE, min(TELLING_TITLE, cell_len(self.title)))
         if self.place and right and not self.empty and spare >= min(LEAST_PLACE, cell_len(self.place)):
-            right = f"{cut_middle(self.place, spare)}{SEPARATOR}{right}"
+            most = min(spare, max(LEAST_PLACE, both - cell_len(self.title)))
+            right = f"{cut_middle(self.place, most)}{SEPARATOR}{right}"
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
         before, _, after = right.partition(model) if model else (right, "", "")

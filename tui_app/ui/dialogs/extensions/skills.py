@@ -31,7 +31,12 @@ class SkillsScreen(ListDialog[SkillRow]):
     KIND, NONE = "Skill", NO_SKILLS
 
     def __init__(
-        self, rows: Sequence[SkillRow], refused: Sequence[str] = (), *, folder: Path | None = None
+        self,
+        rows: Sequence[SkillRow],
+        refused: Sequence[str] = (),
+        *,
+        folder: Path | None = None,
+        mark: str = "",
     ) -> None:
         """List skills, or agents, which are files of the same kind.
 
@@ -39,6 +44,7 @@ class SkillsScreen(ListDialog[SkillRow]):
             rows: All there are.
             refused: What is no usable skill, and why.
             folder: Files in it are named from there on; None names each from the root.
+            mark: Name of the one that is marked at first.
         """
         told = [one_line(text, 300) for text in refused[:3]]
         kind, used = self.KIND.lower(), sum(row.in_use for row in rows)
@@ -68,8 +74,9 @@ class SkillsScreen(ListDialog[SkillRow]):
             empty="\n".join([f"No matching {kind}.", *told]),
             none="\n".join([self.NONE, *told]),
             enter="read it",
+            key=lambda row: row.name,
         )
-        super().__init__(rows, spec)
+        super().__init__(rows, spec, mark=mark)
 
 
 class AgentsScreen(SkillsScreen, place="agents"):
@@ -90,6 +97,7 @@ async def show_skills(app: "Host", session: ChatSession) -> None:
 
 async def show_agents(app: "Host", session: ChatSession) -> None:
     """List the sub-agents that were sent, and the agents that can be; what is chosen is shown in full."""
+    mark = ""
     while True:
         rows = list[SkillRow]()
         if not session.read_only:
@@ -99,12 +107,13 @@ async def show_agents(app: "Host", session: ChatSession) -> None:
             details = (", ".join(each.tools), each.model, each.policy, each.note)
             detail = "  ".join(filter(None, details))
             rows.append(SkillRow(each.name, each.description, each.place, str(each.file), detail=detail))
-        screen = AgentsScreen(rows, files.refused, folder=session.launch.cwd.resolve())
+        screen = AgentsScreen(rows, files.refused, folder=session.launch.cwd.resolve(), mark=mark)
         asked = await _show_files(app, session, screen)
         if asked is None or asked.row is None or asked.row.brief is None:
             return
+        mark = asked.row.name
 
-        async def do(opened: "OpenSession", what: str = asked.what, name: str = asked.row.name) -> str:
+        async def do(opened: "OpenSession", what: str = asked.what, name: str = mark) -> str:
             if what == "promote":
                 return await opened.conversation.agents.promote(name)
             await opened.conversation.agents.stop_agent(name)
