@@ -101,7 +101,7 @@ MOST_CODE = {
     "memory": 778,
     "session": 8_468,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_276,  # own tools can be switched off
-    "ui": 16_051,  # a session that another window has just imported is opened
+    "ui": 16_052,  # a session that another window has just imported is opened
     "web": 318,
     "the ground floor": 3_546,  # places that programs obey, hosts of rules, what errors offer, refusals
     "wires": 1_820,  # a server that fails twice at a new file is asked without it

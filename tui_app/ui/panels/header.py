@@ -23,6 +23,8 @@ TELLING_TITLE = 24
 """Cells of it from which the folder may stand beside it."""
 LEAST_PLACE = 24
 """Cells from which a longer path says where it is by its ends."""
+USUAL_PLACE = 36
+"""Cells that a path need not give to a long title."""
 
 
 class ChatHeader(Widget):
@@ -62,7 +64,7 @@ class ChatHeader(Widget):
         both = width - 6 - cell_len(right)
         spare = both - max(MIN_TITLE, min(TELLING_TITLE, cell_len(self.title)))
         if self.place and right and not self.empty and spare >= min(LEAST_PLACE, cell_len(self.place)):
-            most = min(spare, max(LEAST_PLACE, both - cell_len(self.title)))
+            most = min(spare, max(USUAL_PLACE, both - cell_len(self.title)))
             right = f"{cut_middle(self.place, most)}{SEPARATOR}{right}"
         room = width - cell_len(right) - 3
         title = one_line(self.title or "Plimsoll", room) if room > 0 else ""
