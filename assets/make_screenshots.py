@@ -175,8 +175,12 @@ async def draw(
     title: str = "Plimsoll",
 ) -> str:
     """Start the application on a session, press keys, and return what it shows as SVG."""
+    # The memory of a process that draws all of them, or runs thousands of tests, is no session's.
     settings = Settings(
-        endpoints={ENDPOINT.name: ENDPOINT}, animations=False, approvals=dict(approvals or {})
+        endpoints={ENDPOINT.name: ENDPOINT},
+        animations=False,
+        approvals=dict(approvals or {}),
+        memory_limit_mb=0,
     )
     variables = {"OPENAI_API_KEY": "only-its-name-counts", **(env or {})}
     app = PlimsollApp(
