@@ -461,6 +461,25 @@ async def test_a_stop_spares_the_next_turn_that_fits_and_no_more() -> None:
 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
+async def test_a_stop_spares_the_request_that_came_to_wait_for_a_job_in_the_background() -> None:
+    at = bench(writer=Writer(gate=asyncio.Event()))
+    at.compactor.start("background")
+    await at.writer.started.wait()
+    began = at.history.usage().total
+    at.history.sync([*at.messages, *long_conversation(3)])
+    full(at, reserve=0)
+    assert at.history.usage().total > began * 1.05, "the view has grown while it was written"
+    waiting = asyncio.create_task(at.compactor.finish_for("blocking"))
+    await asyncio.sleep(0)
+    complete = at.compactor.cancel()
+    await waiting
+    assert complete is not None
+    assert complete.reason == "the request is sent anyway, cut to fit if necessary"
+    assert not at.compactor.wanted("blocking"), "the request that waited is sent"
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("no_job_left")
 async def test_a_stop_spares_no_request_that_does_not_fit() -> None:
     at = bench(writer=Writer(gate=asyncio.Event()))
     full(at, reserve=at.history.usage().total // 10)

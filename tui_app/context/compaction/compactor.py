@@ -498,8 +498,10 @@ class Compactor:
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
 
     def _stopped(self, job: Job) -> None:
-        limit = self.history.usage().window.limit
-        self.breaker.stopped(job.blank.tokens_before, limit, awaited=self.awaited)
+        usage, awaited = self.history.usage(), self.awaited
+        # The waiting request goes out as large as the view is now, which may have grown since the job began.
+        tokens = usage.total if awaited else job.blank.tokens_before
+        self.breaker.stopped(tokens, usage.window.limit, awaited=awaited)
 
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)
