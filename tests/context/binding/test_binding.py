@@ -263,6 +263,13 @@ SPELLED = history(
         ("`Ring::pop` takes it (#3)", "(#3"),
         ("`MAX=10` (#3)", "(#3"),
         (r"`pkg\ring.rs` is there (#3)", "(#3"),
+        ("It has 1 234 567 rows (#1)", "(#1"),
+        ("It took about 72 s (#3)", "(#3"),
+        ("It took 71 s (#3)", NOT_IN_LOG),
+        ("It took 1.35 min (#3)", NOT_IN_LOG),
+        ("`*ing.rs` is there (#3)", "(#3"),
+        ("`*ong.rs` is there (#3)", NOT_IN_LOG),
+        ("`cargo t*t` was done", "(#5: ok)"),
         ("It was raised to 600 (#3)", UNCHECKED),
         ("`cargo publish` was done", "(never run)"),
         ("`cargo bench` was done (#7)", "(#7: end hidden)"),
@@ -272,6 +279,36 @@ SPELLED = history(
 def test_things_in_another_spelling_are_found_and_round_numbers_are_not(line: str, form: str) -> None:
     binder = Binder(Ledger.from_items(SPELLED), list(passages(SPELLED)))
     assert told(line, binder).startswith(form)
+
+
+CHANGED = history(
+    call("read_file", {"path": "src/rate.ts"}, "export const RATE = 0.19;\nconst WIDTH = 1258291;\n"),
+    call("edit_file", {"path": "src/rate.ts", "old_text": "RATE = 0.19", "new_text": "RATE = 0.07"}),
+    shell("npx vitest run", "      Tests  1 failed | 1 passed (2)\n[exit code 1]"),
+    call("create_issue", {"summary": "rate"}, "Created SHIP-412"),
+    call("read_file", {"path": "src/other.ts"}, "export const ANGLE = 0.08;\n"),
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "form"),
+    [
+        # A line that was read and then changed stands whole in neither message.
+        ("`export const RATE = 0.07;` is in it (#4)", "(#4: edited)"),
+        ("`export const RATE = 0.08;` is in it (#4)", NOT_IN_LOG),
+        # What can be reckoned from a report, and what is rounded to a larger unit.
+        ("50 % of the tests failed (#6)", "(#6: exit 1, 1 failed, 1 passed)"),
+        ("30 % of the tests failed (#6)", NOT_IN_LOG),
+        ("WIDTH is 1.2 MiB (#2)", "(#2"),
+        ("WIDTH is 1.5 MiB (#2)", NOT_IN_LOG),
+        # Another one of a numbered series.
+        ("SHIP-412 was created (#8)", "(#8"),
+        ("SHIP-413 was created (#8)", NOT_IN_LOG),
+        ("It is UTF-8 now (#4)", "(#4: edited)"),
+    ],
+)
+def test_what_follows_from_the_log_is_no_lie_and_a_neighbour_is(line: str, form: str) -> None:
+    assert told(line, Binder.over(CHANGED)).startswith(form)
 
 
 ROOMS = ("harbour", "pier", "berth", "quay", "dock", "crane", "tower", "office", "store", "yard")

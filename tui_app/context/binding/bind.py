@@ -7,8 +7,10 @@ After attributed generation: ALCE (Gao et al. 2023), ALiiCE (arXiv 2406.13375), 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Literal
 
 from tui_app.context.binding.forms import numbers_only
@@ -29,6 +31,8 @@ _REFUSED_FROM = 4
 """Statements from which on notes can be refused for having no sources."""
 _TERSE = 160
 """Characters of an answer without sections and sources that says nothing of the session."""
+_Source = tuple[list[int], tuple[int, ...]]
+"""Units, and the messages by which they are cited."""
 NOTHING = "nothing in the answer has a source in the log"
 _HEADED = re.compile(r"(?m)^\s{0,3}(?:#{1,6}\s|\*\*|[-*] )")
 INTENT = "Intent"
@@ -52,9 +56,8 @@ class BoundLine:
         if self.form == "bound":
             numbers = ", ".join(f"#{key}" for key in self.keys)
             states = "; ".join(state.text for state in self.states)
-            if not numbers:
-                return f"({states})" if states else ""
-            return f"({numbers}: {states})" if states else f"({numbers})"
+            form = ": ".join(filter(None, (numbers, states)))
+            return f"({form})" if form else ""
         return UNCHECKED if self.form == "unchecked" else NOT_IN_LOG
 
 
@@ -127,7 +130,8 @@ class Binder:
         count: Callable[[str], int] = lambda text: -(-len(text) // 4),
     ) -> None:
         self.ledger, self.count = ledger, count
-        self.sources = Sources(texts, beside, _counts(ledger))
+        trails = ([*trail.keys, *trail.reads] for trail in ledger.files().values())
+        self.sources = Sources(texts, beside, _counts(ledger), trails)
 
     def bind(self, notes: str) -> BoundNotes:
         """Find the source of each statement and write it at its end."""
@@ -145,7 +149,8 @@ class Binder:
             return BoundLine(statement, "bound", (unit.newest,), (state,), copied=True)
         known = [anchor for anchor in anchors if sources.knows(anchor)]
         given = [key for key in statement.sources if sources.place(key) is not None]
-        unknown = [anchor for anchor in anchors if anchor.strict and anchor not in known]
+        literal = [anchor for anchor in anchors if anchor.strict or sources.has_others(anchor)]
+        unknown = [anchor for anchor in literal if anchor not in known]
         never_run = new.never_run(unknown)
         missing = len(never_run) < len(unknown)
         # Without a log, what left is only known to the ledger.
@@ -157,29 +162,25 @@ class Binder:
         if left and not given:
             told = tuple(new.look_up(statement, (), left, intent=False, found=False))
             return BoundLine(statement, "bound", tuple(left), told)
-        places = self._given(statement, given) if given else None
-        keys: tuple[int, ...] = tuple(given) if places is not None else ()
-        if places is None:
-            found = self._found(statement, known)
-            if found is None:
-                return BoundLine(statement, "unchecked")
-            places, keys = found
+        found = (self._given(statement, given) if given else None) or self._found(known)
+        if found is None:
+            return BoundLine(statement, "unchecked")
+        places, keys = found
         intent = statement.heading.casefold().startswith(INTENT.casefold())
         states = tuple(new.look_up(statement, places, keys, intent=intent, found=not given))
-        if not given and not states and not _says_enough(anchors):
-            return BoundLine(statement, "unchecked")
         return BoundLine(statement, "bound", keys, states)
 
-    def _given(self, statement: Statement, given: Sequence[int]) -> list[int] | None:
-        """The units of the messages that a statement gives, if they bear out its anchors."""
+    def _given(self, statement: Statement, given: Sequence[int]) -> _Source | None:
+        """The messages that a statement gives, if they bear out its anchors."""
         places = [place for key in given if (place := self.sources.place(key)) is not None]
         if not statement.anchors and {self.sources.units[place].voice for place in places} == {"program"}:
             return None  # what the program wrote is nobody's word
         near = {each for place in places for each in (place - 1, place, place + 1)}
         for anchor in statement.anchors:
-            if near.isdisjoint(self.sources.having(anchor)) and not self._elsewhere(anchor):
+            having = self.sources.having(anchor) or self.sources.rounded(anchor)
+            if near.isdisjoint(having) and not self._elsewhere(anchor):
                 return None
-        return places
+        return places, tuple(given)
 
     def _elsewhere(self, anchor: Anchor) -> bool:
         """Whether an anchor is borne out by what no message has: circumstances, or a count."""
@@ -187,20 +188,16 @@ class Binder:
             not self.sources.having(anchor) and (not anchor.strict or self.sources.counts(anchor))
         )
 
-    def _found(
-        self, statement: Statement, known: Sequence[Anchor]
-    ) -> tuple[list[int], tuple[int, ...]] | None:
+    def _found(self, known: Sequence[Anchor]) -> _Source | None:
         """The units in which all anchors of a statement occur together, the best one."""
         anchors = [anchor for anchor in known if self.sources.having(anchor)]
         if not anchors:
             # Only circumstances, or a count that the ledger has.
             return ([], ()) if any(map(self._elsewhere, known)) else None
-        together = frozenset.intersection(*(self.sources.having(anchor) for anchor in anchors))
-        if not together:
-            # What was said about a call stands in the message before or behind it.
-            near = [self.sources.around(self.sources.having(anchor)) for anchor in anchors]
-            held = frozenset[int]().union(*(self.sources.having(anchor) for anchor in anchors))
-            together = frozenset.intersection(*near) & held
+        places = [self.sources.having(anchor) for anchor in anchors]
+        # What was said about a call stands in the message before or behind it.
+        near, held = map(self.sources.around, places), frozenset[int]().union(*places)
+        together = frozenset.intersection(*places) or frozenset.intersection(*near) & held
         if not together:
             return None
         deeds = self._deeds(anchors)
@@ -210,20 +207,12 @@ class Binder:
 
     def _deeds(self, anchors: Sequence[Anchor]) -> frozenset[int]:
         """Messages in which something was done to a file that is named, or a named command was run."""
-        keys: set[int] = set()
-        for anchor in anchors:
-            if anchor.kind == "path":
-                keys |= {
-                    key
-                    for trail in self.ledger.files().values()
-                    if is_path_of(anchor.text, trail.path)
-                    for key in trail.keys
-                }
-            elif anchor.kind == "code":
-                keys |= {
-                    run.key for run in self.ledger.runs().values() if is_run_of(anchor.text, run.command)
-                }
-        return frozenset(keys)
+        paths = [anchor.text for anchor in anchors if anchor.kind == "path"]
+        lines = [anchor.text for anchor in anchors if anchor.kind == "code"]
+        trails, runs = self.ledger.files().values(), self.ledger.runs().values()
+        done = [trail.keys for trail in trails if any(is_path_of(each, trail.path) for each in paths)]
+        run = [run.key for run in runs if any(is_run_of(each, run.command) for each in lines)]
+        return frozenset(chain(run, *done))
 
     def _weight(self, place: int, deeds: frozenset[int]) -> int:
         """Which of several units tells most: deeds at what is named, the user's words, then outputs."""
@@ -285,17 +274,13 @@ def _counts(ledger: Ledger) -> Iterator[int]:
     for deed in ("created", "written", "edited", "deleted", "moved"):
         yield sum(bool(trail.counts.get(deed)) for trail in trails)
         yield from (trail.counts.get(deed, 0) for trail in trails)
-    yield sum(trail.is_changed for trail in trails)
-    yield sum(not trail.is_changed for trail in trails)
-    yield len(trails)
-    runs = ledger.runs().values()
+    runs, tasks = ledger.runs().values(), ledger.tasks()
+    yield from Counter(trail.is_changed for trail in trails).values()
     yield from (len(run.actions) for run in runs)
-    yield len(runs)
-    yield len(ledger.prompts())
-    for state in ("open", "in progress", "done", "dropped"):
-        yield sum(task.state == state for task in ledger.tasks())
-    yield len(ledger.tasks())
+    yield from Counter(task.state for task in tasks).values()
+    yield from map(len, (trails, runs, ledger.prompts(), tasks))
     for action in ledger.actions():
         if counts := action.outcome.counts:
-            yield from (counts.passed, counts.failed, counts.errors)
-            yield counts.passed + counts.failed + counts.errors
+            each = counts.passed, counts.failed, counts.errors
+            yield from (*each, sum(each))
+            yield from (round(100 * number / sum(each)) for number in each if number)

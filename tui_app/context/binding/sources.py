@@ -4,22 +4,25 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from tui_app.context.binding.statements import Anchor
 from tui_app.context.ledger.passages import Passage, Voice
 
 _DROPPED = str.maketrans("", "", " \t\r\n\v\f\xa0`*\"'“”„‘’«»‹›「」『』\\")
-_DIGITS = re.compile(r"\d+(?:[.,'’\u202f\u00a0]\d+)*")
-_GROUPED = re.compile(r"[,'’\u202f\u00a0](?=\d{3}(?!\d))")
+_DIGITS = re.compile(r"\d{1,3}(?: \d{3})+(?![.,]?\d)|\d+(?:[.,'’\u202f\u00a0]\d+)*")
+_GROUPED = re.compile(r"[ ,'’\u202f\u00a0](?=\d{3}(?!\d))")
 _DOTTED = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?|\d{1,3}(?:\.\d{3})+,\d+")
 """A number with dots between its groups, as in German."""
 _SCALES = (1000, 60, 3600, 1024, 1_000_000, 1_048_576, 100)
-_ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[…\]|<[^<>]{1,40}>|\{[^{}]{0,40}\})\s*")
+_LARGER = (1, 1000, 1024, 1000**2, 1024**2, 1000**3, 1024**3)
+"""By how much a unit may be larger than that of the number that was rounded to it."""
+_ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[…\]|<[^<>]{1,40}>|\{[^{}]{0,40}\}|\*+)\s*")
 _STEPS = re.compile(r"[/\\]+")
 _JOINED = re.compile(r"\w{2,}|\d")
-_DECIMAL = re.compile(r"\d{1,15}\.\d{1,15}", re.ASCII)
+_MEASURE = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
+_SERIES = re.compile(r"([a-z]{2,}-?)\d+")
 _LINE = re.compile(r"(?::L?\d+(?:[-–:]\d+)*|#L\d+(?:-L?\d+)?|\(\))$")
 _SPOKEN = re.compile(r"[^\W_]+")
 _BETWEEN, _MOST_WORDS = 40, 16
@@ -37,7 +40,6 @@ class Unit:
     """A message, or a call with its results."""
 
     def __init__(self, key: int) -> None:
-        self.key = key
         self.keys: set[int] = {key}
         self.voices: dict[int, Voice] = {}
         self._passages: list[Passage] = []
@@ -84,13 +86,13 @@ class Unit:
     @cached_property
     def numbers(self) -> frozenset[str]:
         """Every number in it without marks between groups of digits, and the pieces that marks join."""
-        pieces = (piece.lstrip("0") or "0" for piece in re.findall(r"\d+", self.folded))
-        return frozenset((*map(plain_number, _DIGITS.findall(self.folded)), *pieces))
+        pieces = re.findall(r"\d+", self.folded)
+        return frozenset(map(plain_number, (*_DIGITS.findall(self.folded), *pieces)))
 
     @cached_property
-    def decimals(self) -> frozenset[float]:
-        """Those with a decimal point."""
-        return frozenset(float(each) for each in self.numbers if _DECIMAL.fullmatch(each))
+    def measures(self) -> frozenset[float]:
+        """Those that can be rounded."""
+        return frozenset(float(each) for each in self.numbers if _MEASURE.fullmatch(each))
 
 
 @lru_cache(maxsize=8_192)
@@ -120,10 +122,15 @@ class Sources:
         texts: The whole session.
         beside: What the model was told outside of the messages: circumstances, instructions, attachments.
         counted: Numbers that can be counted in the log, such as how many files were edited.
+        together: Messages about one thing, such as all that read or changed a file.
     """
 
     def __init__(
-        self, texts: Iterable[Passage], beside: Sequence[str] = (), counted: Iterable[int] = ()
+        self,
+        texts: Iterable[Passage],
+        beside: Sequence[str] = (),
+        counted: Iterable[int] = (),
+        together: Iterable[Iterable[int]] = (),
     ) -> None:
         self.units: list[Unit] = []
         self._by_key: dict[int, int] = {}
@@ -141,6 +148,8 @@ class Sources:
         for text in beside:
             self._beside.add(Passage(0, "program", text))
         self._counted = frozenset(map(str, counted))
+        places = (map(self.place, keys) for keys in together)
+        self._together = [frozenset(each for each in known if each is not None) for known in places]
 
     def place(self, key: int) -> int | None:
         """Index of the unit that a message belongs to; None where there is no such message.
@@ -156,10 +165,29 @@ class Sources:
         """Indices of the units in which an anchor occurs."""
         if anchor not in self._found:
             looks = _Look(anchor)
-            self._found[anchor] = frozenset(
-                place for place, unit in enumerate(self.units) if looks.in_unit(unit)
-            )
+            found = frozenset(place for place, unit in enumerate(self.units) if looks.in_unit(unit))
+            if not found and anchor.kind == "code" and len(looks.parts) > 1:
+                found = frozenset().union(*filter(partial(self._has_all, looks.parts), self._together))
+            self._found[anchor] = found
         return self._found[anchor]
+
+    def _has_all(self, parts: Sequence[str], places: frozenset[int]) -> bool:
+        """Whether units have all parts between them: a line that was read, and then changed."""
+        return all(any(_as_word(part, self.units[place]) for place in places) for part in parts)
+
+    def has_others(self, anchor: Anchor) -> bool:
+        """Whether the log has others of its series: SHIP-412 for SHIP-413."""
+        series = _SERIES.fullmatch(anchor.text.casefold()) if anchor.kind == "name" else None
+        other = re.compile(rf"\b{series[1]}\d") if series else None
+        return other is not None and any(map(other.search, (unit.folded for unit in self.units)))
+
+    def rounded(self, anchor: Anchor) -> frozenset[int]:
+        """Indices of the units with a number in a smaller unit that an anchor is when it is rounded."""
+        looks = _Look(anchor)
+        scales = _LARGER if anchor.kind == "number" and anchor.has_unit else ()
+        return frozenset(
+            place for place, unit in enumerate(self.units) if any(looks.rounds(unit, each) for each in scales)
+        )
 
     def in_call(self, anchor: Anchor) -> bool:
         """Whether a call names an anchor, whatever that did with it."""
@@ -177,16 +205,13 @@ class Sources:
 
     def around(self, places: frozenset[int]) -> frozenset[int]:
         """Those units and their neighbours, where one of the two is only said."""
-        found = set(places)
-        for place in places:
-            for other in (place - 1, place + 1):
-                if 0 <= other < len(self.units) and (self.units[place].is_said or self.units[other].is_said):
-                    found.add(other)
-        return frozenset(found)
+        near = ((place, other) for place in places for other in (place - 1, place + 1))
+        inside = (pair for pair in near if 0 <= pair[1] < len(self.units))
+        return places | {pair[1] for pair in inside if any(self.units[each].is_said for each in pair)}
 
     def knows(self, anchor: Anchor) -> bool:
         """Whether an anchor occurs anywhere, whole or put together of what does."""
-        if self.having(anchor) or self.beside(anchor) or self.counts(anchor):
+        if self.having(anchor) or self.beside(anchor) or self.counts(anchor) or self.rounded(anchor):
             return True
         # The unit may be a word of any language.
         return anchor.kind == "number" and bool(self.having(replace(anchor, has_unit=True)))
@@ -210,15 +235,15 @@ class _Look:
         telling = [piece for piece in pieces if any(map(str.isalnum, piece))]
         self.pieces = telling if sum(map(len, telling)) >= _TELLING else [squeeze(text)]
         self.numbers = frozenset(_converted(anchor)) if anchor.kind == "number" else frozenset[str]()
-        spoken = _SPOKEN.findall(text) if anchor.kind == "quote" else ()
-        self.words = [word.casefold() for word in spoken]
+        self.words = [word.casefold() for word in _SPOKEN.findall(text)]
         split = _STEPS.split(text) if anchor.kind == "path" else _JOINED.findall(text)
         self.parts = [part.casefold() for part in split if part.strip(".~…")]
 
     def in_unit(self, unit: Unit) -> bool:
         match self.anchor.kind:
             case "number":
-                return not self.numbers.isdisjoint(unit.numbers) or self._rounded(unit)
+                found = not self.numbers.isdisjoint(unit.numbers) or self.rounds(unit)
+                return found or unit.numbers.issuperset(self.anchor.text.split())
             case "path":
                 return self._path(unit)
             case "quote" if len(self.words) > 2:
@@ -228,21 +253,26 @@ class _Look:
             case _:
                 return self._whole(unit)
 
-    def _rounded(self, unit: Unit) -> bool:
-        """Whether the log has it with more digits: ``72.345`` for 72.3, ``1.70.2`` for 1.70."""
+    def rounds(self, unit: Unit, scale: int = 0) -> bool:
+        """Whether the log has it with more digits: ``72.345`` for 72.3, ``1.70.2`` for 1.70.
+
+        Args:
+            unit: The unit.
+            scale: How much larger the unit of measure is; 0 for the same number with more digits.
+        """
         whole, dot, digits = self.anchor.text.lstrip("-~≈").partition(".")
-        if not dot or not (whole + digits).isdecimal():
+        if not (dot or scale) or not (whole + digits).isdecimal():
             return False
         exact = f"{whole}.{digits}"
         return any(each.startswith(f"{exact}.") for each in unit.numbers) or any(
-            round(each, len(digits)) == float(exact) for each in unit.decimals
+            round(each / (scale or 1), len(digits)) == float(exact) for each in unit.measures
         )
 
     def _scattered(self, text: str) -> bool:
         """Whether the words of a quote stand in their order, with little between them."""
         first, *rest = self.words[:_MOST_WORDS]
-        start = text.find(first)
-        while start >= 0:
+        start = -1
+        while (start := text.find(first, start + 1)) >= 0:
             end = start + len(first)
             for word in rest:
                 place = text.find(word, end, end + _BETWEEN + len(word))
@@ -251,7 +281,6 @@ class _Look:
                 end = place + len(word)
             else:
                 return True
-            start = text.find(first, start + 1)
         return False
 
     def _whole(self, unit: Unit) -> bool:
@@ -259,7 +288,8 @@ class _Look:
             return False
         if _HASH.fullmatch(self.pieces[0]):
             return True  # a commit is told by its beginning
-        short = len(self.pieces) == 1 and len(self.pieces[0]) < _SHORT and self.anchor.kind != "quote"
+        is_cut = len(self.pieces) > 1 or "*" in self.anchor.text
+        short = not is_cut and len(self.pieces[0]) < _SHORT and self.anchor.kind != "quote"
         return not short or _as_word(self.anchor.text.casefold().removesuffix("()"), unit)
 
     def _path(self, unit: Unit) -> bool:
@@ -290,11 +320,7 @@ def _converted(anchor: Anchor) -> Iterator[str]:
     """A number in the forms that it may have in the log, where a unit stands behind it in other units too."""
     number = plain_number(anchor.text.lstrip("-~≈"))
     yield number
-    try:
-        value = float(number)
-    except ValueError:
-        return
-    for scale in _SCALES if value and anchor.has_unit else ():
-        for each in (value * scale, value / scale):
+    for scale in _SCALES if anchor.has_unit and _MEASURE.fullmatch(number) else ():
+        for each in (float(number) * scale, float(number) / scale):
             if each == round(each, 6):
-                yield plain_number(f"{each:.6f}".rstrip("0").rstrip("."))
+                yield plain_number(f"{each:.6f}")

@@ -155,7 +155,8 @@ _QUOTE = re.compile(
 )
 _VERSION = re.compile(r"(?<![\w.])v?\d{1,4}(?:\.\d{1,6}){2,3}(?:[-+][\w.]{1,20})?(?!\w)")
 _NUMBER = re.compile(
-    r"(?a)(?<![\w#./:-])[-+]?\d+(?:[.,'’\u202f\u00a0]\d+)*(?![\d/])|(?<=[:=#L~≈])\d+(?:[.,]\d+)*(?![\w/])"
+    r"(?a)(?<![\w#./:-])\d{1,3}(?: \d{3})+(?![\w/]|[.,:-]\d)"
+    r"|(?<![\w#./:-])[-+]?\d+(?:[.,'’\u202f\u00a0]\d+)*(?![\d/])|(?<=[:=#L~≈])\d+(?:[.,]\d+)*(?![\w/])"
 )
 _ORDINAL = re.compile(r"(?a)^\d+(?:st|nd|rd|th|er|e|ème|º|ª)\b")
 _UNIT = re.compile(
@@ -220,7 +221,11 @@ _READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Anchor | None]]
 
 
 def _is_path(name: str) -> bool:
-    if " " in name or name.casefold().rstrip(".") in _NO_PATHS or name.startswith(("http:", "https:", "@")):
+    if (
+        {" ", "*"} & {*name}
+        or name.casefold().rstrip(".") in _NO_PATHS
+        or name.startswith(("http:", "https:", "@"))
+    ):
         return False
     if "/" in name.strip("/"):
         return not any(char in name for char in "(){}<>*$=\"'|,;") and any(map(str.isalpha, name))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import filter as filter_names
 from functools import lru_cache
 
 from tui_app.context.binding.sources import Sources, plain_number, squeeze
@@ -200,7 +201,7 @@ def _task_state(task: Task) -> State:
 def is_run_of(named: str, command: str) -> bool:
     """Whether a command that is named is one that was run, perhaps with more options."""
     wanted, words = producer(named).split(), command.split()
-    if not wanted or not words or not set(wanted) <= set(words):
+    if not wanted or not words or not all(each in words or filter_names(words, each) for each in wanted):
         return False
     return len(wanted) > 1 or words[0] == wanted[0]
 
@@ -210,9 +211,8 @@ def is_path_of(name: str, path: str) -> bool:
         re.sub(r":L?\d+(?:[-–:]\d+)*$", "", name).removeprefix("./").removeprefix("…/").rstrip("/").casefold()
     )
     folded = path.casefold()
-    if bare.startswith(("/", "~")):
-        return folded == bare or bare.endswith(f"/{folded}")
-    return f"/{folded}".endswith(f"/{bare}") or bare.endswith(f"/{folded}")
+    is_end = folded == bare if bare.startswith(("/", "~")) else f"/{folded}".endswith(f"/{bare}")
+    return is_end or bare.endswith(f"/{folded}")
 
 
 def _words(text: str) -> set[str]:
