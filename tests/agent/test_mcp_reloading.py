@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai.tools import ToolDefinition
 
+from tests.agent.test_mcp_servers import sign_ins
 from tests.conversation.hook_commands import place
 from tui_app.agent.mcp import servers as module
 from tui_app.agent.mcp.offers import Offer
@@ -75,7 +76,7 @@ def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> McpServers:
     Fake.made, Fake.may_end = [], asyncio.Event()
     monkeypatch.setattr(module, "Server", Fake)
     defined = {name: McpServer(name=name, command="x") for name in ("a", "b")}
-    return McpServers(defined, place(tmp_path), SeenTools(tmp_path / "mcp.json"), Alone())
+    return McpServers(defined, place(tmp_path), SeenTools(tmp_path / "mcp.json"), Alone(), sign_ins(tmp_path))
 
 
 def alive(name: str) -> list[Fake]:

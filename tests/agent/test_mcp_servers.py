@@ -26,9 +26,12 @@ from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.server import RESTARTS
 from tui_app.agent.mcp.servers import McpServers, found_by_search
 from tui_app.agent.mcp.status import CallFailed, McpStatus, ServerRequired
+from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.mcp.toolset import mcp_tool_search
+from tui_app.api_keys import ApiKeys, Keyring, SystemKeyring
 from tui_app.context import ContextGovernor
 from tui_app.extras import install_command
+from tui_app.paths import Paths
 from tui_app.settings.tables import McpServer
 
 pytest.importorskip("mcp")
@@ -70,14 +73,22 @@ class Ours:
         return ()
 
 
+NO_KEYRING = SystemKeyring()
+"""Of a machine without one, as tests are."""
+
+
+def sign_ins(tmp_path: Path, keyring: Keyring = NO_KEYRING) -> TokenStore:
+    paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
+    return TokenStore(ApiKeys({}, paths, keyring), tmp_path / "state" / "sign-ins.json")
+
+
 @asynccontextmanager
 async def running(
     tmp_path: Path, *servers: McpServer, wait_s: float = 30, patient: bool = False, host: Ours | None = None
 ) -> AsyncIterator[McpServers]:
     seen = SeenTools(tmp_path / "state" / "mcp.json")
-    all_of_them = McpServers(
-        {each.name: each for each in servers}, place(tmp_path, **ENV), seen, host or Ours(), patient=patient
-    )
+    defined, tokens = {each.name: each for each in servers}, sign_ins(tmp_path)
+    all_of_them = McpServers(defined, place(tmp_path, **ENV), seen, host or Ours(), tokens, patient=patient)
     all_of_them.start()
     try:
         await all_of_them.settle(wait_s)

@@ -1,5 +1,7 @@
 """Signing in at an MCP server over HTTP, in a browser that does what it is told."""
 
+import asyncio
+import threading
 import urllib.error
 import urllib.request
 import webbrowser
@@ -11,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.agent.test_mcp_servers import ENV, Ours, call, status
+from tests.agent.test_mcp_servers import ENV, NO_KEYRING, Ours, call, sign_ins, status
 from tests.conversation.hook_commands import place
 from tests.servers.mcp_oauth import Harbour, mcp_oauth
 from tui_app.agent.mcp import oauth
@@ -20,24 +22,10 @@ from tui_app.agent.mcp.seen_tools import SeenTools
 from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import CallFailed, Consent, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
-from tui_app.api_keys import ApiKeys, KeyringTrouble
-from tui_app.paths import Paths
+from tui_app.api_keys import Keyring
 from tui_app.settings.tables import McpServer
 
 pytest.importorskip("mcp")
-
-
-class NoKeyring:
-    """A machine without one."""
-
-    def read(self, name: str) -> str | None:
-        raise KeyringTrouble("There is no keyring.")
-
-    def write(self, name: str, key: str) -> None:
-        raise KeyringTrouble("There is no keyring.")
-
-    def erase(self, name: str) -> None:
-        raise KeyringTrouble("There is no keyring.")
 
 
 class AKeyring:
@@ -54,11 +42,6 @@ class AKeyring:
 
     def erase(self, name: str) -> None:
         self.held.pop(name, None)
-
-
-def store(tmp_path: Path, keyring: NoKeyring | AKeyring | None = None) -> TokenStore:
-    paths = Paths.from_env({"PLIMSOLL_HOME": str(tmp_path)})
-    return TokenStore(ApiKeys({}, paths, keyring or NoKeyring()), tmp_path / "state" / "sign-ins.json")
 
 
 @asynccontextmanager
@@ -89,15 +72,15 @@ async def signed_in(
     harbour: Harbour, tmp_path: Path, told: list[Consent] | None = None, tokens: TokenStore | None = None
 ) -> McpStatus:
     told = [] if told is None else told
-    async with servers_at(harbour.url, tmp_path, tokens or store(tmp_path)) as servers:
+    async with servers_at(harbour.url, tmp_path, tokens or sign_ins(tmp_path)) as servers:
         return await servers.sign_in("web", told.append)
 
 
-@pytest.mark.parametrize("keyring", [NoKeyring(), AKeyring()])
+@pytest.mark.parametrize("keyring", [NO_KEYRING, AKeyring()])
 async def test_whoever_has_signed_in_once_is_let_in_again(
-    tmp_path: Path, browser: list[str], keyring: NoKeyring | AKeyring
+    tmp_path: Path, browser: list[str], keyring: Keyring
 ) -> None:
-    tokens, told = store(tmp_path, keyring), list[Consent]()
+    tokens, told = sign_ins(tmp_path, keyring), list[Consent]()
     with mcp_oauth() as harbour:
         assert (await signed_in(harbour, tmp_path, told, tokens)).state == "ready"
         assert browser == [told[0].address]
@@ -108,7 +91,7 @@ async def test_whoever_has_signed_in_once_is_let_in_again(
         assert asked["code_challenge_method"] == ["S256"]
         assert len(asked["state"][0]) > 30
 
-        async with servers_at(harbour.url, tmp_path, store(tmp_path, keyring)) as later:
+        async with servers_at(harbour.url, tmp_path, sign_ins(tmp_path, keyring)) as later:
             later.start()
             await later.settle(30)
             assert await call(later, "web_echo", text="ahoy") == "ahoy"
@@ -122,12 +105,24 @@ async def test_whoever_has_signed_in_once_is_let_in_again(
         assert not tokens.keep(harbour.url, {})
 
 
+async def test_calls_of_a_signed_in_user_run_side_by_side(tmp_path: Path, browser: list[str]) -> None:
+    tokens = sign_ins(tmp_path)
+    with mcp_oauth() as harbour:
+        await signed_in(harbour, tmp_path, tokens=tokens)
+        async with servers_at(harbour.url, tmp_path, tokens) as later:
+            later.start()
+            await later.settle(30)
+            harbour.meeting = threading.Barrier(2)
+            said = await asyncio.gather(*(call(later, "web_echo", text=text) for text in ("one", "two")))
+    assert said == ["one", "two"]
+
+
 async def test_nothing_is_asked_of_anybody_before_the_user_signs_in(
     tmp_path: Path, browser: list[str]
 ) -> None:
     with mcp_oauth() as harbour:
         harbour.named = f"{harbour.issuer}/anywhere"
-        async with servers_at(harbour.url, tmp_path, store(tmp_path)) as servers:
+        async with servers_at(harbour.url, tmp_path, sign_ins(tmp_path)) as servers:
             servers.start()
             await servers.settle(30)
             assert status(servers, "web").state == "failed"
@@ -140,14 +135,14 @@ async def test_a_token_is_renewed_by_the_issuer_that_gave_it(
     tmp_path: Path, browser: list[str], revoked: bool
 ) -> None:
     with mcp_oauth() as harbour:
-        tokens = store(tmp_path)
+        tokens = sign_ins(tmp_path)
         assert (await signed_in(harbour, tmp_path, tokens=tokens)).state == "ready"
         for _ in range(2):
             if not revoked:
                 tokens.keep(harbour.url, {**tokens.read(harbour.url), "expires_at": 1.0})
             harbour.tokens.clear()
             harbour.seen.clear()
-            async with servers_at(harbour.url, tmp_path, store(tmp_path)) as servers:
+            async with servers_at(harbour.url, tmp_path, sign_ins(tmp_path)) as servers:
                 servers.start()
                 await servers.settle(30)
                 assert status(servers, "web").state == "ready", status(servers, "web")
@@ -162,7 +157,7 @@ async def test_without_a_valid_refresh_token_the_user_signs_in_again(
         await signed_in(harbour, tmp_path)
         harbour.tokens.clear()
         harbour.refresh_tokens.clear()
-        async with servers_at(harbour.url, tmp_path, store(tmp_path)) as servers:
+        async with servers_at(harbour.url, tmp_path, sign_ins(tmp_path)) as servers:
             servers.start()
             await servers.settle(30)
             assert "needs you to sign in" in status(servers, "web").error
@@ -174,7 +169,7 @@ async def test_a_sign_in_that_ends_later_opens_no_browser_by_itself(
     tmp_path: Path, browser: list[str]
 ) -> None:
     with mcp_oauth() as harbour:
-        async with servers_at(harbour.url, tmp_path, store(tmp_path)) as servers:
+        async with servers_at(harbour.url, tmp_path, sign_ins(tmp_path)) as servers:
             assert (await servers.sign_in("web", lambda _consent: None)).state == "ready"
             harbour.tokens.clear()
             harbour.refresh_tokens.clear()
@@ -237,7 +232,7 @@ async def test_a_hostile_server_gets_nothing(
 
 
 async def test_no_token_is_echoed(tmp_path: Path, browser: list[str]) -> None:
-    tokens = store(tmp_path)
+    tokens = sign_ins(tmp_path)
     with mcp_oauth() as harbour:
         harbour.token = {"access_token": "tide-acc3ss-token", "token_type": "mac"}
         found = await signed_in(harbour, tmp_path, tokens=tokens)

@@ -581,8 +581,8 @@ async def test_an_mcp_server_that_cannot_be_reached_is_told_like_any_other(
     serve: Serve, company: Company, tmp_path: Path
 ) -> None:
     pytest.importorskip("mcp")
-    from tests.agent.test_mcp_servers import status
-    from tests.agent.test_mcp_sign_in import servers_at, store
+    from tests.agent.test_mcp_servers import sign_ins, status
+    from tests.agent.test_mcp_sign_in import servers_at
 
     _, trust = company
     server = serve(trust=trust())
@@ -590,7 +590,7 @@ async def test_an_mcp_server_that_cannot_be_reached_is_told_like_any_other(
         (server.root, f"The certificate of 127.0.0.1:{server.port} is not trusted here"),
         ("http://127.0.0.1:9", "Nothing answers at 127.0.0.1:9. Start the server, or check its url"),
     ):
-        async with servers_at(f"{url}/mcp", tmp_path, store(tmp_path)) as servers:
+        async with servers_at(f"{url}/mcp", tmp_path, sign_ins(tmp_path)) as servers:
             servers.start()
             await servers.settle(30)
             assert told in status(servers, "web").error

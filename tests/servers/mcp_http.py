@@ -28,10 +28,18 @@ class McpOverHttp:
     """Whether it refuses only one request of a forgotten session at once, others once it is opened anew."""
     opened: threading.Event = field(default_factory=threading.Event)
     refused: int = 0
+    meeting: threading.Barrier | None = None
+    """Where calls of tools wait for each other before they are answered."""
     ended: bool = False
     """Whether it has let go of its address."""
     stop: Callable[[], None] = lambda: None
     """Lets go of the address before the block ends."""
+
+    def come(self, message: dict[str, Any]) -> None:
+        """Note a request that it will answer; calls of tools wait for each other."""
+        self.opened.set()
+        if self.meeting is not None and message["method"] == "tools/call":
+            self.meeting.wait(10)
 
     def refusal_of(self, message: dict[str, Any]) -> tuple[int, bytes, str]:
         """What a request of a forgotten session is told."""
@@ -64,7 +72,7 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
 
         def reply(self, message: dict[str, Any]) -> None:
             if "id" in message:
-                state.opened.set()
+                state.come(message)
                 self.answer(200, json.dumps(reply(message, "plain")).encode(), "application/json")
             else:
                 self.answer(202, b"", "text/plain")

@@ -77,19 +77,18 @@ class Auth(OAuthClientProvider):
             async with aclosing(super().async_auth_flow(request)) as flow:
                 try:
                     outgoing = await anext(flow)
-                    while True:
-                        if outgoing is request:
-                            response = yield request
-                            if self._wants_sign_in(response) and self._asked is None:
-                                break
-                        else:
-                            response = await self._fetched(outgoing)
+                    while outgoing is not request or self._asked is not None:
+                        response = (yield request) if outgoing is request else await self._fetched(outgoing)
                         outgoing = await flow.asend(response)
                 except StopAsyncIteration:
                     self.is_needed = False
                     return
-            self.is_needed = True
-            if not (may_renew and response.status_code == _UNAUTHORIZED and self.context.can_refresh_token()):
+            # The library lets one request through at a time, until it is answered: a long call would keep
+            # all others waiting. So only what gets a token is left to it.
+            response = yield request
+            self.is_needed = self._wants_sign_in(response)
+            is_refused = self.is_needed and response.status_code == _UNAUTHORIZED
+            if not (is_refused and may_renew and self.context.can_refresh_token()):
                 return
             # Not taken although its time is not over: another one may be.
             self.context.token_expiry_time = 1.0
