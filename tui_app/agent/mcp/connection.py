@@ -65,7 +65,7 @@ class Connection:
         auth: Signs requests to an address; None for none.
         changed: Called when one of its lists has changed.
         flooded: Called when it sends notifications without end.
-        elicit: Answers a question of the server to the user; None where nobody can be asked.
+        elicit: Answers a question of the server to the user.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Connection:
         *,
         changed: Callable[[], None],
         flooded: Callable[[], None],
-        elicit: ElicitationFnT | None,
+        elicit: ElicitationFnT,
     ) -> None:
         self._server, self._place, self._auth = server, place, auth
         self._changed, self._flooded, self._elicit = changed, flooded, elicit

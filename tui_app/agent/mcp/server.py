@@ -101,9 +101,9 @@ class Server:
         settings: What the user wrote.
         place: Where its program starts, with our own environment.
         changed: Called whenever its state or its list has changed.
-        tokens: What the user has signed in to before; None for nothing.
-        announce: Told what the browser is sent to; None where nobody has asked to sign in.
-        ask: Has the user answer a question of the server; None where nobody can be asked.
+        tokens: What the user has signed in to before.
+        announce: Called with what the browser is sent to; None where nobody has asked to sign in.
+        ask: Has the user answer a question of the server.
     """
 
     def __init__(
@@ -111,9 +111,9 @@ class Server:
         settings: McpServer,
         place: ProgramPlace,
         changed: Callable[["Server"], None],
-        tokens: TokenStore | None = None,
-        announce: Callable[[Consent], None] | None = None,
-        ask: Ask | None = None,
+        tokens: TokenStore,
+        announce: Callable[[Consent], None] | None,
+        ask: Ask,
     ) -> None:
         self.settings, self._ask = settings, ask
         self._asking = self._declined = 0
@@ -314,7 +314,7 @@ class Server:
                     self._auth,
                     changed=self._again.set,
                     flooded=lambda: self._lose("It sends notifications without end"),
-                    elicit=None if self._ask is None else self._elicit,
+                    elicit=self._elicit,
                 )
                 await self._serve(connection)
         except (ClientMissing, MissingVariable, NotTrusted) as error:
@@ -441,7 +441,7 @@ class Server:
         from mcp_types import ElicitResult
 
         schema = getattr(params, "requested_schema", None)
-        if self._ask is None or not isinstance(schema, dict):
+        if not isinstance(schema, dict):
             # To be sent to some address is no question that is answered here.
             return ElicitResult(action="decline")
         if self._declined >= MOST_DECLINED:

@@ -84,8 +84,8 @@ class McpServers:
     seen: SeenTools
     """Where definitions are kept for whoever counts without starting anything."""
     host: McpHost
-    tokens: TokenStore | None = None
-    """What the user has signed in to; None where nobody can."""
+    tokens: TokenStore
+    """What the user has signed in to."""
     patient: bool = False
     """Whether a request waits for a server as long as that may take to start: nobody is there to wonder."""
     _servers: dict[str, Server] = field(default_factory=dict)
