@@ -79,7 +79,8 @@ async def open_settings(deck: Deck, words: str = "") -> None:
 
 
 def rows(deck: Deck) -> list[str]:
-    return [str(option.prompt) for option in deck.app.screen.query_one(OptionList).options]
+    options = deck.app.screen.query_one(OptionList).options
+    return [str(option.prompt) for option in options if not option.disabled]
 
 
 def note(deck: Deck) -> str:
@@ -279,16 +280,17 @@ async def test_tables_are_shown_in_full_with_how_to_edit_them(desk: Desk, file: 
     async with shown(desk.app(), WIDE) as deck:
         await open_settings(deck)
         screen = deck.app.screen
+        assert isinstance(screen, SettingsScreen)
         for key, words in TABLES.items():
             at = next(index for index, row in enumerate(rows(deck)) if row.split()[0] == key)
-            screen.query_one(OptionList).highlighted = at
+            screen.mark(at)
             await deck.press("enter")
             await deck.until(lambda: isinstance(deck.app.screen, DetailsScreen))
             await deck.settle()
             assert [word for word in (*words, "Written in") if word not in deck.text] == []
             await deck.press("escape")
             await deck.until(lambda: deck.app.screen is screen)
-            assert screen.query_one(OptionList).highlighted == at
+            assert screen.at == at
 
 
 async def test_choices_are_a_list_and_count_from_the_next_session(desk: Desk, file: Path) -> None:

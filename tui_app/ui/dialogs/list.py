@@ -52,9 +52,9 @@ class ListSpec(Generic[R]):
     key: Callable[[R], object] | None = None
     """By what the marked row is found again when the list is filled anew; else the first one is marked."""
     section: Callable[[R], str] = lambda _: ""
-    """Where a row belongs; a blank row stands between two sections."""
+    """Where a row belongs; a blank row separates two sections."""
     head: Callable[[str], str] = lambda _: ""
-    """What stands in the row between a section and the one before it."""
+    """The heading of a section that follows another one."""
     least_lines: int = 1
     most_lines: int = 1_000
     """Lines of the list for which the box has room, and grows."""
@@ -151,9 +151,17 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         return len(self.shown)
 
     @property
+    def at(self) -> int | None:
+        """The place of the marked row among those that are shown."""
+        option = self.options.highlighted_option
+        return int(option.id) if option is not None and option.id else None
+
+    @property
     def marked(self) -> R | None:
-        at = self.options.highlighted
-        return self.shown[at] if at is not None and at < len(self.shown) else None
+        return self.shown[self.at] if self.at is not None else None
+
+    def mark(self, at: int) -> None:
+        self.options.highlighted = self.options.get_option_index(str(at))
 
     @property
     def row_width(self) -> int:
@@ -209,25 +217,24 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     def list_rows(self, rows: Sequence[R]) -> None:
         """Show rows and mark one, or say that there is none."""
         self.shown = rows
-        self.options.clear_options()
         width, spec = self.row_width, self.spec
-        lines = [self.line(row, width) for row in rows]
-        heads: dict[int, str] = {}
-        for at, (row, line) in enumerate(zip(rows, lines, strict=True)):
+        lines: list[Option] = []
+        for at, row in enumerate(rows):
             if at and (section := spec.section(row)) != spec.section(rows[at - 1]):
-                self.options.add_option(None)
-                heads[at] = spec.head(section)
-            self.options.add_option(Option(line))
-        self.options.heads = heads
+                lines.append(Option("", disabled=True))
+                if head := spec.head(section):
+                    lines.append(Option(head, disabled=True))
+            lines.append(Option(self.line(row, width), id=str(at)))
+        self.options.clear_options().add_options(lines)
         header = self.query_one(".dialog-header", Static)
         header.update(named := self.table.header(width))
         header.display = bool(named)
-        high = len(heads) + sum(line.plain.count("\n") + 1 for line in lines)
+        high = sum(str(line.prompt).count("\n") + 1 for line in lines)
         self._most_lines = max(self._most_lines, high)
         self._size_box()
         self.name_keys()
         if rows:
-            self.options.highlighted = self.first()
+            self.mark(self.first())
         elif self.rows:
             self.note("\n".join(filter(None, (spec.empty, self.said))))
         else:
@@ -237,7 +244,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         """Paint one row again, of which more is known by now."""
         if row in self.shown:
             line = self.line(row, self.row_width)
-            self.options.replace_option_prompt_at_index(self.shown.index(row), line)
+            self.options.replace_option_prompt(str(self.shown.index(row)), line)
 
     def _size_box(self) -> None:
         """Make the box as large as its list; a note takes rows of a list that has more than a few."""
@@ -299,12 +306,11 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def line_up(self) -> None:
         """Paint the rows for the present width; the mark stays where keys have put it."""
-        options = self.options
-        at = options.highlighted
+        at = self.at
         self.narrow(self.query_one(Input).value)
         found_again = self.spec.key is not None and self.marked_key is not None
-        if at is not None and options.option_count and not found_again:
-            options.highlighted = min(at, options.option_count - 1)
+        if at is not None and self.shown and not found_again:
+            self.mark(min(at, len(self.shown) - 1))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.narrow(event.value)
@@ -324,8 +330,8 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         # The list may have been narrowed since the row was marked: only what is marked now counts.
-        if event.option_index == self.options.highlighted:
-            self.explain(self.shown[event.option_index])
+        if event.option is self.options.highlighted_option and (row := self.marked) is not None:
+            self.explain(row)
 
     def take_text(self, text: str) -> None:
         """Search for it as well."""
@@ -335,13 +341,11 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     def action_move(self, step: int) -> None:
         """Mark another row while the search box keeps the focus."""
-        options = self.options
-        if options.option_count:
-            at = (options.highlighted or 0) + step
-            options.highlighted = min(options.option_count - 1, max(0, at))
+        if self.shown:
+            at = min(len(self.shown) - 1, max(0, (self.at or 0) + step))
+            self.mark(at)
             # That a row is marked is said later: rows that are shown anew before would move the mark.
-            if (row := self.marked) is not None:
-                self._follow_mark(row)
+            self._follow_mark(self.shown[at])
 
 
 class OpenList(ListDialog[R]):
