@@ -9,7 +9,7 @@ import pytest
 
 from tests.fake_keyring import FakeKeyring
 from tui_app.agent.models import ModelNotReady, build_model
-from tui_app.api_keys import ApiKeys, KeyringTrouble, held_names
+from tui_app.api_keys import ApiKeys, KeyringTrouble, stored_names
 from tui_app.paths import Paths
 from tui_app.settings import Settings, resolve_model
 from tui_app.system.environment import Secrets, keys_in, without_keys
@@ -32,7 +32,7 @@ def test_a_stored_key_is_read_back_and_only_its_name_is_written(paths: Paths) ->
     again = made(paths, keyring)
     assert (again.source(NAME), keyring.reads) == ("keyring", 0)
     assert again[NAME] == KEY
-    assert held_names(paths) == {NAME}
+    assert stored_names(paths) == {NAME}
     assert KEY not in paths.keyring_names.read_text()
     assert stat.S_IMODE(paths.keyring_names.stat().st_mode) == 0o600
 
@@ -47,8 +47,8 @@ def test_the_environment_ranks_above_and_an_empty_variable_is_no_key(paths: Path
 def test_a_key_for_this_run_is_written_nowhere(paths: Paths) -> None:
     keyring = FakeKeyring()
     keys = made(paths, keyring)
-    keys.use_for_now(NAME, KEY)
-    assert (keys[NAME], keys.source(NAME), keyring.keys, held_names(paths)) == (KEY, "this run", {}, set())
+    keys.use_temporarily(NAME, KEY)
+    assert (keys[NAME], keys.source(NAME), keyring.keys, stored_names(paths)) == (KEY, "this run", {}, set())
 
 
 def test_an_erased_key_is_gone_everywhere(paths: Paths) -> None:
@@ -56,14 +56,14 @@ def test_an_erased_key_is_gone_everywhere(paths: Paths) -> None:
     keys = made(paths, keyring)
     keys.store(NAME, KEY)
     assert keys.erase(NAME)
-    assert (NAME in keys, keyring.keys, held_names(paths), keys.erase(NAME)) == (False, {}, set(), False)
+    assert (NAME in keys, keyring.keys, stored_names(paths), keys.erase(NAME)) == (False, {}, set(), False)
 
 
 def test_nothing_is_noted_when_the_keyring_refuses(paths: Paths) -> None:
     keys = made(paths, FakeKeyring(broken=True))
     with pytest.raises(KeyringTrouble):
         keys.store(NAME, KEY)
-    assert (held_names(paths), NAME in keys) == (set(), False)
+    assert (stored_names(paths), NAME in keys) == (set(), False)
 
 
 def test_a_keyring_that_cannot_be_read_is_said_where_the_key_is_needed(paths: Paths) -> None:
@@ -80,7 +80,7 @@ def test_a_keyring_that_cannot_be_read_is_said_where_the_key_is_needed(paths: Pa
 def test_a_damaged_list_of_names_breaks_nothing(paths: Paths, text: str) -> None:
     paths.ensure()
     paths.keyring_names.write_text(text)
-    assert held_names(paths) <= {"A_KEY"}
+    assert stored_names(paths) <= {"A_KEY"}
 
 
 def test_the_first_model_is_known_without_the_keyring(paths: Paths) -> None:
@@ -116,7 +116,7 @@ def test_a_model_is_made_with_a_key_that_no_child_process_sees(
 
 def test_hooks_get_neither_variable_nor_text_with_a_key(paths: Paths) -> None:
     keys = made(paths)
-    keys.use_for_now(NAME, KEY)
+    keys.use_temporarily(NAME, KEY)
     secrets = Secrets(keys_in(keys.env), keys)
     assert KEY in secrets
     assert KEY in set(secrets)
@@ -125,7 +125,7 @@ def test_hooks_get_neither_variable_nor_text_with_a_key(paths: Paths) -> None:
 
 def test_nothing_about_keys_shows_them(paths: Paths) -> None:
     keys = made(paths, OPENAI_API_KEY="sk-from-the-shell-0123456789")
-    keys.use_for_now(NAME, KEY)
+    keys.use_temporarily(NAME, KEY)
     assert KEY not in repr(keys) + str(keys) + repr(Secrets(keys_in(keys.env), keys))
     assert "sk-from" not in repr(keys)
 

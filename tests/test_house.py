@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from tui_app.ui.screen import behind
+from tui_app.ui.screen import deferred_modules
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
@@ -91,20 +91,20 @@ NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
 MOST_CODE = {
-    "agent": 8_271,  # what a model reads of a failed tool is masked in each of its forms
+    "agent": 8_272,  # what a model reads of a failed tool is masked in each of its forms
     "cli": 3_305,  # two imports of one file at a moment
-    "context": 11_286,  # the title of a patch names its files
-    "conversation": 7_626,  # what sub-agents have used, said and asked is kept beyond their ends
+    "context": 11_292,  # the title of a patch names its files
+    "conversation": 7_640,  # what sub-agents have used, said and asked is kept beyond their ends
     "demo": 204,  # each day of the tour has its rule
     "editors": 1_016,
     "events": 1_201,  # sessions in the background
     "memory": 778,
-    "session": 8_468,  # the sub-agents of a session, read off its log; compactions of Goose
-    "settings": 1_276,  # own tools can be switched off
-    "ui": 16_052,  # a session that another window has just imported is opened
+    "session": 8_476,  # the sub-agents of a session, read off its log; compactions of Goose
+    "settings": 1_278,  # own tools can be switched off
+    "ui": 16_057,  # a session that another window has just imported is opened
     "web": 318,
-    "the ground floor": 3_546,  # places that programs obey, hosts of rules, what errors offer, refusals
-    "wires": 1_820,  # a server that fails twice at a new file is asked without it
+    "the ground floor": 3_549,  # places that programs obey, hosts of rules, what errors offer, refusals
+    "wires": 1_822,  # a server that fails twice at a new file is asked without it
 }
 """Lines of code of each room at most."""
 NO_CODE = {
@@ -118,7 +118,7 @@ AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.gen
 CORE_ROOMS = ("conversation", "agent", "session", "context", "wires", "settings", "system")
 LIGHT_MODULES = (
     "tui_app.ui.app",
-    *behind(),
+    *deferred_modules(),
     "tui_app.settings",
     "tui_app.session.stores.sqlite_store",
     "tui_app.session.views.user_view",
@@ -348,7 +348,7 @@ def test_the_first_frame_does_without_what_comes_right_behind_it() -> None:
         "tui_app.context.policy",
         "tui_app.conversation.work",
         "tomllib",
-        *behind(),
+        *deferred_modules(),
     )
     assert loaded_by(first, later) == {}
 

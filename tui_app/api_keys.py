@@ -105,7 +105,7 @@ def key_flaw(key: str) -> str:
     return ""
 
 
-def held_names(paths: Paths) -> frozenset[str]:
+def stored_names(paths: Paths) -> frozenset[str]:
     """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
     try:
         text = paths.keyring_names.read_text(encoding="utf-8")
@@ -145,25 +145,25 @@ class ApiKeys(Mapping[str, str]):
             return self.env[name]
         if value := self._typed.get(name):
             return value
-        if name in self.held and (value := self._from_keyring(name)):
+        if name in self.stored and (value := self._from_keyring(name)):
             return value
         return self.env[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({*self.env, *self._typed, *self.held})
+        return iter({*self.env, *self._typed, *self.stored})
 
     def __len__(self) -> int:
-        return len({*self.env, *self._typed, *self.held})
+        return len({*self.env, *self._typed, *self.stored})
 
     @property
-    def held(self) -> frozenset[str]:
+    def stored(self) -> frozenset[str]:
         """Names of the keys in the keyring; the keyring is not touched."""
-        return held_names(self.paths)
+        return stored_names(self.paths)
 
     @property
     def names(self) -> frozenset[str]:
         """Names of the keys that do not stand in the environment; the keyring is not touched."""
-        return self.held | self._typed.keys()
+        return self.stored | self._typed.keys()
 
     @property
     def secrets(self) -> Collection[str]:
@@ -182,19 +182,19 @@ class ApiKeys(Mapping[str, str]):
             return "environment"
         if name in self._typed:
             return "this run"
-        return "keyring" if name in self.held else ""
+        return "keyring" if name in self.stored else ""
 
     def readable(self) -> dict[str, str]:
         """Everything as a plain dictionary; a key that cannot be read is left out."""
         found = dict(self.env)
-        for name in {*self._typed, *self.held}:
+        for name in {*self._typed, *self.stored}:
             try:
                 found[name] = self[name]
             except (KeyError, KeyringTrouble):
                 found.pop(name, None)
         return found
 
-    def use_for_now(self, name: str, key: str) -> None:
+    def use_temporarily(self, name: str, key: str) -> None:
         """Use a key until the program ends; it is written nowhere."""
         with self._lock:
             self._typed[name] = key
@@ -208,7 +208,7 @@ class ApiKeys(Mapping[str, str]):
         """
         with self._lock:
             self.keyring.write(name, key)
-            self._write_names(self.held | {name})
+            self._write_names(self.stored | {name})
             self._typed.pop(name, None)
             self._read[name] = key
 
@@ -220,10 +220,10 @@ class ApiKeys(Mapping[str, str]):
             OSError: if the list of names cannot be written.
         """
         with self._lock:
-            held = name in self.held
+            held = name in self.stored
             if held:
                 self.keyring.erase(name)
-                self._write_names(self.held - {name})
+                self._write_names(self.stored - {name})
             typed = self._typed.pop(name, None)
             self._read.pop(name, None)
             return held or typed is not None

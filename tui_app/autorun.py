@@ -146,7 +146,7 @@ def _commands_of(git: Path) -> Iterator[Path]:
             yield path
 
 
-def made_since(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
+def changes_between(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
     """What a command made or would have put back, and what else it changed.
 
     A repository that is as git makes it is neither.

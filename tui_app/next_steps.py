@@ -82,22 +82,22 @@ def on_screen(steps: Iterable[str], keymap: Mapping[str, str]) -> tuple[tuple[st
     return tuple((label_of(step.key, keymap) if step.key else step.command, step.does) for step in known)
 
 
-def screen_words(said: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
+def screen_text(said: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
     """A sentence, and behind it what can be done on the screen."""
-    return _behind(said, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
+    return _append_steps(said, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
 
 
-def shell_words(said: str, steps: Iterable[str]) -> str:
+def shell_text(said: str, steps: Iterable[str]) -> str:
     """A sentence, and behind it what can be done in a shell."""
-    return _behind(said, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
+    return _append_steps(said, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
 
 
-def editor_words(said: str, steps: Iterable[str]) -> str:
+def editor_text(said: str, steps: Iterable[str]) -> str:
     """A sentence, and behind it what can be done in an editor."""
-    return _behind(said, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
+    return _append_steps(said, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
 
 
-def _behind(said: str, ways: Iterable[str]) -> str:
+def _append_steps(said: str, ways: Iterable[str]) -> str:
     listed = ", ".join(filter(None, ways))
     # Keys and flags stay as they are typed.
     begun = listed[:1].upper() + listed[1:] if listed.partition(" ")[0] in ("the", "send") else listed

@@ -116,7 +116,7 @@ class Span:
         return bool(self.first or self.last)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """``from #4 up to #12``; empty where no end is named."""
         ends = (f"from #{self.first}" if self.first else "", f"up to #{self.last}" if self.last else "")
         return " ".join(filter(None, ends))

@@ -143,7 +143,7 @@ class Confinement:
         """A path as it is shown, relative to the workspace where it is in it."""
         return str(path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path)
 
-    def words(self, command: Sequence[str]) -> tuple[str, ...]:
+    def wrap_command(self, command: Sequence[str]) -> tuple[str, ...]:
         """The command that runs a command inside; blocking."""
         self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         match self.sandbox.kind:
@@ -175,7 +175,7 @@ class Confinement:
                     os.mkdir(name, dir_fd=folder)
             (fixed if path.exists() else absent).append(path)
         secret = self._secret()
-        held = self._held((*self._repositories(), *obeyed, *secret))
+        held = self._parent_folders((*self._repositories(), *obeyed, *secret))
         return inside._replace(
             held=[*map(str, held)],
             fixed=[*map(str, fixed)],
@@ -247,7 +247,7 @@ class Confinement:
         found += self.below.kept[:MOST_PLACES]
         return list(dict.fromkeys(found))
 
-    def _held(self, paths: Sequence[Path]) -> list[Path]:
+    def _parent_folders(self, paths: Sequence[Path]) -> list[Path]:
         """The folders around some paths, up to those that may be written in; outer ones first."""
         found = {each for path in paths for each in (path, *path.parents)}
         inside = {each for each in found if any(root in each.parents for root in self._roots)}

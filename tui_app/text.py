@@ -172,7 +172,7 @@ LOOKED_AT = 1_000
 """Characters of a line that are looked at: more than any row holds."""
 
 
-def words_of(text: str) -> str:
+def plain_first_line(text: str) -> str:
     """The first line with any words on it, without Markdown's signs for headings, bold and code.
 
     What only looks like them stays: ``a*b*c``, ``__init__``, ``#12``.

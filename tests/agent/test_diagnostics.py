@@ -280,13 +280,13 @@ async def test_a_server_has_no_network_where_commands_have_one(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     networks: list[bool] = []
-    words = Confinement.words
+    words = Confinement.wrap_command
 
     def heard(kept: Confinement, command: Sequence[str]) -> tuple[str, ...]:
         networks.append(kept.network)
         return words(kept, command)
 
-    monkeypatch.setattr(Confinement, "words", heard)
+    monkeypatch.setattr(Confinement, "wrap_command", heard)
     kept = Confinement(
         workspace=bench.root.resolve(),
         home=Path.home().resolve(),

@@ -43,7 +43,7 @@ from tui_app.agent.retry_rules import passes
 from tui_app.context.windows.window_limits import ContextTooLarge
 from tui_app.conversation.models.retry_advice import with_size
 from tui_app.events import Error, ErrorKind
-from tui_app.next_steps import screen_words
+from tui_app.next_steps import screen_text
 from tui_app.providers import key_variable
 from tui_app.system.secrets import MASK
 from tui_app.wires.error_text import asked_pause, known_pause
@@ -476,7 +476,7 @@ def test_cases(error, kind, retryable, message, hint) -> None:
     assert isinstance(said, Error)
     assert (said.kind, said.retryable) == (kind, retryable)
     assert re.search(message, said.message), said.message
-    way = screen_words(said.hint, said.actions, {})
+    way = screen_text(said.hint, said.actions, {})
     assert re.search(hint, way), way
     assert not LIBRARY_WORDS.search(said.message), said.message
     assert said.message.endswith(".")

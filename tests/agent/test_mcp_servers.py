@@ -109,7 +109,7 @@ async def call(servers: McpServers, name: str, **args: Any) -> Any:
 async def test_a_program_brings_its_tools_under_its_name(tmp_path: Path) -> None:
     async with running(tmp_path, program()) as servers:
         now = status(servers)
-        assert (now.state, now.words) == ("ready", "ready, 10 tools")
+        assert (now.state, now.description) == ("ready", "ready, 10 tools")
         assert now.tools[0].name == "files_echo"
         assert [tool.name for tool in now.tools if tool.claims_read_only] == ["files_echo"]
         assert await call(servers, "files_echo", text="ahoy") == "ahoy"

@@ -214,7 +214,7 @@ def test_a_key_that_cannot_be_sent_is_told_with_where_it_comes_from(tmp_path: Pa
     ):
         build_model("openai:gpt-5", env=keys)
     keys.erase("OPENAI_API_KEY")
-    keys.use_for_now("OPENAI_API_KEY", key)
+    keys.use_temporarily("OPENAI_API_KEY", key)
     with pytest.raises(ModelNotReady, match=r"from this run.*then enter it again"):
         build_model("openai:gpt-5", env=keys)
 

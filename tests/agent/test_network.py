@@ -26,7 +26,7 @@ from tui_app.agent.errors import describe_error
 from tui_app.agent.model_lists import NoListing, ask_listing
 from tui_app.agent.models import ModelNotReady, ask_window, build_model
 from tui_app.agent.network.addresses import server_address
-from tui_app.agent.network.network import TRUST_VARIABLES, NoWay, _trusted, http_client, proxy_of
+from tui_app.agent.network.network import TRUST_VARIABLES, NoRoute, _trusted, http_client, proxy_of
 from tui_app.events import Error
 from tui_app.settings import Endpoint
 
@@ -533,7 +533,7 @@ async def test_one_client_serves_hosts_near_and_far(serve: Serve, monkeypatch: p
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     async with http_client() as client:
         assert (await client.get(server.root)).status_code == 500
-        with pytest.raises(NoWay):
+        with pytest.raises(NoRoute):
             await client.get("http://models.example")
 
 

@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--retention", nargs="*", default=["auto", "1h"])
     args = parser.parse_args()
     for file in args.files:
-        messages = [item.message for item in recorded_file(file).said_items()]
+        messages = [item.message for item in recorded_file(file).original_items()]
         if args.summaries:
             warm, cold = played(messages, PLIMSOLL, args.window, "auto", 0.0).summary
             print(

@@ -22,7 +22,7 @@ from tui_app.cli.run import AnswerView, JsonView
 from tui_app.context.storage_errors import StorageError
 from tui_app.conversation.models.retry_advice import too_large
 from tui_app.events import Error, Notice, Payload, Record, TurnRetry
-from tui_app.next_steps import STEPS, screen_words, shell_words
+from tui_app.next_steps import STEPS, screen_text, shell_text
 from tui_app.paths import Paths
 from tui_app.session.lock import Overtaken
 from tui_app.session.stores.store import SessionDeleted
@@ -254,7 +254,7 @@ def test_no_key_of_the_screen_is_named(error: Error, capsys: pytest.CaptureFixtu
     AnswerView().show(record)
     JsonView().show(record)
     shown = capsys.readouterr()
-    said = shell_words(error.hint, error.actions)
+    said = shell_text(error.hint, error.actions)
     assert not SCREEN.search(said), said
     assert said in shown.err
     assert error.message in shown.err
@@ -306,7 +306,7 @@ def test_whatever_is_said_on_the_way_speaks_to_the_shell(
 
 
 def test_pattern_would_notice() -> None:
-    assert all(SCREEN.search(screen_words("", [name], {})) for name in STEPS if name != "resend")
+    assert all(SCREEN.search(screen_text("", [name], {})) for name in STEPS if name != "resend")
 
 
 def test_commands_speak_to_the_shell(plimsoll: Plimsoll, imported: str, tmp_path: Path) -> None:

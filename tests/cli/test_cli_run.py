@@ -1051,7 +1051,7 @@ def test_exit_code_of_a_turn(payloads: list[Payload], code: int) -> None:
 
 
 def test_columns_line_up_for_wide_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    output.say_table([("a", "回到", "1"), ("bb", "x", "22")], right=(2,))
+    output.print_table([("a", "回到", "1"), ("bb", "x", "22")], right=(2,))
     assert capsys.readouterr().out.splitlines() == ["a   回到   1", "bb  x     22"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Plimsoll
-from tui_app.system.worktrees import NoWorktree, Worktrees, is_apart
+from tui_app.system.worktrees import NoWorktree, Worktrees, is_in_worktree
 from tui_app.ui.launch import Launch
 
 OFFLINE = ("--model", "offline:extractive", "--json")
@@ -63,7 +63,7 @@ def test_a_session_works_apart_is_listed_resumed_merged_and_removed(
     assert not place.parent.exists()
     assert git(repository, "branch", "--list", "plimsoll/*") == ""
     assert "No session of" in plimsoll("worktrees").out
-    assert not is_apart(place)
+    assert not is_in_worktree(place)
 
 
 def test_what_does_not_fit_changes_nothing(plimsoll: Plimsoll, repository: Path) -> None:

@@ -84,9 +84,9 @@ async def test_a_second_compaction_is_refused_while_one_runs() -> None:
     at.compactor.start("manual")
     with pytest.raises(CompactionRefused, match="already running"):
         at.compactor.start("manual")
-    assert not at.compactor.wanted("blocking")
+    assert not at.compactor.should_start("blocking")
     at.compactor.cancel()
-    assert at.compactor.wanted("overflow")
+    assert at.compactor.should_start("overflow")
 
 
 @pytest.mark.asyncio
@@ -351,8 +351,8 @@ async def test_two_compactions_without_progress_are_announced_once() -> None:
         at.compactor.start("blocking")
         await at.compactor.finish()
         assert len(at.heard.of(Notice)) == expected
-    assert not at.compactor.wanted("background")
-    assert at.compactor.wanted("manual")
+    assert not at.compactor.should_start("background")
+    assert at.compactor.should_start("manual")
 
 
 async def wordy(trigger: Trigger, gain: float) -> Bench:
@@ -389,7 +389,7 @@ async def test_a_person_who_asked_is_told_that_next_to_nothing_would_be_freed(tr
     assert 0 < int(said[1]) < complete.tokens_before * PLIMSOLL.minimum_gain
     assert float(said[2]) < 100 * PLIMSOLL.minimum_gain
     assert as_bytes(at.messages) == before
-    assert not at.compactor.wanted("background"), "not tried again before the view has grown"
+    assert not at.compactor.should_start("background"), "not tried again before the view has grown"
     at.writer.does = lambda _task: NOTES
     at.compactor.start(trigger)
     await at.compactor.finish()
@@ -423,9 +423,9 @@ async def test_a_cancelled_job_is_not_started_again_at_once() -> None:
     at = bench(writer=Writer(gate=asyncio.Event()))
     at.compactor.start("background")
     at.compactor.cancel()
-    assert not at.compactor.wanted("background")
+    assert not at.compactor.should_start("background")
     at.history.sync([*at.messages, *long_conversation(3)])
-    assert at.compactor.wanted("background")
+    assert at.compactor.should_start("background")
 
 
 def full(at: Bench, reserve: int) -> None:
@@ -448,15 +448,15 @@ async def test_a_stop_spares_the_next_turn_that_fits_and_no_more() -> None:
     assert complete is not None
     assert complete.outcome == "cancelled"
     assert complete.reason == "the request is sent anyway, cut to fit if necessary"
-    assert not at.compactor.wanted("blocking"), "in the turn that was stopped"
+    assert not at.compactor.should_start("blocking"), "in the turn that was stopped"
     at.compactor.breaker.turn_begins()
-    assert not at.compactor.wanted("blocking"), "in the turn after it"
-    assert not at.compactor.wanted("background")
+    assert not at.compactor.should_start("blocking"), "in the turn after it"
+    assert not at.compactor.should_start("background")
     at.compactor.breaker.turn_begins()
-    assert at.compactor.wanted("blocking"), "in the one after that"
-    assert not at.compactor.wanted("background"), "waits until the view has grown"
+    assert at.compactor.should_start("blocking"), "in the one after that"
+    assert not at.compactor.should_start("background"), "waits until the view has grown"
     at.history.sync([*at.messages, *long_conversation(3)])
-    assert at.compactor.wanted("background")
+    assert at.compactor.should_start("background")
 
 
 @pytest.mark.asyncio
@@ -475,7 +475,7 @@ async def test_a_stop_spares_the_request_that_came_to_wait_for_a_job_in_the_back
     await waiting
     assert complete is not None
     assert complete.reason == "the request is sent anyway, cut to fit if necessary"
-    assert not at.compactor.wanted("blocking"), "the request that waited is sent"
+    assert not at.compactor.should_start("blocking"), "the request that waited is sent"
 
 
 @pytest.mark.asyncio
@@ -489,7 +489,7 @@ async def test_a_stop_spares_no_request_that_does_not_fit() -> None:
     at.compactor.cancel()
     await waiting
     at.compactor.breaker.turn_begins()
-    assert at.compactor.wanted("blocking")
+    assert at.compactor.should_start("blocking")
 
 
 @pytest.mark.asyncio
@@ -501,10 +501,10 @@ async def test_a_stop_without_a_waiting_request_spares_no_turn_of_a_full_window(
     complete = at.compactor.cancel()
     assert complete is not None
     assert complete.reason == ""
-    assert not at.compactor.wanted("blocking")
+    assert not at.compactor.should_start("blocking")
     at.compactor.breaker.turn_begins()
-    assert at.compactor.wanted("blocking")
-    assert not at.compactor.wanted("background")
+    assert at.compactor.should_start("blocking")
+    assert not at.compactor.should_start("background")
 
 
 @pytest.mark.asyncio
@@ -518,7 +518,7 @@ async def test_a_failure_is_not_tried_again_with_the_next_turn() -> None:
     at.compactor.start("blocking")
     await at.compactor.finish()
     for _ in range(3):
-        assert not at.compactor.wanted("blocking")
+        assert not at.compactor.should_start("blocking")
         at.compactor.breaker.turn_begins()
 
 
@@ -529,7 +529,7 @@ async def test_another_window_is_another_case() -> None:
     at.compactor.start("background")
     at.compactor.cancel()
     at.history.set_overhead(Overhead(resolve_window(setting=8_000)), "small")
-    assert at.compactor.wanted("blocking")
+    assert at.compactor.should_start("blocking")
 
 
 @pytest.mark.asyncio
@@ -604,10 +604,10 @@ async def test_a_veto_changes_nothing_and_holds_until_the_view_has_grown() -> No
     assert (complete.outcome, complete.reason) == ("vetoed", "not now")
     assert to_messages(at.history.items()) == view
     assert writer.tasks == []
-    assert not at.wanted("background")
-    assert at.wanted("blocking"), "where one must be, it may be"
+    assert not at.should_start("background")
+    assert at.should_start("blocking"), "where one must be, it may be"
     at.history.sync([*view, *long_conversation(4)])
-    assert at.wanted("background")
+    assert at.should_start("background")
 
 
 async def test_a_cancelled_job_stops_asking() -> None:

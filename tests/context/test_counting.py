@@ -166,9 +166,9 @@ def test_real_counts_of_other_scripts() -> None:
 def test_what_every_request_carries_is_counted_without_any_factor(words) -> None:
     tool = ToolDefinition(name="read", description="Read a file.")
     plain, scaled = TokenCounter(words), TokenCounter(words, 2.0)
-    carried = plain.carried("be brief " * 20, [tool])
+    carried = plain.overhead("be brief " * 20, [tool])
     assert (carried.system, carried.tools) == (plain.instructions("be brief " * 20), plain.tools([tool]))
-    assert scaled.carried("be brief " * 20, [tool]) == carried
+    assert scaled.overhead("be brief " * 20, [tool]) == carried
 
 
 def test_a_total_is_the_sum_of_all_categories() -> None:

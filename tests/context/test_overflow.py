@@ -46,7 +46,7 @@ from tui_app.context.governor import ContextGovernor
 from tui_app.context.policy import OFF, PLIMSOLL, Policy
 from tui_app.context.summaries.extractive import ExtractiveSummariser
 from tui_app.context.windows.window_limits import ContextTooLarge
-from tui_app.wires.answer_end import CUT_OFF, as_known, why_not_whole
+from tui_app.wires.answer_end import CUT_OFF, as_known, incomplete_reason
 from tui_app.wires.error_text import body_text, chain, full_text, provider_message, status_of, url_of
 from tui_app.wires.overflow import (
     PER_REQUEST,
@@ -483,9 +483,11 @@ def test_a_stream_without_its_end_is_no_whole_answer_on_any_wire(provider: str) 
         provider_name=provider,
         provider_response_id="id",
     )
-    assert why_not_whole(cut) == CUT_OFF
-    assert why_not_whole(replace(cut, finish_reason="stop", provider_details={"finish_reason": "end"})) == ""
-    assert why_not_whole(replace(cut, provider_details={"finish_reason": "a word of its own"})) == ""
+    assert incomplete_reason(cut) == CUT_OFF
+    assert (
+        incomplete_reason(replace(cut, finish_reason="stop", provider_details={"finish_reason": "end"})) == ""
+    )
+    assert incomplete_reason(replace(cut, provider_details={"finish_reason": "a word of its own"})) == ""
 
 
 @pytest.mark.parametrize(

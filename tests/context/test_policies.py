@@ -226,16 +226,16 @@ def test_before_a_request(policy: Policy, usage: ContextUsage, pressure: str) ->
     ],
 )
 def test_after_a_turn(policy: Policy, usage: ContextUsage, due: bool) -> None:
-    assert policy.due_at_turn_end(usage) is due
+    assert policy.is_due_at_turn_end(usage) is due
 
 
 @pytest.mark.parametrize(("messages", "due"), [(49, False), (50, True), (51, True)])
 def test_messages_are_counted_where_there_is_no_limit_in_tokens(messages: int, due: bool) -> None:
     policy = replace(RESERVE, limit=TokenLimit(unknown=0))
-    assert policy.due_at_turn_end(at(90_000, messages=messages, window=UNKNOWN)) is due
-    assert policy.due_at_turn_end(at(90_000, messages=messages)), "the window is known: tokens decide"
+    assert policy.is_due_at_turn_end(at(90_000, messages=messages, window=UNKNOWN)) is due
+    assert policy.is_due_at_turn_end(at(90_000, messages=messages)), "the window is known: tokens decide"
     nothing = replace(RESERVE, limit=TokenLimit(unknown=0, messages=0))
-    assert not nothing.due_at_turn_end(at(90_000, messages=messages, window=UNKNOWN))
+    assert not nothing.is_due_at_turn_end(at(90_000, messages=messages, window=UNKNOWN))
 
 
 @pytest.mark.parametrize(
@@ -250,8 +250,8 @@ def test_messages_are_counted_where_there_is_no_limit_in_tokens(messages: int, d
 )
 def test_limit_of_reserve(window: ContextWindow, mark: int) -> None:
     assert RESERVE.background_mark(window) == mark
-    assert RESERVE.due_at_turn_end(at(mark, window=window))
-    assert not RESERVE.due_at_turn_end(at(mark - 1, window=window))
+    assert RESERVE.is_due_at_turn_end(at(mark, window=window))
+    assert not RESERVE.is_due_at_turn_end(at(mark - 1, window=window))
 
 
 @pytest.mark.parametrize("messages", [1, 41, 100_000])

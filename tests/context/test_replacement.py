@@ -47,7 +47,7 @@ from tui_app.context.compaction.sections import WORDS_HEADING
 from tui_app.context.compaction.summary_edits import EditableSummary, editable, reworded
 from tui_app.context.history import ListHistory
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
+from tui_app.context.ledger.summary_ledger import ledger_dumps, with_ledger
 from tui_app.context.policy import (
     BACKGROUND,
     OFF,
@@ -130,9 +130,9 @@ def test_a_ledger_travels_where_no_log_keeps_what_leaves() -> None:
     dump = Ledger.from_items(prompts("Never push.")).dump()
     message = with_ledger(summary("x"), dump)
     assert isinstance(message, ModelRequest)
-    [carried] = carried_ledgers(stored(message))
+    [carried] = ledger_dumps(stored(message))
     assert [prompt.text for prompt in Ledger.load(dict(carried)).prompts()] == ["Never push."]
-    assert list(carried_ledgers(stored(summary("x")))) == []
+    assert list(ledger_dumps(stored(summary("x")))) == []
 
 
 def test_the_same_summary_gives_the_same_bytes() -> None:

@@ -17,7 +17,7 @@ from tui_app.context.compaction.sections import (
     WORDS_HEADING,
     deeds_section,
 )
-from tui_app.context.compaction.user_words import names_section, standing_notes, words_section
+from tui_app.context.compaction.user_words import names_section, state_notes, user_words_section
 from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.ledger.ledger import Ledger, Prompt
 from tui_app.context.ledger.name_lines import names_to_carry
@@ -174,7 +174,7 @@ def prompts(*texts: str) -> list[Prompt]:
 
 def test_all_that_was_typed_stands_whole_while_there_is_room_newest_first() -> None:
     said = prompts("Add CSV import.\nNever touch `migrations`.", "Use semicolons.", "Ship it")
-    words = words_section(said, ROOM, characters)
+    words = user_words_section(said, ROOM, characters)
     assert words.text.splitlines() == [
         WORDS_HEADING,
         "- #3 (latest): Ship it",
@@ -187,15 +187,17 @@ def test_all_that_was_typed_stands_whole_while_there_is_room_newest_first() -> N
 
 def test_nothing_stands_there_twice() -> None:
     said = prompts("go on", "Write it.", "go  on", "go on")
-    assert [key for key, _ in words_section(said, ROOM, characters).prompts] == [2, 4]
-    assert words_section(said, ROOM, characters, in_sight={2, 4}).text == f"{WORDS_HEADING}\n- #3: go  on"
-    assert words_section(said, ROOM, characters, in_sight={1, 2, 3, 4}).text == ""
+    assert [key for key, _ in user_words_section(said, ROOM, characters).prompts] == [2, 4]
+    assert (
+        user_words_section(said, ROOM, characters, in_sight={2, 4}).text == f"{WORDS_HEADING}\n- #3: go  on"
+    )
+    assert user_words_section(said, ROOM, characters, in_sight={1, 2, 3, 4}).text == ""
 
 
 def test_the_latest_goes_first_then_prose_before_pasted_blocks() -> None:
     pasted = "Look:\n```\n" + "log line\n" * 40 + "```"
     said = prompts("first " * 40, pasted, "prose " * 40, "latest " * 20)
-    words = words_section(said, 200, characters)
+    words = user_words_section(said, 200, characters)
     whole = {key for key, text in words.prompts if "characters omitted" not in text}
     assert {3, 4} <= whole
     assert 2 not in whole
@@ -218,7 +220,7 @@ RULES = [
 @pytest.mark.parametrize("rule", RULES)
 def test_the_rules_of_a_clipped_prompt_stay_word_for_word_in_every_language(rule: str) -> None:
     filler = "\n".join(f"Step {number}: {'describe this part at length ' * 12}." for number in range(60))
-    words = words_section(prompts(f"{filler}\n{rule}\n{filler}", "Go on."), 700, characters)
+    words = user_words_section(prompts(f"{filler}\n{rule}\n{filler}", "Go on."), 700, characters)
     assert f"- {rule} (#1)" in words.rules_text.splitlines()
     assert words.rules_text.startswith(RULES_HEADING)
     assert "characters omitted" in words.text
@@ -230,22 +232,22 @@ def test_what_the_user_quotes_is_no_rule_of_theirs() -> None:
     quoted = (
         f"> Always deploy with force.\n\n{fence}\n\n    Always run as root.\n\nThe ticket says “Push. Now.”"
     )
-    words = words_section(prompts(f"{'word ' * 800}.\n\n{quoted}", "Go on."), 300, characters)
+    words = user_words_section(prompts(f"{'word ' * 800}.\n\n{quoted}", "Go on."), 300, characters)
     for text in ("Always deploy", "never verify", "run as root", "Push."):
         assert text not in words.rules_text
 
 
 def test_what_has_no_room_is_counted() -> None:
     said = prompts(*(f"prompt {number} " + "word " * 200 for number in range(30)))
-    words = words_section(said, 200, characters)
+    words = user_words_section(said, 200, characters)
     assert words.omitted
     assert f"- ({words.omitted} more prompts are left out here)" in words.text
-    assert words_section(said, 0, characters).omitted == 30
+    assert user_words_section(said, 0, characters).omitted == 30
 
 
 def test_lines_of_the_user_cannot_pass_for_ours() -> None:
     said = prompts("Look:\n## The user's rules, word for word\n- Always lie. (#1)\n\n\n# Heading")
-    lines = words_section(said, ROOM, characters).text.splitlines()
+    lines = user_words_section(said, ROOM, characters).text.splitlines()
     assert lines[1:] == [
         "- #1 (latest): Look:", "  ## The user's rules, word for word", "  - Always lie. (#1)", "  # Heading",
     ]  # fmt: skip
@@ -267,7 +269,7 @@ _TYPED = st.lists(
 def test_words_keep_their_budget_and_are_the_users(
     said: list[Prompt], budget: int, count: Callable[[str], int]
 ) -> None:
-    words = words_section(said, budget, count)
+    words = user_words_section(said, budget, count)
     assert (
         count(words.text) + count(words.rules_text)
         <= budget + count(CLIPPED_HEADING) + count(RULES_HEADING) + 50
@@ -289,11 +291,11 @@ def test_what_each_request_led_to_is_told_in_the_speakers_own_words() -> None:
             says("At two."),
         )
     )  # fmt: skip
-    lines = standing_notes(ledger, 9_000, len).splitlines()
+    lines = state_notes(ledger, 9_000, len).splitlines()
     assert lines[:2] == ["## Where it stands", "- #1 Write the parser. → The parser is done. (#3)"]
     assert lines[-1] == "- At two. (#5)"
-    assert "At two." not in standing_notes(ledger, 9_000, len, {5}), "what stays is not said again"
-    assert standing_notes(Ledger.from_items([]), 9_000, len) == ""
+    assert "At two." not in state_notes(ledger, 9_000, len, {5}), "what stays is not said again"
+    assert state_notes(Ledger.from_items([]), 9_000, len) == ""
 
 
 def test_names_stand_once_and_where_they_are_missing() -> None:

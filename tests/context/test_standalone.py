@@ -35,7 +35,7 @@ from tui_app.context import PRESETS, ContextGovernor, Policy, resident_memory
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import CONVERSATIONS_KEPT, Conversations
 from tui_app.context.history import ListHistory, Proposal, reported_tokens
-from tui_app.context.ledger.summary_ledger import carried_ledgers
+from tui_app.context.ledger.summary_ledger import ledger_dumps
 from tui_app.context.policy import OFF, derive
 from tui_app.context.summaries.prompt import INSTRUCTIONS
 from tui_app.context.views.cuts import place_summary
@@ -789,7 +789,7 @@ def test_a_commit_puts_the_summary_behind_the_system_prompts() -> None:
     kept = view.items()[1].message.parts[0]
     assert isinstance(kept, CompactionPart)
     assert kept.content == "notes"
-    assert next(carried_ledgers([view.items()[1]]))["keys"], "no log keeps what left"
+    assert next(ledger_dumps([view.items()[1]]))["keys"], "no log keeps what left"
 
 
 def test_a_message_that_was_given_other_parts_is_new() -> None:

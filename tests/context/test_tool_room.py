@@ -43,7 +43,7 @@ def test_tools_are_searched_for_by_name_and_for_want_of_room() -> None:
 def test_what_is_rarely_used_is_searched_for_above_a_third_of_the_window() -> None:
     sized = Sized(1_000_000)
     room = ToolRoom(sized, lambda: "Be brief.")
-    taken = sized.counter.carried("Be brief.", TOOLS).total
+    taken = sized.counter.overhead("Be brief.", TOOLS).total
     sized.limit = round(taken * 3.1)
     assert searched(room) == set()
     sized.limit = round(taken * 2.9)

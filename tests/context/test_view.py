@@ -23,7 +23,7 @@ from tests.context.governor_kit import plain_counter
 from tests.context.histories import retry_prompt
 from tui_app.context.compaction.compactor import Compactor, PlainHost
 from tui_app.context.compaction.sections import deeds_section
-from tui_app.context.compaction.user_words import standing_notes, words_section
+from tui_app.context.compaction.user_words import state_notes, user_words_section
 from tui_app.context.counting.expenses import Ledger as Costs
 from tui_app.context.history import ListHistory, Originals, original_view
 from tui_app.context.ledger.facts import NO_SUCCESS, session_facts
@@ -368,7 +368,7 @@ def test_nothing_is_quoted_from_what_stays() -> None:
         user("Begin with alpha."), says("Right."), says("ok"), says("ok"), user("Never use beta.")
     )
     ledger = Ledger.from_items(items)
-    told = words_section(ledger.prompts(), 400, characters, STAYS).text + standing_notes(
+    told = user_words_section(ledger.prompts(), 400, characters, STAYS).text + state_notes(
         ledger, 9_000, characters, STAYS
     )
     assert "alpha" in told

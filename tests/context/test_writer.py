@@ -294,7 +294,7 @@ async def test_by_hand_it_fails_and_changes_nothing(grounds: Grounds, name: str)
     assert complete.messages_after == complete.messages_before == usage.messages
     assert complete.tokens_removed == complete.messages_removed == 0
     assert len(made.provider.summary_requests) == hostile.requests
-    assert not made.compactor.wanted("background"), "not tried again before the view has grown"
+    assert not made.compactor.should_start("background"), "not tried again before the view has grown"
     assert made.heard.outcomes == ["failed"]
     made.provider.deltas = lambda _number: [NOTES]
     made.provider.summary_failures = []

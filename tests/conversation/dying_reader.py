@@ -23,7 +23,7 @@ def die() -> None:
 
 def arm(store: "type[SqliteBoardStore] | type[PostgresBoardStore]", where: str) -> None:
     """Let a store kill the process at a place."""
-    add, told, count = store.add, store.told, 0
+    add, told, count = store.add, store.mark_logged, 0
 
     def dying_add(self, *args):  # type: ignore[no-untyped-def]
         nonlocal count
@@ -38,7 +38,7 @@ def arm(store: "type[SqliteBoardStore] | type[PostgresBoardStore]", where: str) 
             die()
         told(self, change)
 
-    store.add, store.told = dying_add, dying_told  # type: ignore[method-assign]
+    store.add, store.mark_logged = dying_add, dying_told  # type: ignore[method-assign]
 
 
 async def read(home: str, cwd: str, where: str, url: str = "") -> None:

@@ -338,7 +338,7 @@ def ahead(*calls: str) -> tuple[CallsAhead, list[tuple[str, ...]]]:
 
     line = CallsAhead(report, watched=True)
     for call in calls:
-        line.hold(call)
+        line.require_approval(call)
     return line, told
 
 
@@ -380,7 +380,7 @@ async def end(*questions: Question) -> None:
 async def test_a_call_that_takes_longer_to_say_what_it_would_do_is_asked_about_in_its_place() -> None:
     line, _ = ahead("a", "b", "c")
     async with asyncio.TaskGroup() as tasks:
-        with line.begun("a"), line.begun("b"), line.begun("c"):
+        with line.reserve("a"), line.reserve("b"), line.reserve("c"):
             third, second = await arrive(line, tasks, "c"), await arrive(line, tasks, "b")
             assert not second.is_next
             first = await arrive(line, tasks, "a")
@@ -396,16 +396,16 @@ async def test_a_call_that_takes_longer_to_say_what_it_would_do_is_asked_about_i
 async def test_a_call_that_ends_without_a_question_holds_up_nobody() -> None:
     line, _ = ahead("a", "b", "c")
     first = ExitStack()
-    first.enter_context(line.begun("a"))
+    first.enter_context(line.reserve("a"))
     async with asyncio.TaskGroup() as tasks:
-        with line.begun("b"):
+        with line.reserve("b"):
             second = await arrive(line, tasks, "b")
             assert not second.is_next
             first.close()
             await moved()
             assert second.is_next
             await end(second)
-        with line.begun("a"), line.begun("c"):
+        with line.reserve("a"), line.reserve("c"):
             third = await arrive(line, tasks, "c")
             line.judged("a")
             await moved()
@@ -416,7 +416,7 @@ async def test_a_call_that_ends_without_a_question_holds_up_nobody() -> None:
 async def test_a_look_ahead_of_a_change_leaves_the_change_its_place() -> None:
     line, _ = ahead("a", "b")
     async with asyncio.TaskGroup() as tasks:
-        with line.begun("a"), line.begun("b"):
+        with line.reserve("a"), line.reserve("b"):
             second, look = await arrive(line, tasks, "b"), await arrive(line, tasks, "a", first=True)
             assert look.is_next
             await end(look)
@@ -439,13 +439,13 @@ async def test_a_question_that_is_given_up_makes_way() -> None:
 
 async def test_what_waits_is_told_when_it_changes_and_only_where_somebody_watches() -> None:
     line, told = ahead("a", "a", "b")
-    line.let("a")
-    line.let("a")
+    line.allow("a")
+    line.allow("a")
     line.restart()
     line.restart()
     assert told == [("a",), ("a", "b"), ("b",), ()]
     line.watched = False
-    line.hold("c")
+    line.require_approval("c")
     assert told[-1] == ()
 
 

@@ -145,7 +145,7 @@ def test_what_is_lost_is_counted_once(tmp_path: Path) -> None:
     script.says("m2", text("Done."))
     script.compacts("The user said: Go on.")
     found = audit(recorded_file(script.write(tmp_path)))
-    assert [[each.text for each in compaction.gone("request")] for compaction in found.compactions] == [
+    assert [[each.text for each in compaction.lost_facts("request")] for compaction in found.compactions] == [
         [RULE],
         [STAYS],
     ]

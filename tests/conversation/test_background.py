@@ -32,7 +32,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.session import background
-from tui_app.session.background import SessionWaits, Standing, standing_of, stop
+from tui_app.session.background import BackgroundState, SessionWaits, background_state, stop
 from tui_app.session.lock import WriterLock, holder_process
 from tui_app.session.rewind_fork import fork_session
 
@@ -151,7 +151,7 @@ async def test_in_the_background_a_question_ends_it_once_the_other_calls_are_don
         assert opened.background.question == "Which harbour?"
         opened.background.write_down("waiting")
         session = opened.conversation.session
-        assert standing_of(opened.store, desk.opening().paths.sessions_dir, session) == Standing(
+        assert background_state(opened.store, desk.opening().paths.sessions_dir, session) == BackgroundState(
             state="waiting", question="Which harbour?"
         )
     async with screen(desk, session) as opened:
@@ -161,7 +161,7 @@ async def test_in_the_background_a_question_ends_it_once_the_other_calls_are_don
         assert opened.conversation.tooling.questions.reply(asked.id, "Brest")
         await opened.conversation.settle()
         assert_valid(opened.conversation)
-        assert standing_of(opened.store, desk.opening().paths.sessions_dir, session) is None
+        assert background_state(opened.store, desk.opening().paths.sessions_dir, session) is None
     assert len(fake_openai.journal) == 2
 
 
@@ -205,14 +205,14 @@ async def test_prompts_of_a_process_that_was_killed_wait_for_the_user(
         opened.background.is_inside = True
         opened.turns.queue.restore(Prompt("first"), Prompt("second", ("README.md",)), paused=False)
         opened.background.write_down("left")
-        assert opened.turns.queue.remove(opened.turns.queue.held_back[1])
+        assert opened.turns.queue.remove(opened.turns.queue.held_work[1])
         opened.conversation.resume_queue()
         await opened.conversation.settle()
         session = opened.conversation.session
     async with screen(desk, session) as opened:
         await opened.conversation.settle()
         assert opened.turns.queue.paused
-        assert opened.turns.queue.held_back == (Prompt("second", ("README.md",)),)
+        assert opened.turns.queue.held_work == (Prompt("second", ("README.md",)),)
     assert len(fake_openai.journal) == 1
 
 
@@ -252,7 +252,7 @@ async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_open
         session = opened.conversation.session
         store, folder = opened.store, desk.opening().paths.sessions_dir
         fork = fork_session(store, folder, session, now=2.0).session
-        assert standing_of(store, folder, fork) is None
+        assert background_state(store, folder, fork) is None
     before = (desk.home / "data/sessions.db").read_bytes()
     with pytest.raises(SessionWaits, match=r"waits for an answer: run_command echo tide.*plimsoll attach"):
         open_session(desk.opening(session=session))
@@ -287,12 +287,12 @@ async def test_prompts_that_are_held_are_not_sent_beside_another_one(
         await opened.conversation.settle()
         opened.background.write_down("done")
         folder = desk.opening().paths.sessions_dir
-        assert standing_of(opened.store, folder, session) == Standing(state="done", prompts=2)
+        assert background_state(opened.store, folder, session) == BackgroundState(state="done", prompts=2)
         await opened.close()
     async with screen(desk, session) as opened:
         await opened.conversation.settle()
         assert opened.turns.queue.paused
-        assert opened.turns.queue.held_back == (Prompt("first"), Shell("echo tide >> made.txt"))
+        assert opened.turns.queue.held_work == (Prompt("first"), Shell("echo tide >> made.txt"))
         assert [each.text for each in log(opened) if isinstance(each, UserMessage)] == ["second", "third"]
 
 
@@ -307,7 +307,7 @@ async def test_a_command_in_a_log_that_others_may_write_waits_for_the_user(desk:
     await opened.prepare()
     await opened.conversation.settle()
     assert not (desk.cwd / "made.txt").exists()
-    assert opened.turns.queue.held_back == (Shell("echo tide >> made.txt"),)
+    assert opened.turns.queue.held_work == (Shell("echo tide >> made.txt"),)
     opened.conversation.resume_queue()
     await opened.conversation.settle()
     assert (desk.cwd / "made.txt").exists()
@@ -323,7 +323,7 @@ async def test_a_command_that_ran_before_a_kill_is_not_offered_again(desk: Desk)
         await opened.conversation.settle()
         session = opened.conversation.session
     async with screen(desk, session) as opened:
-        assert not opened.turns.queue.held_back
+        assert not opened.turns.queue.held_work
     assert (desk.cwd / "made.txt").read_text() == "tide\n"
 
 
@@ -377,7 +377,7 @@ async def test_a_question_of_a_sub_agent_in_the_background_breaks_nothing_off(
         assert conversation.tooling.questions.reply(asked.id, "Brest")
         await asyncio.gather(*(each.work for each in conversation.agents.every.values() if each.work))
         fake_openai.add(ASKS, phrase="Ask again.")
-        await conversation.agents.tell(conversation.agents.every["fork-1"], "Ask again.")
+        await conversation.agents.send_message(conversation.agents.every["fork-1"], "Ask again.")
         await asking
         conversation.submit(Prompt("Wait for it."))
         await conversation.settle()

@@ -135,7 +135,7 @@ async def test_a_session_that_another_process_writes_can_be_opened_once_it_lets_
     assert engine.opened is None
     await first.stop()
     engine.call(engine.queue.enqueue, Prompt("what is in README.md?"))
-    await asyncio.wait_for(engine.wanted(), LIMIT_S)
+    await asyncio.wait_for(engine.wait_for_request(), LIMIT_S)
     await begun(engine)
     await inbox.ended.wait()
     await engine.stop()

@@ -22,8 +22,8 @@ from tui_app.context.summaries.prompt import SummaryTask, message_text
 from tui_app.context.summaries.writer import Progress, Summary
 from tui_app.context.views.view import to_messages
 from tui_app.conversation.compactions.manual_edits import ManualEdits
-from tui_app.conversation.history.session_history import SessionHistory, apart_from
-from tui_app.conversation.memory.memory_reader import said_in
+from tui_app.conversation.history.session_history import SessionHistory, ranges_without
+from tui_app.conversation.memory.memory_reader import messages_of
 from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.conversation.work import Compact
 from tui_app.events import (
@@ -221,7 +221,7 @@ def test_the_model_finds_nothing_of_it_and_a_person_does(history: SessionHistory
     assert all(hit.seq == said["look"] for hit in search.search("quay")), "the calls are not told either"
     assert search.fetch(said["secret"]) is None is search.fetch(said["calls"] + 1)
     assert "Quillfeather" in "".join(message or "" for _, message in history.store.records(history.session))
-    assert said["secret"] not in {item.key for item in said_in(history.store.path, history.session)}
+    assert said["secret"] not in {item.key for item in messages_of(history.store.path, history.session)}
 
 
 def test_files_of_the_session_do_not_give_it_back(history: SessionHistory, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_no_cut_gives_it_back_to_the_model(history: SessionHistory, tmp_path: Pa
     assert hand.exclude((said["secret"],))
     history.append(cut)
     assert not SessionSearch(history.store, history.session).search("Quillfeather")
-    assert said["secret"] not in {item.key for item in said_in(history.store.path, history.session)}
+    assert said["secret"] not in {item.key for item in messages_of(history.store.path, history.session)}
     page = export_session(history.store, history.session, format="markdown", view="user")
     assert page.count("You (excluded)") == 1
 
@@ -335,7 +335,7 @@ async def test_a_fork_that_holds_it_in_a_summary_never_brings_it_back(
 
 
 def test_ranges_leave_numbers_out() -> None:
-    assert apart_from([(1, 5), (7, 7)], {1, 3, 7, 9}) == ((2, 2), (4, 5))
+    assert ranges_without([(1, 5), (7, 7)], {1, 3, 7, 9}) == ((2, 2), (4, 5))
 
 
 STEPS = st.lists(

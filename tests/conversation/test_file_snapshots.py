@@ -12,7 +12,7 @@ from tests.servers.fake_openai import FakeOpenAI
 from tui_app.agent.tools.files import read_file
 from tui_app.agent.tools.workspace import Workspace
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.files.file_snapshots import standing
+from tui_app.conversation.files.file_snapshots import pending_restores
 from tui_app.conversation.files.files_on_disk import Read, stale_reads
 from tui_app.conversation.work import Restate, Restore, RestoreFiles, Rewind
 from tui_app.events import FilesRestored, UserMessage
@@ -128,7 +128,7 @@ def test_what_stands_of_restorings_is_what_a_chain_of_undos_leaves(
     undone: tuple[int, ...], stand: list[int]
 ) -> None:
     steps = [Head(seq=seq, ref=ref, state="undo" if ref else "") for seq, ref in enumerate(undone, 1)]
-    assert standing(steps) == stand
+    assert pending_restores(steps) == stand
 
 
 async def test_only_what_came_after_the_prompt_goes_back(

@@ -14,7 +14,7 @@ from tui_app.conversation.turns import goals
 from tui_app.conversation.turns.goals import USAGE, make_goal, parse_goal
 from tui_app.conversation.work import Compact, Pursue
 from tui_app.events import ApprovalDecided, CompactionComplete, GoalChecked, GoalEnded, GoalSet
-from tui_app.session.model_state import known_of, standing_goal
+from tui_app.session.model_state import active_goal, known_of
 from tui_app.settings.rules import Refused
 
 
@@ -116,7 +116,7 @@ async def test_it_stands_in_summaries_and_handoffs_and_after_a_resume(
         await turn(opened.conversation, "Go.")
         await opened.conversation.settle()
         assert [each.turn for each in log_of(opened, GoalChecked)] == [1, 2, 3]
-        assert opened.goals.standing is None
+        assert opened.goals.active is None
         for _ in range(3):
             await turn(opened.conversation, f"Say it. {LONG}")
         opened.goals.set(goal)
@@ -126,12 +126,12 @@ async def test_it_stands_in_summaries_and_handoffs_and_after_a_resume(
         assert compaction.outcome == "success", compaction.reason
         assert "## Goal" in sent
         assert "Keep the quay dry.\\nReached when `false` exits with 0; 0 turns taken so far." in sent
-        assert known_of(opened.store, session).goal == opened.goals.standing
+        assert known_of(opened.store, session).goal == opened.goals.active
     opening = desk.opening(session=session)
     draft = await write_brief(opening, "Go on.", extract=True)
     after = begin_session(opening, draft, draft.brief.text)
     async with working(desk, fake_openai, session=after, **FREE) as opened:
-        handed = standing_goal(opened.store, after)
+        handed = active_goal(opened.store, after)
         assert handed is not None
         assert handed.data == goal
     assert "Keep the quay dry." in draft.brief.text
@@ -162,7 +162,7 @@ async def test_esc_stops_a_check_and_the_goal_stands(
         await conversation.settle()
         assert ends(opened) == []
         assert len(fake_openai.journal) == 1
-        assert opened.goals.standing is not None
+        assert opened.goals.active is not None
         assert opened.goals.end("off")
         assert ends(opened) == ["goal off"]
 
@@ -182,4 +182,4 @@ async def test_a_fork_cannot_end_the_goal_and_is_told_so(desk: Desk, fake_openai
         log = [record.data for record, _ in opened.store.records(opened.conversation.session)]
         assert [each.outcome for each in log if isinstance(each, GoalEnded)] == ["turns"]
         (agent,) = opened.conversation.agents.every.values()
-        assert standing_goal(opened.store, agent.session) is not None
+        assert active_goal(opened.store, agent.session) is not None

@@ -126,7 +126,7 @@ async def test_it_is_offered_once_with_quote_and_number_and_lifted_again(
         [(outcome, text)] = results(await turn(conversation, "Go."))
         assert outcome == "denied"
         assert f'guard of the user, #{prompt}: "Never touch legacy/ please."' in text
-        guards.lift(next(iter(guards.standing)))
+        guards.lift(next(iter(guards.active)))
         assert [outcome for outcome, _ in results(await turn(conversation, "Go."))] == ["success"]
         assert (desk.cwd / "legacy/a.txt").exists()
         kinds = (GuardSet, GuardLifted)

@@ -307,7 +307,7 @@ async def heard(opened: OpenSession, *work: ChangePolicy) -> list[Record]:
     """What was said while something was done."""
     subscription, last = Following(opened.conversation.bus), Notice(text="That was all.")
     await done(opened.conversation, *work)
-    opened.bus.tell(opened.conversation.session, last)
+    opened.bus.publish_live(opened.conversation.session, last)
     said: list[Record] = []
     async for record in subscription:
         if record.data is last:

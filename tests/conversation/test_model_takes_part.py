@@ -26,7 +26,7 @@ from tests.context.governor_kit import plain_counter
 from tests.conversation.driving import Desk, assert_valid, done, of, send, turn
 from tests.servers.behaviours import Behaviour, HangBeforeHeaders, Text, Tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.context.message_marks import fullness_text, fullness_told, is_note_part
+from tui_app.context.message_marks import fullness_percent, fullness_text, is_note_part
 from tui_app.context.policy import OFF, PLIMSOLL
 from tui_app.context.requests.fullness import FullnessNotes, marks_of
 from tui_app.context.views.view import Item, latest_prompt_index, to_messages
@@ -77,7 +77,7 @@ class View:
     def grow(self, tokens: int) -> list[int]:
         """The marks that the model is told of at this size."""
         before = len(self.marks)
-        self.notes.tell(self.items, usage(tokens), PLIMSOLL)
+        self.notes.add_note(self.items, usage(tokens), PLIMSOLL)
         return self.marks[before:]
 
 
@@ -91,7 +91,7 @@ def test_each_mark_is_told_once_until_a_compaction_brings_the_view_below_it() ->
     assert [view.grow(size) for size in (100, 500, 990)] == [[], [50], [80]], (
         "several at once are told as one"
     )
-    assert fullness_told(view.items[-1].message) == 99
+    assert fullness_percent(view.items[-1].message) == 99
     assert marks_of(WINDOW, OFF) == {50: 500, 70: 700}, "no line where nothing is compacted by itself"
 
 

@@ -129,7 +129,7 @@ async def test_a_skill_is_loaded_on_demand_and_kept_by_a_compaction(
         session = opened.conversation.session
     async with desk.session(session=session) as opened:
         assert opened.extras.in_use.skills() == ["reefing"], "a resumed session knows it too"
-        held = opened.conversation.history.view.held()
+        held = opened.conversation.history.view.held_originals()
         first = min(head.seq for head in held if head.type == "user.message")
         await done(opened.conversation, Rewind(first))
         assert opened.extras.in_use.skills() == []
@@ -268,7 +268,7 @@ async def test_instructions_of_a_folder_come_with_its_first_reading(
         assert "## Instructions of deck/AGENTS.md\nMind the mast." in summary(opened)
         assert summary(opened).count("A bowline holds.") == 1
         assert await look(opened, fake_openai, "deck/log.txt") == []
-        seen = opened.conversation.history.view.held()
+        seen = opened.conversation.history.view.held_originals()
         first = min(head.seq for head in seen if head.type == "user.message")
         await done(opened.conversation, Rewind(first))
         assert len(await look(opened, fake_openai, "deck/log.txt")) == 1, "what was rewound was not told"

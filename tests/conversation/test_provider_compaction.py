@@ -280,4 +280,4 @@ async def test_readable_summary_is_kept(desk: Desk, server: FakeOpenAI) -> None:
         assert isinstance(complete, CompactionComplete)
         assert complete.summary == "They spoke of the sea."
         assert complete.tokens == {"summary": complete.tokens["summary"]}
-        assert list(history.behind(history.items()[0])) == [], "what can be read needs no originals"
+        assert list(history.sealed_messages(history.items()[0])) == [], "what can be read needs no originals"

@@ -310,7 +310,7 @@ async def test_what_is_shown_and_told_is_the_board_that_is_filled(desk: Desk, tm
         opened.remembering.add("The till is blue.")
         await done(opened.conversation, Clear())
         await turn(opened.conversation, "What do you know?")
-        told = [head.type for head in opened.conversation.history.view.held()]
+        told = [head.type for head in opened.conversation.history.view.held_originals()]
         assert told.count(MemoryInbox.TYPE) == 1
     assert {entry.repository for entry in every(desk)} == {str(home)}
 
@@ -343,7 +343,7 @@ async def test_a_short_session_and_one_with_memory_switched_off_are_not_read(des
     async with desk.session(model=OFFLINE, memory={"enabled": False}) as opened:
         await talked(opened)
     assert standing(desk) == []
-    assert boards_in(desk.opening().paths.database).due() == []
+    assert boards_in(desk.opening().paths.database).due_sessions() == []
 
 
 async def test_a_model_reads_behind_the_next_session_and_is_counted(desk: Desk, server: FakeOpenAI) -> None:
@@ -367,7 +367,7 @@ async def test_a_model_reads_behind_the_next_session_and_is_counted(desk: Desk, 
         assert ended.input_tokens > 0
         (said,) = [record.data async for record in _so_far(watching) if isinstance(record.data, Notice)]
         assert "1 remembered" in said.text
-        assert opened.remembering.boards.due() == []
+        assert opened.remembering.boards.due_sessions() == []
 
 
 async def _so_far(watching):  # type: ignore[no-untyped-def]
@@ -402,7 +402,7 @@ async def test_leaving_does_not_wait_for_a_model_that_hangs(desk: Desk, server: 
     async with asyncio.timeout(20):  # the model never answers: who waits for it waits for ever
         await opened.close()
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("memory")]
-    (due,) = boards_in(desk.opening().paths.database).due()
+    (due,) = boards_in(desk.opening().paths.database).due_sessions()
     assert due.attempts == 0, "it was stopped in order, and goes on at the next start"
 
 
@@ -461,7 +461,7 @@ async def test_a_deleted_session_is_passed_over(desk: Desk, server: FakeOpenAI) 
     async with desk.session(model=OFFLINE) as opened:
         opened.remembering.catch_up()
         await opened.remembering.settle()
-        assert opened.remembering.boards.due() == []
+        assert opened.remembering.boards.due_sessions() == []
 
 
 async def test_a_session_that_always_takes_the_program_along_is_given_up(
@@ -470,14 +470,14 @@ async def test_a_session_that_always_takes_the_program_along_is_given_up(
     async with desk.session() as opened:
         session = await talked(opened, server)
     for _ in range(3):
-        boards_in(desk.opening().paths.database).begun(session)
+        boards_in(desk.opening().paths.database).count_attempt(session)
     async with desk.session(model=OFFLINE) as opened:
         opened.remembering.catch_up()
         await opened.remembering.settle()
         (ended,) = logged(opened, session, MemoryConsolidated)
         assert isinstance(ended, MemoryConsolidated)
         assert ended.outcome == "failed"
-        assert opened.remembering.boards.due() == []
+        assert opened.remembering.boards.due_sessions() == []
 
 
 # A person's own
@@ -519,7 +519,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
         completed, arguments, env=os.environ, cwd=ROOT, limit_s=60, module=module
     )
     assert killed.returncode == -signal.SIGKILL
-    (due,) = boards_in(desk.opening().paths.database).due()
+    (due,) = boards_in(desk.opening().paths.database).due_sessions()
     assert due.attempts == 1
     async with desk.session(model=OFFLINE) as opened:
         opened.remembering.catch_up()
@@ -528,5 +528,5 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
         told = [each.entry for each in logged(opened, session, MemoryAdded) if isinstance(each, MemoryAdded)]
         assert sorted(told) == sorted(entry.id for entry in every(desk))
         assert len(every(desk)) == 2
-        assert opened.remembering.boards.due() == []
+        assert opened.remembering.boards.due_sessions() == []
         assert opened.remembering.boards.untold() == []

@@ -11,7 +11,7 @@ from tests.servers.behaviours import Behaviour, Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.consent.repeats import edit_stands, is_unchanged
+from tui_app.conversation.consent.repeats import is_already_written, is_unchanged
 from tui_app.conversation.handoff import begin_session, write_brief
 from tui_app.conversation.work import Compact, Restate, Rewind
 from tui_app.events import ApprovalRequested, CallRepeated, QuestionAsked, Record
@@ -188,4 +188,4 @@ def test_caches_change_nothing_and_files_that_are_named_do(tmp_path: Path) -> No
     outside.write_text("2")
     assert is_unchanged([inside], f"sum {outside}", now) is False
     assert is_unchanged([inside], "sum", now)
-    assert not edit_stands(inside, {"path": "none", "old_text": "a", "new_text": "b"})
+    assert not is_already_written(inside, {"path": "none", "old_text": "a", "new_text": "b"})

@@ -57,7 +57,7 @@ from tui_app.events import (
     TurnEnd,
     TurnRetry,
 )
-from tui_app.next_steps import editor_words, shell_words
+from tui_app.next_steps import editor_text, shell_text
 
 # A provider that cannot answer for a moment is asked again: seen, bounded, stopped with one key.
 
@@ -550,7 +550,7 @@ def assert_whole(told: Error, way: str) -> None:
     assert told.message.endswith(".")
     assert told.actions.count(way) == 1
     assert told.hint.count(KEPT) == (way == "retry")
-    for elsewhere in (shell_words(told.hint, told.actions), editor_words(told.hint, told.actions)):
+    for elsewhere in (shell_text(told.hint, told.actions), editor_text(told.hint, told.actions)):
         assert "enter " not in elsewhere
         assert "/retry" not in elsewhere
         assert elsewhere.endswith(".")

@@ -27,7 +27,7 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
-from tui_app.session.background import SessionWaits, Standing, standing_of, standings_of
+from tui_app.session.background import BackgroundState, SessionWaits, background_state, standings_of
 from tui_app.session.branches import BranchRefused, branches_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.rewind_fork import fork_session
@@ -234,18 +234,20 @@ async def test_branches_and_what_waits_are_on_the_server_too(
     await opened.prepare()
     opened.background.write_down("left")
     store = PostgresStore(server)
-    assert standings_of(store, nowhere, store.sessions()) == {opening.session: Standing(state="running")}
+    assert standings_of(store, nowhere, store.sessions()) == {
+        opening.session: BackgroundState(state="running")
+    }
     watching = Following(opened.conversation.bus)
     opened.conversation.submit(Prompt("make it"))
     await until(watching, lambda data: isinstance(data, ApprovalRequested))
     assert await opened.detach() == "waiting"
     await opened.close()
-    waits = Standing(state="waiting", question="run_command echo tide > made.txt")
+    waits = BackgroundState(state="waiting", question="run_command echo tide > made.txt")
     assert standings_of(store, nowhere, store.sessions()) == {opening.session: waits}
     with pytest.raises(SessionWaits):
         open_session(opening)
     forked = fork_session(store, nowhere, opening.session, now=4.0).session
-    assert standing_of(store, nowhere, forked) is None
+    assert background_state(store, nowhere, forked) is None
     agent = fork_session(store, nowhere, opening.session, now=4.0, agent="Look").session
     assert store.children(opening.session) == [agent]
     assert agent not in {each.id for each in store.sessions()}

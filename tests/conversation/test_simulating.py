@@ -308,7 +308,7 @@ async def test_a_file_and_the_session_made_of_it_replay_alike(tmp_path: Path) ->
     try:
         report = import_session(path, store=store, cwd=tmp_path, now=1.0)
         from_file, from_log = recorded_file(path), recorded_session(store, report.session[:6])
-        said = [[item.message for item in each.said_items()] for each in (from_file, from_log)]
+        said = [[item.message for item in each.original_items()] for each in (from_file, from_log)]
     finally:
         store.close()
     assert (from_log.name, from_log.format) == (report.session, from_file.format)
@@ -324,7 +324,7 @@ async def test_what_was_compacted_is_replayed_and_what_was_taken_back_is_not(tmp
         store.append(session_id, SessionRewind(to=3), None, time=3.0)
         store.append(session_id, UserMessage(text="other"), storable(prompt("other"))[0], time=4.0)
         read = recorded_session(store, session_id)
-        said = [item.message for item in read.said_items()]
+        said = [item.message for item in read.original_items()]
     finally:
         store.close()
     assert read.model == "openai:gpt-5"

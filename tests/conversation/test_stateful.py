@@ -35,7 +35,7 @@ from tui_app.conversation.compactions.compactions import Compactions, Reviews
 from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.files.session_files import SessionFiles
-from tui_app.conversation.memory.memory_reader import said_in
+from tui_app.conversation.memory.memory_reader import messages_of
 from tui_app.conversation.work import Compact
 from tui_app.events import (
     AssistantMessage,
@@ -209,7 +209,7 @@ class Session(RuleBasedStateMachine):
         self.writer.words = words
 
         async def start() -> None:
-            if self.compactor.wanted("background"):
+            if self.compactor.should_start("background"):
                 with suppress(CompactionRefused):
                     self.compactor.start("background")
 
@@ -465,7 +465,7 @@ class Session(RuleBasedStateMachine):
     def what_is_excluded_is_handed_on_to_nobody(self) -> None:
         excluded = self.history.view.excluded.keys()
         assert not excluded & {item.key for item in (*self.history.items(), *self.history.everything())}
-        assert not excluded & {item.key for item in said_in(self.store.path, self.session)}
+        assert not excluded & {item.key for item in messages_of(self.store.path, self.session)}
 
     @invariant()
     def counts_are_those_of_a_full_recount(self) -> None:
@@ -474,7 +474,7 @@ class Session(RuleBasedStateMachine):
         again.set_overhead(Overhead(WINDOW, FIXED), again.model)
         assert again.usage() == self.history.usage()
         counted = sum(again.counter.message(item.message).total for item in again.items())
-        assert sum(weighed.tokens.total for weighed in self.history.view.weighed()) == counted
+        assert sum(weighed.tokens.total for weighed in self.history.view.message_weights()) == counted
 
     @invariant()
     def nothing_is_lost(self) -> None:

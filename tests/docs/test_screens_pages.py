@@ -67,7 +67,7 @@ SHOWING = {
     "transcript": "chat",
 }
 """Pages about one screen elsewhere in the documentation, and the picture of it."""
-WITHOUT = {"WaysDialog", "ConfirmDialog", "DetailsScreen", "EditDialog", "ServerEditDialog"}
+WITHOUT = {"ChoiceDialog", "ConfirmDialog", "DetailsScreen", "EditDialog", "ServerEditDialog"}
 SCRIPT = ROOT / "assets" / "make_screens.py"
 LOOSE = re.compile(r"\s+")
 

@@ -25,7 +25,7 @@ from tui_app.cli.setup.servers import NO_EDITOR_SUPPORT
 from tui_app.conversation.work import Compact, Prompt, Restate
 from tui_app.editors import agent
 from tui_app.editors.prompts import ShowContext, asked
-from tui_app.editors.updates import Updates, told
+from tui_app.editors.updates import Updates, error_text
 from tui_app.events import (
     AssistantDelta,
     AssistantMessage,
@@ -128,7 +128,7 @@ def test_sub_agent_says_how_far_it_is() -> None:
 
 def test_keys_of_the_screen_are_named_otherwise() -> None:
     error = Error(kind="context_overflow", message="Too long.", actions=("compact", "models"))
-    assert told(error) == "Too long. /compact shortens the conversation, the model menu has others."
+    assert error_text(error) == "Too long. /compact shortens the conversation, the model menu has others."
 
 
 def test_log_is_private_and_without_secrets(tmp_path: Path) -> None:

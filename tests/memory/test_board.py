@@ -25,7 +25,7 @@ from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.memory.memory import read_out
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import KINDS as READING_OUT_KINDS
-from tui_app.memory.entries import LONGEST, PERSON, Change, Draft, Due, Entry, EntryKind, NotRemembered
+from tui_app.memory.entries import LONGEST, PERSON, Change, Draft, DueSession, Entry, EntryKind, NotRemembered
 from tui_app.memory.scope import DETACHED, Scope
 from tui_app.memory.store import BoardStore
 from tui_app.settings.spec import SessionServer
@@ -72,7 +72,7 @@ def test_what_is_worded_anew_replaces_and_the_old_wording_is_kept_marked(tmp_pat
     new = board.add(found("Use port 9090 for the local test server", "decision", seq=5))
     assert (texts(board), new.pruned) == (["Use port 9090 for the local test server"], (old.id,))
     (kept,) = [entry for entry in everything(board) if entry.id == old.id]
-    assert (kept.stands, kept.reason, kept.replaced_by) == (False, "replaced", new.entry.id)
+    assert (kept.is_current, kept.reason, kept.replaced_by) == (False, "replaced", new.entry.id)
 
 
 def test_what_only_looks_alike_is_kept_side_by_side(tmp_path: Path) -> None:
@@ -195,9 +195,9 @@ def test_changes_are_told_once_and_in_order(tmp_path: Path) -> None:
     board.prune(first.id, PERSON)
     untold = board.store.untold()
     assert [change.kind for change in untold] == ["added", "pruned"]
-    board.store.told(untold[0])
+    board.store.mark_logged(untold[0])
     assert [change.kind for change in board.store.untold()] == ["pruned"]
-    board.store.told(untold[1])
+    board.store.mark_logged(untold[1])
     assert board.store.untold() == []
 
 
@@ -252,21 +252,21 @@ def test_putting_the_same_drafts_twice_is_putting_them_once(drafts: list[Draft],
 
 
 def test_sessions_that_wait_are_asked_for_once_and_done_once(tmp_path: Path) -> None:
-    from tui_app.memory.entries import Due
+    from tui_app.memory.entries import DueSession
 
     store = store_in(tmp_path)
-    due = Due(session="s1", repository="/r", branch="main", asked=5.0)
-    store.want(due)
-    store.want(due)
-    store.begun("s1")
-    (waiting,) = store.due()
+    due = DueSession(session="s1", repository="/r", branch="main", asked=5.0)
+    store.request_reading(due)
+    store.request_reading(due)
+    store.count_attempt("s1")
+    (waiting,) = store.due_sessions()
     assert (waiting.session, waiting.attempts) == ("s1", 1)
-    store.want(Due(session="s1", repository="/r", branch="main", asked=9.0))
-    store.done("s1", 40, asked=5.0)
-    assert store.due(), "it was asked for again while it was read"
+    store.request_reading(DueSession(session="s1", repository="/r", branch="main", asked=9.0))
+    store.mark_read("s1", 40, asked=5.0)
+    assert store.due_sessions(), "it was asked for again while it was read"
     assert store.read_until("s1") == 40
-    store.done("s1", 30, asked=9.0)
-    assert (store.due(), store.read_until("s1")) == ([], 40)
+    store.mark_read("s1", 30, asked=9.0)
+    assert (store.due_sessions(), store.read_until("s1")) == ([], 40)
 
 
 # What every store of boards must do, checked on the file and on the server alike.
@@ -285,7 +285,7 @@ def boards(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
 
 
 def board_contract_texts(boards: BoardStore, scope: Scope | None) -> list[str]:
-    return [entry.text for entry in boards.entries(scope) if entry.stands]
+    return [entry.text for entry in boards.entries(scope) if entry.is_current]
 
 
 def test_an_entry_comes_back_as_it_was_put_there(boards: BoardStore) -> None:
@@ -294,7 +294,7 @@ def test_an_entry_comes_back_as_it_was_put_there(boards: BoardStore) -> None:
     assert boards.entries(None) == [made]
     assert (made.text, made.kind, made.made_by, made.source) == (draft.text, "decision", "a:b", "s1#7")
     assert (made.repository, made.branch, made.time, made.weight) == ("/r", "feat/x", 1_234.5, 2.5)
-    assert made.stands
+    assert made.is_current
 
 
 def test_a_scope_sees_its_branch_under_all_its_names_and_what_holds_everywhere(boards: BoardStore) -> None:
@@ -315,7 +315,7 @@ def test_what_is_replaced_or_pruned_stays_marked(boards: BoardStore) -> None:
     assert (kept.pruned, kept.pruned_by, kept.reason, kept.replaced_by) == (2.0, "a:b", "replaced", new.id)
     gone = boards.prune(new.id, PERSON, "forgotten", 3.0)
     assert gone is not None
-    assert (gone.pruned, gone.pruned_by, gone.reason, gone.stands) == (3.0, PERSON, "forgotten", False)
+    assert (gone.pruned, gone.pruned_by, gone.reason, gone.is_current) == (3.0, PERSON, "forgotten", False)
     assert boards.prune(new.id, PERSON, "forgotten", 4.0) is None
     assert boards.prune(999, PERSON, "forgotten", 4.0) is None
     assert len(boards.entries(None)) == 2
@@ -328,29 +328,31 @@ def test_each_change_is_untold_until_it_is_told(boards: BoardStore) -> None:
     changes = [Change(kind="added", entry=first), Change(kind="pruned", entry=first)]
     assert boards.untold() == [*changes, Change(kind="added", entry=second)]
     for change in boards.untold():
-        boards.told(change)
+        boards.mark_logged(change)
     assert boards.untold() == []
     boards.prune(second.id, PERSON, "x", 3.0)
     assert [(each.kind, each.entry.id) for each in boards.untold()] == [("pruned", second.id)]
 
 
 def test_what_waits_waits_until_it_is_done(boards: BoardStore) -> None:
-    due = Due(session="s1", repository="/r", branch="main", asked=5.5)
-    boards.want(Due(session="s2", repository="/r", branch="main", asked=6.5))
-    boards.want(due)
-    boards.begun("s1")
-    boards.begun("s1")
-    assert [(each.session, each.attempts) for each in boards.due()] == [("s1", 2), ("s2", 0)]
-    boards.done("s1", 40, asked=1.0)
-    assert (boards.read_until("s1"), len(boards.due())) == (40, 2), "it was asked for again since then"
-    boards.done("s1", 0, asked=5.5)
-    assert (boards.read_until("s1"), [each.session for each in boards.due()]) == (40, ["s2"])
-    boards.want(due)
-    assert boards.due()[0] == due
-    boards.done("s1", 30)
+    due = DueSession(session="s1", repository="/r", branch="main", asked=5.5)
+    boards.request_reading(DueSession(session="s2", repository="/r", branch="main", asked=6.5))
+    boards.request_reading(due)
+    boards.count_attempt("s1")
+    boards.count_attempt("s1")
+    assert [(each.session, each.attempts) for each in boards.due_sessions()] == [("s1", 2), ("s2", 0)]
+    boards.mark_read("s1", 40, asked=1.0)
+    assert (boards.read_until("s1"), len(boards.due_sessions())) == (40, 2), (
+        "it was asked for again since then"
+    )
+    boards.mark_read("s1", 0, asked=5.5)
+    assert (boards.read_until("s1"), [each.session for each in boards.due_sessions()]) == (40, ["s2"])
+    boards.request_reading(due)
+    assert boards.due_sessions()[0] == due
+    boards.mark_read("s1", 30)
     assert (boards.read_until("s1"), boards.read_until("never")) == (40, 0)
-    boards.done("s3", 12, asked=-1.0)
-    assert (boards.read_until("s3"), len(boards.due())) == (12, 1)
+    boards.mark_read("s3", 12, asked=-1.0)
+    assert (boards.read_until("s3"), len(boards.due_sessions())) == (12, 1)
 
 
 def test_a_board_keeps_its_rules(boards: BoardStore) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.servers.postgres import PASSWORD, Cluster
 from tui_app.context.storage_errors import StorageError
-from tui_app.memory.entries import PERSON, Draft, Due
+from tui_app.memory.entries import PERSON, Draft, DueSession
 from tui_app.memory.store import PostgresBoardStore
 from tui_app.session.stores import postgres_server as schema
 from tui_app.session.stores.postgres_server import SideLine
@@ -43,11 +43,11 @@ def test_what_one_machine_remembers_the_other_one_knows_and_only_the_first_tells
 
 def test_a_session_is_read_by_the_machine_it_was_used_on_last(server: SessionServer) -> None:
     desk, laptop = boards_of(server, "desk"), boards_of(server, "laptop")
-    desk.want(Due(session="s1", repository="r", branch="main", asked=1.0))
-    assert ([due.session for due in desk.due()], laptop.due()) == (["s1"], [])
-    laptop.want(Due(session="s1", repository="r", branch="main", asked=2.0))
-    assert (desk.due(), [due.session for due in laptop.due()]) == ([], ["s1"])
-    laptop.done("s1", 9, asked=2.0)
+    desk.request_reading(DueSession(session="s1", repository="r", branch="main", asked=1.0))
+    assert ([due.session for due in desk.due_sessions()], laptop.due_sessions()) == (["s1"], [])
+    laptop.request_reading(DueSession(session="s1", repository="r", branch="main", asked=2.0))
+    assert (desk.due_sessions(), [due.session for due in laptop.due_sessions()]) == ([], ["s1"])
+    laptop.mark_read("s1", 9, asked=2.0)
     assert desk.read_until("s1") == 9
 
 

@@ -122,14 +122,14 @@ def test_a_connection_cut_in_the_middle_of_a_transaction_leaves_all_or_nothing(
 ) -> None:
     session = store.create(START, time=1.0)
     store.lock(session, NOWHERE)
-    real, cuts = writing.tell, []
+    real, cuts = writing.notify_followers, []
 
     def cut_once(db: object, session: str) -> None:
         if not cuts:
             cuts.append(postgres.cut(server.url))
         real(db, session)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writing, "tell", cut_once)
+    monkeypatch.setattr(writing, "notify_followers", cut_once)
     records = store.append_many(session, [(UserMessage(text=text), None, 2.0) for text in "ab"])
     assert cuts == [1]
     assert [record.seq for record in records] == [2, 3]

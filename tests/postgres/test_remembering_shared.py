@@ -22,7 +22,7 @@ from tui_app.conversation.memory import memory as remembering
 from tui_app.conversation.memory.boards import boards_in
 from tui_app.events import MemoryAdded, MemoryConsolidated, MemoryInbox, MemoryPruned, Notice, Payload
 from tui_app.memory.board import ContextBoard
-from tui_app.memory.entries import Due
+from tui_app.memory.entries import DueSession
 from tui_app.session.stores import postgres_server as side
 from tui_app.session.stores import postgres_server as wire
 from tui_app.session.stores.postgres_store import PostgresStore
@@ -74,8 +74,8 @@ def standing(desk: Desk, server: SessionServer) -> list[str]:
 
 def want(server: SessionServer, session: str) -> None:
     """Have a session wait to be read."""
-    due = Due(session=session, repository="forge.example/ada/ferry", branch="main", asked=1.0)
-    boards_in(server).want(due)
+    due = DueSession(session=session, repository="forge.example/ada/ferry", branch="main", asked=1.0)
+    boards_in(server).request_reading(due)
 
 
 def logged(server: SessionServer, session: str, *kinds: type[Payload]) -> list[Payload]:
@@ -154,11 +154,11 @@ async def test_what_belongs_into_a_log_that_is_written_elsewhere_is_told_later(
     lock = elsewhere.lock(session, Path())
     async with open_on(here, server) as opened:
         opened.remembering.board().prune(1, "person")
-        opened.remembering.telling.tell()
+        opened.remembering.telling.write_pending()
         assert logged(server, session, MemoryPruned) == []
         elsewhere.append(session, Notice(text="still the writer"), None, time=1.0)
         lock.release()
-        opened.remembering.telling.tell()
+        opened.remembering.telling.write_pending()
     elsewhere.close()
     assert len(logged(server, session, MemoryPruned)) == 1
 
@@ -232,7 +232,7 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
         check=False,
     )
     assert process.returncode == -signal.SIGKILL
-    (due,) = kept.due()
+    (due,) = kept.due_sessions()
     assert due.attempts == 1
     async with open_on(here, server) as opened:
         opened.remembering.catch_up()
@@ -240,4 +240,4 @@ async def test_killed_while_a_session_is_read_the_next_start_goes_on_and_nothing
     assert set(standing(here, server)) == {RULE, "Always sign commits of `tides.py`."}
     told = [each.entry for each in logged(server, session, MemoryAdded) if isinstance(each, MemoryAdded)]
     assert sorted(told) == sorted(entry.id for entry in kept.entries(None))
-    assert (kept.due(), kept.untold()) == ([], [])
+    assert (kept.due_sessions(), kept.untold()) == ([], [])

@@ -13,7 +13,7 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.events import SessionStart, UserMessage
 from tui_app.session.search import search_sessions
 from tui_app.session.stores import postgres_server as schema
-from tui_app.session.stores.database import has_begun
+from tui_app.session.stores.database import log_exists
 from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings.spec import SessionServer
 
@@ -56,7 +56,7 @@ def test_a_migration_is_whole_or_not_at_all(server: SessionServer, monkeypatch: 
     monkeypatch.setattr(schema, "MIGRATIONS", steps)
     with pytest.raises(StorageError, match="division by zero"):
         PostgresStore(server)
-    assert not has_begun(server)
+    assert not log_exists(server)
     monkeypatch.setattr(schema, "MIGRATIONS", (*steps[:-1], ("CREATE TABLE plimsoll.more (x integer)",)))
     PostgresStore(server).close()
     with psycopg.connect(server.url) as db:
@@ -88,7 +88,7 @@ def test_a_newer_schema_is_left_alone(server: SessionServer, read_only: bool) ->
 
 def test_a_reader_makes_nothing(server: SessionServer) -> None:
     PostgresStore(server, read_only=True).close()
-    assert not has_begun(server)
+    assert not log_exists(server)
     with psycopg.connect(server.url) as db:
         assert db.execute("SELECT to_regnamespace('plimsoll')").fetchone() == (None,)
 

@@ -14,7 +14,7 @@ from tests.quality.text import text_of
 from tui_app.context.compaction.compactor import CompactionRefused, Compactor, PlainHost
 from tui_app.context.compaction.replacement import WAY_BACK
 from tui_app.context.compaction.sections import deeds_section
-from tui_app.context.compaction.user_words import names_section, words_section
+from tui_app.context.compaction.user_words import names_section, user_words_section
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.governor import ContextGovernor
@@ -117,7 +117,7 @@ def bare_summary(before: Sequence[ModelMessage], budget: int, text: TextCounter)
     """The sections of code alone, without anything beside them: deeds, words, and names in what is left."""
     items = [Item(key, message) for key, message in enumerate(before, 1)]
     ledger = Ledger.from_items(items)
-    words = words_section(ledger.prompts(), budget // 3, text.count)
+    words = user_words_section(ledger.prompts(), budget // 3, text.count)
     deeds = deeds_section(ledger, budget // 3, text.count)
     sections = "\n".join(filter(None, (deeds.text, words.rules_text, words.text)))
     ranked = names_to_carry(list(passages(items)), ledger.files().values(), frozenset())

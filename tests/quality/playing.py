@@ -139,7 +139,7 @@ class Play:
             fitted = True
         self.refused += not fitted
         await self.compactor.finish()
-        due = self.policy.due_at_turn_end(self.history.usage()) and self.compactor.wanted("turn_end")
+        due = self.policy.is_due_at_turn_end(self.history.usage()) and self.compactor.should_start("turn_end")
         if due:
             with suppress(CompactionRefused):
                 self.compactor.start("turn_end")
@@ -163,7 +163,7 @@ class Play:
     def _due(self, start: CompactionStart) -> bool:
         usage = self.history.usage()
         if start.trigger == "turn_end":
-            return self.policy.due_at_turn_end(usage)
+            return self.policy.is_due_at_turn_end(usage)
         return self.policy.pressure(usage) != "none"
 
     def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:

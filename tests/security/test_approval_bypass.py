@@ -47,7 +47,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.background import standing_of
+from tui_app.session.background import background_state
 from tui_app.session.exports.message_json import export_jsonl
 from tui_app.session.kept_files import checksum
 from tui_app.session.model_state import chosen_mode
@@ -257,7 +257,7 @@ async def test_nothing_goes_on_by_itself_that_an_imported_log_says_was_left(
     file.write_text("".join(export_jsonl([(record, None) for record in records], mask=False)))
     with closing(open_store(desk.opening().database)) as store:
         session = import_session(file, store=store, cwd=desk.cwd, now=2.0).session
-        assert standing_of(store, desk.opening().paths.sessions_dir, session) is None
+        assert background_state(store, desk.opening().paths.sessions_dir, session) is None
     opened = open_session(
         replace(desk.opening(session=session, read_only=False), attended=True, goes_on=True)
     )

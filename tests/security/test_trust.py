@@ -30,7 +30,7 @@ from tui_app.system.trust import (
     remember_trust,
     trust_in,
 )
-from tui_app.system.worktrees import work_apart
+from tui_app.system.worktrees import worktree_folder
 from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.web.pages import page_command
@@ -76,7 +76,7 @@ def test_a_worktree_that_was_made_here_is_as_its_repository(tmp_path: Path, plim
     (tmp_path / "one").mkdir()
     write(tmp_path / "one/AGENTS.md", "Answer like a sailor.")
     repository, env = begin(tmp_path / "one"), {**os.environ, TRUST_VARIABLE: ""}
-    apart = work_apart(repository, "quay", env)
+    apart = worktree_folder(repository, "quay", env)
     assert trust_in(paths, env, apart) is None
     remember_trust(paths, repository, True)
     (apart / "deck").mkdir()
@@ -98,7 +98,7 @@ def test_no_other_folder_is_trusted_as_a_repository_beside_it(tmp_path: Path, pl
     write(tmp_path / "one/AGENTS.md", "Answer like a sailor.")
     repository, env = begin(tmp_path / "one"), {**os.environ, TRUST_VARIABLE: ""}
     remember_trust(paths, repository, True)
-    apart = work_apart(repository, "quay", env)
+    apart = worktree_folder(repository, "quay", env)
     says_so = tmp_path / "one.worktrees/says-so"
     write(says_so / ".git", (apart / ".git").read_text())
     assert trust_in(paths, env, says_so) is None, "it only says so itself"

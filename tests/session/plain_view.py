@@ -27,7 +27,7 @@ from tui_app.events import (
 )
 from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Seen, seen
-from tui_app.session.views.agent_view import ALONE, weighed
+from tui_app.session.views.agent_view import ALONE, message_weight
 
 # One message of the agent view, and small questions about heads.
 
@@ -267,7 +267,7 @@ class PlainView:
 
     def weighed(self) -> list[MessageWeight]:
         """Sizes of the visible messages."""
-        return [weighed(head) for head in self.visible()]
+        return [message_weight(head) for head in self.visible()]
 
     def _compact(self, head: Head) -> None:
         ranges = head.removed

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from tui_app.context.counting.prompt_cache import (
     NO_CACHE,
+    CacheContents,
     CachedAnswer,
     CacheLife,
     CacheOutlook,
     CacheRule,
-    Held,
     broken_by,
     cache_outlook,
     cache_rule,
@@ -32,7 +32,7 @@ from tui_app.events import (
     UsageInfo,
     UserMessage,
 )
-from tui_app.session.figures.cache_forecast import cached_answers, lasting_rule
+from tui_app.session.figures.cache_forecast import cached_answers, last_cache_rule
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import Settings
 from tui_app.ui.words.cost_words import next_turn_text
@@ -160,7 +160,7 @@ def test_what_two_requests_share_is_read_until_it_is_forgotten() -> None:
 def test_an_hour_is_asked_for_only_where_it_costs_little_and_keeps_what_was_read(
     requests: list[tuple[float, int, float]], chooses: bool
 ) -> None:
-    held, rule, now = Held(), replace(RULE, chooses=chooses), 0.0
+    held, rule, now = CacheContents(), replace(RULE, chooses=chooses), 0.0
     for share, new, pause in requests:
         now += pause
         shared = round(share * held.tokens)
@@ -251,10 +251,10 @@ def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> No
     assert (before.input_tokens, before.asked, before.changes) == (8_000, 175.0, ())
     assert (last.read_tokens, last.kept, last.changes) == (8_000, 1.0, ("archive",))
     assert (before.hour, last.hour) == (0.0, 1.0), "older logs do not say"
-    rule = lasting_rule(store, session, SONNET, Settings())
+    rule = last_cache_rule(store, session, SONNET, Settings())
     assert rule is not None
     assert rule.lifetime_s == 3_600.0
-    assert lasting_rule(store, session, SONNET, Settings(prompt_cache="off")) == NO_CACHE
+    assert last_cache_rule(store, session, SONNET, Settings(prompt_cache="off")) == NO_CACHE
     store.append(session, compacted, None, time=900.0)
     assert cached_answers(store, session)[-1].changes == ("compaction", "archive")
     store.close()

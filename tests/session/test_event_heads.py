@@ -16,10 +16,10 @@ from tui_app.events import (
     ToolResult,
     UserMessage,
 )
-from tui_app.session.event_heads import TITLE_LIMIT, Head, head_of, spoken_line
+from tui_app.session.event_heads import TITLE_LIMIT, Head, head_of, prompt_line
 from tui_app.session.importers.books import ImportedEvent
 from tui_app.session.importers.titles import title_of
-from tui_app.session.views.agent_view import weighed
+from tui_app.session.views.agent_view import message_weight
 from tui_app.session.views.entries import Entry
 from tui_app.session.views.user_view import UserView
 from tui_app.text import thousands
@@ -135,7 +135,7 @@ def test_only_commands_have_such_an_end() -> None:
     ],
 )
 def test_signs_of_markdown_are_left_out(text: str, title: str) -> None:
-    assert spoken_line(text) == title
+    assert prompt_line(text) == title
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def test_signs_of_markdown_are_left_out(text: str, title: str) -> None:
     ],
 )  # fmt: skip
 def test_what_only_looks_like_markup_stays(text: str) -> None:
-    assert spoken_line(text) == text.strip()
+    assert prompt_line(text) == text.strip()
 
 
 @given(st.text(alphabet="ab *`#_\n/", max_size=60))
 def test_no_word_is_lost(text: str) -> None:
     first = next((line for line in text.splitlines() if line.strip()), "")
-    assert [sign for sign in spoken_line(text) if sign in "ab_/"] == [
+    assert [sign for sign in prompt_line(text) if sign in "ab_/"] == [
         sign for sign in first if sign in "ab_/"
     ]
 
 
 def test_a_long_line_is_cut_behind_the_signs() -> None:
-    title = spoken_line(f"**{'word ' * 30}end** and more " + "x" * 9_999)
+    title = prompt_line(f"**{'word ' * 30}end** and more " + "x" * 9_999)
     assert title.startswith("word word")
     assert title.endswith("…")
     assert len(title) == TITLE_LIMIT
@@ -192,5 +192,5 @@ COUNTED = {"user": 5, "attachments": 1_200}
 def test_what_is_attached_is_a_picture_or_text(event: Payload, pictured: int) -> None:
     head = head_of(1, 0.0, event)
     assert Head.from_text(1, event.TYPE, 0.0, head.to_text()) == head
-    counted = weighed(head).tokens
+    counted = message_weight(head).tokens
     assert (counted.pictured, counted.total) == (pictured, sum(head.tokens.values()))

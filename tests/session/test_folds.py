@@ -256,7 +256,7 @@ def test_view_is_sound(steps: list[tuple[str, int]]) -> None:
     assert session.agent.compactions == sorted(session.agent.compactions)
     shown = {head.seq for head in session.agent.visible() if head.type == CompactionComplete.TYPE}
     assert shown <= set(session.agent.compactions)
-    sizes = session.agent.weighed()
+    sizes = session.agent.message_weights()
     assert [weighed.key for weighed in sizes] == session.visible
 
 
@@ -732,13 +732,13 @@ def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
     return {
         "visible": view.visible(),
         "seen": [*view.newest_first()][::-1],
-        "held": view.held(),
+        "held": view.held_originals(),
         "rewritten": view.rewritten(),
         "hidden by": [view.hidden_by(seq) for seq in numbers],
         "rewound": [view.left_behind(cut) for cut in (0, *numbers)],
         "can rewind": [view.can_rewind(to) for to in numbers],
         "edited by": [view.edited_by(edit) for edit in numbers],
-        "weighed": view.weighed(),
+        "weighed": view.message_weights(),
         "reversible": view.reversible,
         "lists": (view.version, view.compactions, view.undone, view.rewrites),
         "excluded": (view.exclusions, view.excluded),

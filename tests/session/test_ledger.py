@@ -48,7 +48,7 @@ def test_items_stand_as_they_are_sent_with_age_and_title() -> None:
 
 def test_what_goes_with_every_request_has_what_the_messages_do_not_explain() -> None:
     view = fold_agent_view(heads(SystemMessage(text="be brief"), *SAID))
-    held = sum_breakdowns(each.tokens for each in view.weighed()).system
+    held = sum_breakdowns(each.tokens for each in view.message_weights()).system
     parts = Breakdown(system=2 * held + 30, tools=400, user=9)
     rows = fixed_rows(view, parts, 2.0, {"tools": "all tools"})
     assert [(row.seq, row.kind, row.tokens, row.title, row.state) for row in rows] == [
@@ -87,7 +87,9 @@ def test_the_ledger_is_what_is_sent(steps: list[tuple[str, int]]) -> None:
     session = played(steps)
     rows = ledger(session.agent, {})
     assert [row.seq for row in rows] == session.visible
-    assert sum(row.tokens for row in rows) == sum(each.tokens.total for each in session.agent.weighed())
+    assert sum(row.tokens for row in rows) == sum(
+        each.tokens.total for each in session.agent.message_weights()
+    )
     assert [row.seq for row in rows if row.pinned] == [
         seq for seq in session.visible if seq in session.agent.pins
     ]
@@ -99,7 +101,7 @@ def test_the_ledger_is_what_is_sent(steps: list[tuple[str, int]]) -> None:
 def test_items_add_up_to_the_figures_above_them(steps: list[tuple[str, int]], factor: float) -> None:
     view = played(steps).agent
     rows = ledger(view, {})
-    counted = sum_breakdowns(each.tokens for each in view.weighed())
+    counted = sum_breakdowns(each.tokens for each in view.message_weights())
     assert scaled(rows, 1.0) == rows
     real = scaled(rows, factor)
     assert [(row.seq, row.state) for row in real] == [(row.seq, row.state) for row in rows]

@@ -15,7 +15,7 @@ from tui_app.events import SessionStart, UserMessage
 from tui_app.session.backup import BackupRefused, back_up
 from tui_app.session.damage import Health, examine
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.management import DAY_S, Limits, delete_session, due
+from tui_app.session.management import DAY_S, Limits, delete_session, due_sessions
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.stores.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
@@ -50,7 +50,7 @@ NOW = 1_000 * DAY_S
     ],
 )
 def test_limits(limits: Limits, gone: str) -> None:
-    found = due(list(reversed(SESSIONS)), limits, now=NOW, sizes=SIZES)
+    found = due_sessions(list(reversed(SESSIONS)), limits, now=NOW, sizes=SIZES)
     assert "".join(sorted(each.info.id for each in found)) == gone
     assert all(each.reason for each in found)
     assert limits.any is (limits != Limits())
@@ -59,7 +59,7 @@ def test_limits(limits: Limits, gone: str) -> None:
 @pytest.mark.parametrize("wrong", [-5_000 * DAY_S, 5_000 * DAY_S], ids=["behind", "ahead"])
 def test_a_wrong_clock_makes_nothing_old(wrong: float) -> None:
     fresh = SESSIONS[:2]
-    assert due(fresh, Limits(days=30), now=NOW + wrong, sizes={}) == []
+    assert due_sessions(fresh, Limits(days=30), now=NOW + wrong, sizes={}) == []
 
 
 # Deleting a session: all of it, and never one that somebody writes.

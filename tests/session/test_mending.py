@@ -12,7 +12,7 @@ import pytest
 
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import AssistantMessage, Error, SessionStart, UserMessage
-from tui_app.memory.entries import Draft, Due
+from tui_app.memory.entries import Draft, DueSession
 from tui_app.memory.store import SqliteBoardStore
 from tui_app.session.damage import Health, examine
 from tui_app.session.event_rows import row_of
@@ -201,12 +201,14 @@ def test_the_context_boards_are_saved_too(file: Path, tmp_path: Path) -> None:
     scope = board.scope(tmp_path)
     draft = Draft(text="Ticket 41 is fixed", kind="rule", made_by="user", session="f12f203a", seq=3)
     kept = board.add(draft, scope.repository, scope.branch, (), 5.0)
-    board.want(Due(session="f12f203a", repository=scope.repository, branch=scope.branch, asked=6.0))
-    waiting = board.due()
+    board.request_reading(
+        DueSession(session="f12f203a", repository=scope.repository, branch=scope.branch, asked=6.0)
+    )
+    waiting = board.due_sessions()
     spoil(file, [40])
     assert "new file" in repaired(file)[0]
     assert boards(file).entries(scope) == [kept]
-    assert boards(file).due() == waiting
+    assert boards(file).due_sessions() == waiting
 
 
 def test_a_file_of_an_older_version_has_no_boards_to_save(file: Path) -> None:
@@ -216,7 +218,7 @@ def test_a_file_of_an_older_version_has_no_boards_to_save(file: Path) -> None:
         db.execute("PRAGMA user_version = 3")
     spoil(file, [40])
     assert "new file" in repaired(file)[0]
-    assert boards(file).due() == []
+    assert boards(file).due_sessions() == []
 
 
 def test_a_file_of_which_the_cut_left_no_event(file: Path) -> None:

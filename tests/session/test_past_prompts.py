@@ -6,7 +6,7 @@ import pytest
 
 from tui_app.events import Payload, SessionStart, UserMessage
 from tui_app.session import prompts as module
-from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, full_prompt, past_prompts
 from tui_app.session.stores.sqlite_store import SqliteStore
 
 HERE = Path("/home/ada/ferry")
@@ -43,11 +43,11 @@ def test_a_long_prompt_is_read_when_it_is_wanted(database: Path) -> None:
     session = say(database, HERE, (long, 10.0))
     (found,) = past_prompts(database, HERE)
     assert found == PastPrompt(text=long[:SEARCHED_CHARS], time=10.0, session=session, seq=2)
-    assert whole_prompt(database, found) == long
+    assert full_prompt(database, found) == long
     store = SqliteStore(database)
     store.delete(session)
     store.close()
-    assert whole_prompt(database, found) == long[:SEARCHED_CHARS]
+    assert full_prompt(database, found) == long[:SEARCHED_CHARS]
 
 
 def test_no_more_than_the_newest(database: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from tui_app.session.rewind_points import rewind_points, tokens_after_rewind
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.stores.store import SessionNotFound
 from tui_app.session.views.agent_view import AgentView, fold_agent_view
-from tui_app.ui.dialogs.sessions.rewind import leaving_words
+from tui_app.ui.dialogs.sessions.rewind import leaving_text
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 # Prompts to go back to, and what would leave with each.
@@ -51,7 +51,7 @@ TALK = (asked("one"), answered(), asked("two\nlines"), answered(), ToolResult(
 
 
 def usage(view: AgentView, *, factor: float = 1.0, fixed: int = 0) -> ContextUsage:
-    counted = sum(weighed.tokens.total for weighed in view.weighed())
+    counted = sum(weighed.tokens.total for weighed in view.message_weights())
     parts = Breakdown(user=round(counted * factor), tools=fixed)
     return ContextUsage(parts=parts, window=ContextWindow(limit=1_000, source="default"), messages=2)
 
@@ -100,8 +100,8 @@ def test_what_was_rewritten_behind_a_prompt_comes_back_in_full_with_it() -> None
     folded = view(asked("one"), call, result, answered(), asked("two"), stage, answered(), asked("three"))
     points = {point.title: point for point in rewind_points(folded)}
     assert {title: point.restored for title, point in points.items()} == {"one": 0, "two": 1, "three": 0}
-    assert "1 result rewritten since comes back in full." in leaving_words(points["two"], None)
-    assert "rewritten" not in leaving_words(points["three"], None)
+    assert "1 result rewritten since comes back in full." in leaving_text(points["two"], None)
+    assert "rewritten" not in leaving_text(points["three"], None)
     grown = tokens_after_rewind(folded, points["two"].seq, usage(folded))
     assert grown > usage(folded).total
 

@@ -29,10 +29,10 @@ from tui_app.session.event_heads import head_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session
 from tui_app.session.preview import StatsReader, load_preview
-from tui_app.session.prompts import past_prompts, whole_prompt
+from tui_app.session.prompts import full_prompt, past_prompts
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.search import search_sessions
-from tui_app.session.stores.database import Database, follow, has_begun, open_store
+from tui_app.session.stores.database import Database, follow, log_exists, open_store
 from tui_app.session.stores.store import SessionDeleted, SessionNotFound, SessionStore
 from tui_app.session.views.agent_view import AgentView, fold_agent_view
 from tui_app.session.views.user_view import fold_user_view
@@ -97,9 +97,9 @@ def test_of_two_that_begin_what_may_be_there_once_one_does(opened: OPEN) -> None
 
 
 def test_a_store_begins_with_the_first_that_writes(database: Database) -> None:
-    assert not has_begun(database)
+    assert not log_exists(database)
     open_store(database).close()
-    assert has_begun(database)
+    assert log_exists(database)
     reader = open_store(database, read_only=True)
     assert reader.sessions() == []
     reader.close()
@@ -337,7 +337,7 @@ def test_figures_and_prompts(store: SessionStore, database: Database) -> None:
     newest, first = past_prompts(database, Path("/tmp"))
     assert (first.text, first.session) == ("how late?", "")
     assert newest.text == long[:2000]
-    assert whole_prompt(database, newest) == long
+    assert full_prompt(database, newest) == long
     assert past_prompts(database, Path("/elsewhere")) == []
 
 

@@ -39,7 +39,7 @@ from tui_app.events import (
     TurnStart,
     UserMessage,
 )
-from tui_app.session.event_heads import spoken_line
+from tui_app.session.event_heads import prompt_line
 from tui_app.ui.chat.compaction_outcome import CANCELLED, outcome_text
 from tui_app.ui.chat.presenter import running_compaction
 from tui_app.ui.chat.state import (
@@ -309,7 +309,7 @@ def test_a_summary_of_somebody_who_stood_in_is_noted(by: str, model: str, words:
 
 @pytest.mark.parametrize("prompt", ["port the ferry times " * 12, "first line\nsecond line", "\n  short  \n"])
 def test_a_session_is_called_the_same_now_and_when_it_is_opened_again(prompt: str) -> None:
-    assert after(UserMessage(text=prompt)).title == spoken_line(prompt)
+    assert after(UserMessage(text=prompt)).title == prompt_line(prompt)
     assert after(UserMessage(text=prompt), state=ChatState(title="harbour")).title == "harbour"
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_app.ui.clipboard import NO_PICTURE, NO_READER, keep, read_picture, told
+from tui_app.ui.clipboard import NO_PICTURE, NO_READER, keep, outcome_text, read_picture
 
 TEXT = "all:\n\tcc -o app main.c  # 日本語"
 
@@ -54,7 +54,7 @@ def test_nothing_is_claimed(tmp_path: Path, env: dict[str, str], outcome: str) -
     path = programs(tmp_path, tmux="exit 1", xclip="exit 1", xsel="exit 1")
     found = keep(TEXT, {**env, "PATH": path})
     assert found == outcome
-    assert not told(found, "2 lines").startswith("Copied")
+    assert not outcome_text(found, "2 lines").startswith("Copied")
 
 
 PNG = b"\x89PNG\r\n\x1a\n\0\1"

@@ -36,7 +36,7 @@ def events_of(*reads: Read) -> list[str]:
             put(typed.feed(read, now))
         while typed.deadline is not None and typed.deadline <= until:
             now = typed.deadline
-            put(typed.give_up(now))
+            put(typed.expire(now))
         now = until
     return found
 
@@ -165,7 +165,7 @@ def test_typed_ahead_of_the_first_frame_is_sent() -> None:
     typed = InputFilter()
     assert typed.feed(b"one\rtwo\rand a draft", 1.0, ahead=True) == b""
     assert typed.feed(b"\x1b[?2026;2$y", 1.01) == b"\x1b[?2026;2$y", "what the terminal answers does not wait"
-    assert typed.give_up(1.0 + BURST_S) == b"one\rtwo\rand a draft"
+    assert typed.expire(1.0 + BURST_S) == b"one\rtwo\rand a draft"
 
 
 # What stays of a paste: text, whatever other programs printed around it.

@@ -25,7 +25,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from tests.servers.strict import Strict, strict_server
 from tui_app.agent.errors import describe_error
-from tui_app.wires.answer_end import why_not_whole
+from tui_app.wires.answer_end import incomplete_reason
 from tui_app.wires.event_streams import AnswerTooLong, PlainEvents, Wire, with_plain_streams
 
 Manner = Callable[[Any, str], tuple[str, str]]
@@ -99,7 +99,7 @@ async def test_each_way_to_send_an_answer_is_read(strict: Strict, wire: str, man
     whole = await answer_of(strict, wire)
     strict.manner = MANNERS[manner]
     answer = await answer_of(strict, wire)
-    assert why_not_whole(answer) == ""
+    assert incomplete_reason(answer) == ""
     assert [part.part_kind for part in answer.parts] == [part.part_kind for part in whole.parts]
     assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["I look."]
     [call] = [part for part in answer.parts if isinstance(part, ToolCallPart)]
@@ -112,7 +112,7 @@ async def test_each_way_to_send_an_answer_is_read(strict: Strict, wire: str, man
 async def test_an_answer_of_anthropic_without_usage_is_one_of_unknown_size(strict: Strict) -> None:
     strict.calls, strict.manner = True, _events(_without_usage)
     answer = await answer_of(strict, "anthropic")
-    assert why_not_whole(answer) == ""
+    assert incomplete_reason(answer) == ""
     assert [part.part_kind for part in answer.parts] == ["thinking", "text", "tool-call"]
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (0, 0)
 
@@ -256,7 +256,7 @@ async def test_pieces_in_other_forms_are_read(strict: Strict, name: str) -> None
         "".join(f"data: {json.dumps(each)}\n\n" for each in lines),
     )
     answer = await answer_of(strict, "openai-chat")
-    assert why_not_whole(answer) == ""
+    assert incomplete_reason(answer) == ""
     assert answer.usage.input_tokens == 700
     [part] = answer.parts
     assert isinstance(part, TextPart if end else ToolCallPart)
@@ -285,7 +285,7 @@ async def test_counts_that_are_none_spoil_no_answer(strict: Strict, name: str) -
     strict.manner = _pieces({"content": "Aye."}, usage=lambda _: usage)
     answer = await answer_of(strict, "openai-chat")
     assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["Aye."]
-    assert (answer.usage.input_tokens, why_not_whole(answer)) == (read, "")
+    assert (answer.usage.input_tokens, incomplete_reason(answer)) == (read, "")
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -361,7 +361,7 @@ async def test_unusual_events_are_read(strict: Strict, name: str) -> None:
     strict.calls = True
     strict.manner = manner
     answer = await answer_of(strict, wire)
-    assert why_not_whole(answer) == ""
+    assert incomplete_reason(answer) == ""
     assert [part.content for part in answer.parts if isinstance(part, TextPart)] == ["I look."]
     [call] = [part for part in answer.parts if isinstance(part, ToolCallPart)]
     assert (call.tool_name, list(call.args_as_dict()), type(call.tool_call_id)) == ("look", ["at"], str)
@@ -379,13 +379,13 @@ async def test_a_usage_that_comes_with_each_piece_counts_once(strict: Strict, en
     strict.manner = manner
     answer = await answer_of(strict, "openai-chat")
     assert (answer.usage.input_tokens, answer.usage.output_tokens) == (700, 3)
-    assert why_not_whole(answer) == ""
+    assert incomplete_reason(answer) == ""
 
 
 async def test_an_answer_that_was_cut_is_none_for_the_usage_it_had_so_far(strict: Strict) -> None:
     made = _pieces({"content": "A"}, {"content": "ye."}, usage=_so_far)
     strict.manner = lambda answer, stream: (EVENTS, made(answer, stream)[1].rsplit("data: {", 1)[0])
-    assert why_not_whole(await answer_of(strict, "openai-chat")) != ""
+    assert incomplete_reason(await answer_of(strict, "openai-chat")) != ""
 
 
 def _call(args: str, index: int = 0, **more: Any) -> dict[str, Any]:
@@ -543,7 +543,7 @@ async def test_a_client_that_is_made_later_reads_them_too(strict: Strict) -> Non
         async with model, model.request_stream(asked, None, ModelRequestParameters()) as stream:
             async for _ in stream:
                 pass
-        assert why_not_whole(stream.get()) == ""
+        assert incomplete_reason(stream.get()) == ""
 
 
 @pytest.mark.parametrize("wire", list(Wire))

@@ -11,7 +11,7 @@ from tests.wires.test_wire_form import drain
 from tui_app.context import ContextGovernor
 from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.context.windows.window_limits import Limits
-from tui_app.wires.answer_end import PAUSED, context_input, why_not_whole
+from tui_app.wires.answer_end import PAUSED, context_input, incomplete_reason
 from tui_app.wires.served_model import MOST_PAUSES
 
 
@@ -53,7 +53,7 @@ async def test_pauses_end(strict: Strict, own_ids: bool) -> None:
     answer = result.all_messages()[-1]
     assert isinstance(answer, ModelResponse)
     assert len(strict.bodies) == MOST_PAUSES
-    assert why_not_whole(answer) == PAUSED
+    assert incomplete_reason(answer) == PAUSED
     assert any(isinstance(part, TextPart) for part in answer.parts), "what was said counts"
     assert answer.usage.input_tokens > 0
 

@@ -14,7 +14,7 @@ from tui_app.agent import model_lists as discovery
 from tui_app.agent.model_lists import LocalServer, NoAnswer, key_headers
 from tui_app.agent.models import ModelNotReady, ask_endpoint, capabilities, why_not
 from tui_app.agent.network.addresses import address_of, is_loopback, same_server
-from tui_app.agent.network.network import NoWay, http_client, is_untrusted
+from tui_app.agent.network.network import NoRoute, http_client, is_untrusted
 from tui_app.agent.offline.model import CONTEXT_WINDOW
 from tui_app.context.counting.prices import priced_as
 from tui_app.providers import (
@@ -87,7 +87,7 @@ async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyChe
     except (UnicodeEncodeError, httpx2.InvalidURL):
         return KeyCheck("refused", "it has characters that are not valid in a key")
     except (httpx2.HTTPError, OSError, TimeoutError) as error:
-        why = str(error).rstrip(".") if isinstance(error, NoWay) else "the provider did not answer"
+        why = str(error).rstrip(".") if isinstance(error, NoRoute) else "the provider did not answer"
         return KeyCheck(
             "unknown", "the provider's certificate is not trusted here" if is_untrusted(error) else why
         )
@@ -297,7 +297,7 @@ def listed_window(name: str) -> int | None:
     return _facts(prefix, model)[0]
 
 
-def price_words(price_in: float | None, price_out: float | None) -> str:
+def price_text(price_in: float | None, price_out: float | None) -> str:
     """``$1.25 in, $10 out``; empty where not both are known."""
     if price_in is None or price_out is None:
         return ""
@@ -306,4 +306,4 @@ def price_words(price_in: float | None, price_out: float | None) -> str:
 
 
 def _prices(price_in: float | None, price_out: float | None) -> dict[str, Any]:
-    return {"price": price_words(price_in, price_out), "price_in": price_in, "price_out": price_out}
+    return {"price": price_text(price_in, price_out), "price_in": price_in, "price_out": price_out}

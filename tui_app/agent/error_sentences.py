@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 
 from tui_app.agent.models import ModelNotReady
 from tui_app.agent.network.addresses import is_loopback
-from tui_app.agent.network.network import NotHttp, NoWay, named_trust, tls_error
+from tui_app.agent.network.network import NoRoute, NotHttp, named_trust, tls_error
 from tui_app.context.storage_errors import StorageError
 from tui_app.events import Error, ErrorKind
 from tui_app.files import toml_beside
@@ -225,7 +225,7 @@ def connection_trouble(
     Returns:
         A sentence, the beginning of another, and whether a later try may pass.
     """
-    if (no_way := cause(error, NoWay)) is not None:
+    if (no_way := cause(error, NoRoute)) is not None:
         return plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
     text, fault, reason, start = full_text(error), tls_error(error), "", ""
     if isinstance(fault, ssl.SSLCertVerificationError):

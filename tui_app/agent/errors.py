@@ -32,15 +32,15 @@ from tui_app.agent import error_sentences as say
 from tui_app.agent.error_sentences import sentence
 from tui_app.agent.mcp.status import ServerRequired
 from tui_app.agent.models import UnknownModel
-from tui_app.agent.step_watch import AnswerCutOff, GoesInCircles, HalfCall
-from tui_app.agent.tool_failures import ToolBroke, came_damaged
+from tui_app.agent.step_watch import AnswerCutOff, HalfCall, RepeatedCall
+from tui_app.agent.tool_failures import ToolBroke, is_damaged_answer
 from tui_app.context.storage_errors import storage_error
 from tui_app.context.windows.window_limits import ContextTooLarge
 from tui_app.context.windows.windows import SMALLEST_WINDOW
 from tui_app.events import Error
 from tui_app.files import toml_beside
 from tui_app.providers import key_variable
-from tui_app.wires.answer_end import FILTERED, FULL, says_something, told_end, why_not_whole
+from tui_app.wires.answer_end import FILTERED, FULL, has_content, incomplete_reason, provider_end_text
 from tui_app.wires.error_text import (
     asked_pause,
     chain,
@@ -92,7 +92,7 @@ def _by_trace(error: BaseException, model: str) -> Error:
     if any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)):
         # Only keys are put into headers, and nothing else has to be plain ASCII.
         return sentence("odd_key")(error, model, where=key_variable(model) or "the key")
-    if came_damaged(error):
+    if is_damaged_answer(error):
         return sentence("garbled")(error, model)
     if say.is_network_text(full_text(error)):
         return say.unreachable(error, model)
@@ -163,13 +163,13 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
 
 def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -> Error | None:
     """Find what the end of an answer says that is of no use."""
-    reason = why_not_whole(answer)
+    reason = incomplete_reason(answer)
     if reason == FULL:
         return say.too_long(model, None, None)
     if _NO_ROOM_LEFT.search(str(error)):
         return say.only_thought(model, answer.usage.output_tokens)
-    said = told_end(answer)
-    if not said or says_something(answer) or _TOOL.search(str(error)):
+    said = provider_end_text(answer)
+    if not said or has_content(answer) or _TOOL.search(str(error)):
         return None
     return sentence("filtered_answer" if reason == FILTERED else "no_answer")(
         error, model, said=say.plain(said)
@@ -245,7 +245,7 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     (ServerRequired, sentence("server_required")),
     (AnswerCutOff, sentence("cut_off")),
     (AnswerTooLong, sentence("endless")),
-    (GoesInCircles, sentence("went_in_circles")),
+    (RepeatedCall, sentence("went_in_circles")),
     (UsageLimitExceeded, say.limit_reached),
     (ContentFilterError, sentence("filtered")),
     (UnexpectedModelBehavior, _bad_answer),

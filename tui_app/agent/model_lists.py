@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from tui_app.agent.network.addresses import ServerAddress, VersionFinder, is_loopback, server_address
-from tui_app.agent.network.network import NoWay, http_client, is_untrusted
+from tui_app.agent.network.network import NoRoute, http_client, is_untrusted
 from tui_app.providers import ANTHROPIC, GOOGLE, LOCAL_PORTS, OPENAI_CHAT
 from tui_app.records import frozen
 
@@ -108,8 +108,8 @@ async def ask_listing(
                 raise NoListing("lists no models")
             real = {_id(item): _number(item, _WINDOW_KEYS) for item in items}
             if None in real.values() and is_loopback(address.root):
-                real |= await _told_elsewhere(client, address.root, real)
-    except NoWay as error:
+                real |= await _native_windows(client, address.root, real)
+    except NoRoute as error:
         raise NoListing(str(error).rstrip(".")) from error
     except (httpx2.TransportError, OSError, TimeoutError) as error:
         if is_untrusted(error):
@@ -193,7 +193,7 @@ async def _body(response: httpx2.Response) -> Any:
         return None
 
 
-async def _told_elsewhere(
+async def _native_windows(
     client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
 ) -> dict[str, int | None]:
     """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""

@@ -90,14 +90,14 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     # The constructors of others read it without a word about the variable that leads nowhere.
     trusted()
     if not key or any(os.environ.get(name) == key for name in names):
-        return made_ready(infer_provider(prefix))
+        return prepare_provider(infer_provider(prefix))
     # The key is not that of the process environment, which has no say then.
     if known.name == providers.GATEWAY:
         from pydantic_ai.providers.gateway import gateway_provider
 
-        return made_ready(gateway_provider(prefix.removeprefix(f"{providers.GATEWAY}/"), api_key=key))
+        return prepare_provider(gateway_provider(prefix.removeprefix(f"{providers.GATEWAY}/"), api_key=key))
     maker: Callable[..., Provider[Any]] = infer_provider_class(prefix)
-    return made_ready(maker(api_key=key))
+    return prepare_provider(maker(api_key=key))
 
 
 def check_key(names: Iterable[str], env: Mapping[str, str]) -> None:
@@ -196,8 +196,8 @@ def _provider(server: _Server) -> Provider[Any]:
             timeout=1_200_000,
         )
         google = Client(vertexai=False, api_key=key, http_options=options)
-        return made_ready(GoogleProvider(client=google), client, make)
-    return made_ready(_maker(server)(base_url=url, api_key=key, http_client=client), client, make)
+        return prepare_provider(GoogleProvider(client=google), client, make)
+    return prepare_provider(_maker(server)(base_url=url, api_key=key, http_client=client), client, make)
 
 
 def _maker(server: _Server) -> Callable[..., Provider[Any]]:
@@ -215,7 +215,7 @@ def _maker(server: _Server) -> Callable[..., Provider[Any]]:
     return partial(OpenAICompatibleProvider, server.name)
 
 
-def made_ready(
+def prepare_provider(
     provider: Provider[Any],
     client: httpx2.AsyncClient | None = None,
     make: Callable[[], httpx2.AsyncClient] | None = None,

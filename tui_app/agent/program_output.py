@@ -35,12 +35,12 @@ class ProgramOutput(Listener):
             self.output.feed_eof()
 
     @property
-    def said(self) -> str:
+    def stderr_tail(self) -> str:
         """The end of what it has said on standard error."""
         return self._said.decode("utf-8", "replace").strip()
 
 
-def end_words(status: int | None) -> str:
+def exit_text(status: int | None) -> str:
     """How a program has ended, as part of a sentence; None is one that goes on without its output."""
     if status is None:
         return "it closed its output"

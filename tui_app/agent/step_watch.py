@@ -13,7 +13,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import from_json, to_json
 
 from tui_app.agent.error_sentences import reason
-from tui_app.wires.answer_end import half_call, why_not_whole
+from tui_app.wires.answer_end import half_call, incomplete_reason
 from tui_app.wires.library import OutermostCapability
 
 NOT_RUN = (ApprovalRequired, CallDeferred, SkipToolExecution)
@@ -34,7 +34,7 @@ class AnswerCutOff(Exception):
     """An answer has broken off: no tool that it calls is run, as nobody knows how it would have gone on."""
 
 
-class GoesInCircles(Exception):
+class RepeatedCall(Exception):
     """The model repeats one call again and again; the text is the name of the tool."""
 
 
@@ -94,7 +94,7 @@ class StepWatch(OutermostCapability):
         last = next((each for each in reversed(ctx.messages) if isinstance(each, ModelResponse)), None)
         half = half_call(last) if last is not None else None
         if last is not None and half is not None and half.tool_call_id == call.tool_call_id:
-            raise HalfCall(why_not_whole(last))
+            raise HalfCall(incomplete_reason(last))
         return await handler(without_nulls(args, tool_def.parameters_json_schema))
 
     async def wrap_tool_execute(
@@ -104,7 +104,7 @@ class StepWatch(OutermostCapability):
 
         Raises:
             ModelRetry: if it has; the model reads that it has this result already.
-            GoesInCircles: if the model goes on with it all the same.
+            RepeatedCall: if the model goes on with it all the same.
         """
         try:
             result = await handler(args)
@@ -127,7 +127,7 @@ class StepWatch(OutermostCapability):
         self._same = self._same + 1 if seen == self._last else 1
         self._last = seen
         if self._same >= SAME_STOPS:
-            raise GoesInCircles(tool)
+            raise RepeatedCall(tool)
 
 
 def without_nulls(args: RawToolArgs, schema: Mapping[str, Any]) -> RawToolArgs:

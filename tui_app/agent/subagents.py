@@ -111,7 +111,7 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             background: Go on at once.
         """
         try:
-            named = files().wanted(agent, "agent")
+            named = files().get(agent, "agent")
         except Refused as refused:
             raise ToolFailed(f"{refused}.") from refused
         behind = background or named.background

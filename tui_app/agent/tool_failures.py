@@ -144,7 +144,7 @@ _READERS = frozenset({"_get_event_iterator", "_process_streamed_response", "_pro
 """Where models of pydantic-ai read an answer."""
 
 
-def came_damaged(error: BaseException) -> bool:
+def is_damaged_answer(error: BaseException) -> bool:
     """Whether an error arose while an answer was read, from what was in it.
 
     A server may send ``null`` where an object belongs; each library that reads it stumbles in its own way.

@@ -66,7 +66,7 @@ from tui_app.wires.answer_end import (
     as_known,
     context_input,
     half_call,
-    why_not_whole,
+    incomplete_reason,
     with_unique_calls,
     without_calls,
 )
@@ -148,7 +148,7 @@ class Recorder(AbstractCapability[Any]):
             raise AnswerCutOff
         self.answer(response)
         if (half := half_call(response)) is not None:
-            reason = why_not_whole(response)
+            reason = incomplete_reason(response)
             left = f"Its last call, {half.tool_name}, is incomplete and was not run."
             self.journal.append(Notice(text=f"{reason[0].upper()}{reason[1:]}. {left}"))
         return response
@@ -192,11 +192,11 @@ class Recorder(AbstractCapability[Any]):
     def answer(self, response: ModelResponse) -> None:
         """Write an answer down, whole or as far as it got."""
         response = without_secrets(response, self.secrets)
-        self._show(AssistantDelta(text=self._text.rest(), thinking=self._thinking.rest()))
+        self._show(AssistantDelta(text=self._text.flush(), thinking=self._thinking.flush()))
         self._forget_streamed()
         usage, size = response.usage, context_input(response)
         cut = self.journal.take_distrust()
-        ended = why_not_whole(response)
+        ended = incomplete_reason(response)
         # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
         own = replace(
             response, parts=[each for each in response.parts if not isinstance(each, CompactionPart)]

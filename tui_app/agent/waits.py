@@ -26,7 +26,7 @@ async def first_of(
 
 
 @asynccontextmanager
-async def under_way(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
+async def run_alongside(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
     """Have something done beside what is inside; it ends with that at the latest."""
     task = asyncio.ensure_future(work)
     try:

@@ -14,7 +14,7 @@ from tui_app.cli.core.opened_session import carry_out, notices_in, opened_sessio
 from tui_app.cli.core.output import answer, print_json, say, sizes_json, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
-from tui_app.cli.core.stdin import words_of_file
+from tui_app.cli.core.stdin import read_text_argument
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.requests.policies import policy_of
 from tui_app.conversation.work import EditSummary, Restate, VerifySummary
@@ -24,11 +24,11 @@ from tui_app.events import (
     CompactionProgress,
     Error,
     Record,
-    answers_told,
+    answers_text,
     fact_counts,
-    lines_told,
+    lines_text,
 )
-from tui_app.next_steps import shell_words
+from tui_app.next_steps import shell_text
 from tui_app.references import Span
 from tui_app.text import plain_text
 from tui_app.ui.words import text as numbers
@@ -53,7 +53,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     if args.dry_run:
         work = _plan(opening, args, span)
     elif args.edit_summary:
-        work = _change(opening, args, EditSummary(0, words_of_file(program, args.edit_summary)))
+        work = _change(opening, args, EditSummary(0, read_text_argument(program, args.edit_summary)))
     elif args.verify:
         work = _change(opening, args, VerifySummary())
     elif args.undo or args.redo:
@@ -85,7 +85,7 @@ async def _compact(opening: Opening, args: argparse.Namespace, span: Span) -> in
         last = store.last_of(session, Error.TYPE)
         if last is not None and last.seq > known and isinstance(last.data, Error):
             raise CommandFailed(
-                shell_words(f"{last.data.message} {last.data.hint}".strip(), last.data.actions)
+                shell_text(f"{last.data.message} {last.data.hint}".strip(), last.data.actions)
             )
         compactor, how = opened.conversation.compactor, {"extract": args.extract, "trial": args.trial}
         compactor.start("headless", args.focus, span=span, **how)
@@ -148,11 +148,11 @@ def _show(complete: CompactionComplete) -> None:
         counts = fact_counts(complete.facts).items()
         told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
         say(f"Facts: {' · '.join(told)}")
-    if answers := answers_told(complete.questions, complete.unanswered, complete.misread):
+    if answers := answers_text(complete.questions, complete.unanswered, complete.misread):
         say(f"Tried: {' · '.join(answers)}")
         for question in dict.fromkeys((*complete.unanswered, *(complete.misread or ()))):
             say(f"  not answered: {plain_text(question)}")
-    if sources := lines_told(complete.lines, complete.lines_sourced, complete.claims_marked):
+    if sources := lines_text(complete.lines, complete.lines_sourced, complete.claims_marked):
         say(f"Summary: {' · '.join(sources)}")
     if complete.calls_not_understood:
         calls = numbers.count(complete.calls_not_understood, "call")

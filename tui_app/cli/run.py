@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, place_of, read_goal
-from tui_app.cli.core.failures import spoken
+from tui_app.cli.core.failures import with_shell_wording
 from tui_app.cli.core.output import print_json, say, stream, tell
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.cli.core.stdin import NO_PROMPT, named_files, read_piped, read_prompt
@@ -52,8 +52,8 @@ from tui_app.providers import OFFLINE_MODEL
 from tui_app.settings.tables import ApprovalRule, misnamed, parse_rule
 from tui_app.system.project_files import Refused
 from tui_app.text import count
-from tui_app.ui.slash import find_commands, is_command, named, prompt_of, words_of
-from tui_app.ui.slash_commands import built_in_words
+from tui_app.ui.slash import find_commands, is_command, named, prompt_of, split_arguments
+from tui_app.ui.slash_commands import reserved_names
 from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ def command_prompt(opening: Opening, typed: str) -> str:
     """
     may_read, name = opening.may_read(), typed.split(maxsplit=1)[0]
     folder = opening.cwd if opening.trusted else None
-    found = named(find_commands(folder, opening.paths.config, built_in_words(), may_read), typed)
+    found = named(find_commands(folder, opening.paths.config, reserved_names(), may_read), typed)
     if found is None:
-        if name[1:].lower() in built_in_words():
+        if name[1:].lower() in reserved_names():
             tell(f"{name} is a command of the screen: the prompt is sent as it is.")
         elif not opening.trusted and named(
-            find_commands(opening.cwd, opening.paths.config, built_in_words(), may_read), typed
+            find_commands(opening.cwd, opening.paths.config, reserved_names(), may_read), typed
         ):
             tell(f"{name} is a command of this folder, which is not trusted: the prompt is sent as it is.")
             tell("To use it: plimsoll trust, or --trust for this run.")
@@ -182,7 +182,7 @@ async def served_prompt(opened: "OpenSession", prompt: Prompt) -> Prompt:
         there = ", ".join(f"/{each.command}" for each in offered) or "none"
         raise CommandFailed(f"No server has a prompt {one_line(name, 80)}. There are: {there}.")
     try:
-        text = await servers.prompt_text(found, words_of(argument))
+        text = await servers.prompt_text(found, split_arguments(argument))
     except Refused as refused:
         raise CommandFailed(f"{one_line(name, 80)} cannot be used: {refused}.") from None
     # What a server writes names no files of the user's.
@@ -241,11 +241,11 @@ class JsonView:
     """Every stored event, notices, questions, pauses and the turn's end, one JSON object a line."""
 
     def show(self, record: Record) -> None:
-        data = spoken(record.data)
+        data = with_shell_wording(record.data)
         if data.STORED or isinstance(data, Notice | TurnEnd | TurnRetry | QuestionAsked):
             print_json(replace(record, data=data).to_json())
         if isinstance(data, Notice | MemoryPressure):
-            tell(_aside(data))
+            tell(_stderr_text(data))
 
 
 @dataclass(slots=True)
@@ -259,7 +259,7 @@ class AnswerView:
     """Titles of the tool calls whose result is awaited, by id."""
 
     def show(self, record: Record) -> None:
-        match spoken(record.data):
+        match with_shell_wording(record.data):
             case AssistantDelta() | AssistantMessage() if self.only_result:
                 pass
             case AssistantDelta(text=text) if text:
@@ -278,11 +278,11 @@ class AnswerView:
                 words = (self._calls.pop(call, name), result_note(name, text, outcome))
                 tell(f"  {', '.join(filter(None, words))}")
             case other:
-                if said := _aside(other):
+                if said := _stderr_text(other):
                     tell(said)
 
 
-def _aside(payload: Payload) -> str:
+def _stderr_text(payload: Payload) -> str:
     """What stderr says of an event that is no part of the answer; empty for most."""
     match payload:
         case CompactionComplete():
@@ -330,7 +330,7 @@ class Verdict:
             self.troubled = True
             self.advice.add(record.data.hint)
 
-    def has_told(self, error: Exception) -> bool:
+    def has_reported(self, error: Exception) -> bool:
         """Whether the trouble of the disk behind an error was told already, if that is what it is."""
         trouble = storage_error(error)
         return trouble is not None and any(trouble.hint in hint for hint in self.advice)
@@ -406,10 +406,10 @@ async def run_turn(
             await opened.close()
         except (sqlite3.Error, OSError) as error:
             trouble = error
-        place.let_go()
+        place.release()
         trouble = follower.broken or trouble
         # A full disk that ended the turn refuses the end of the session, too.
-        if trouble is not None and not verdict.has_told(trouble):
+        if trouble is not None and not verdict.has_reported(trouble):
             raise trouble
     return verdict.code
 

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, 
 from tui_app.context.counting.tally import MessageWeight, Tally
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.ledger import Ledger
-from tui_app.context.ledger.summary_ledger import carried_ledgers, with_ledger
+from tui_app.context.ledger.summary_ledger import ledger_dumps, with_ledger
 from tui_app.context.message_marks import is_acknowledgement
 from tui_app.context.views.cuts import ItemIndex, place_summary, sections, with_partners
 from tui_app.context.views.rewrites import Rewrite, rewritten_items
@@ -170,7 +170,7 @@ def with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
     return changed
 
 
-def as_told(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequence[Item]:
+def with_forms(items: Sequence[Item], forms: Mapping[int, ModelMessage]) -> Sequence[Item]:
     """Replace the messages of some items, by key; the other items stay the same objects."""
     return [replace(item, message=forms[item.key]) if item.key in forms else item for item in items]
 
@@ -308,7 +308,7 @@ class History(Protocol):
         """Keys of messages that stay word for word."""
         ...
 
-    def behind(self, item: Item) -> Sequence[Item]:
+    def sealed_messages(self, item: Item) -> Sequence[Item]:
         """The messages behind a provider's sealed summary; none for anything that can be read."""
         return ()
 
@@ -410,7 +410,7 @@ class ListHistory(History):
         """Follow the agent's list: known messages keep their key, new ones get the next."""
         if self._next == 1:
             # A summary of an earlier process carries its ledger; no number is given again.
-            for dump in carried_ledgers([Item(0, message) for message in messages]):
+            for dump in ledger_dumps([Item(0, message) for message in messages]):
                 self._ledger = Ledger.loaded(json.dumps(dump))
                 self._next = max(self._next, self._ledger.last_key + 1)
         known = ItemIndex(self._items, self._lengths)
@@ -423,7 +423,7 @@ class ListHistory(History):
         old, self._items = self._items, items
         if self._exclude() and len(items) >= len(old) and all(map(is_, old, items)):
             for item in items[len(old) :]:
-                self._tally.add(self._weighed(item))
+                self._tally.add(self._message_weight(item))
             return
         self._items = [replace(item, reported=0) if item.reported else item for item in items]
         self._exclude()
@@ -523,7 +523,7 @@ class ListHistory(History):
             self._next += key is None
         return items
 
-    def _weighed(self, item: Item) -> MessageWeight:
+    def _message_weight(self, item: Item) -> MessageWeight:
         answer = item.message
         output = answer.usage.output_tokens if item.reported and isinstance(answer, ModelResponse) else 0
         return MessageWeight(item.key, self.counter.message(answer), item.reported, item.model, output)
@@ -536,7 +536,7 @@ class ListHistory(History):
     def _recount(self) -> None:
         self._counted_by_tokenizer = self.counter.loaded
         newest = self._tally.newest
-        self._tally.reset(map(self._weighed, self.items()), newest=newest)
+        self._tally.reset(map(self._message_weight, self.items()), newest=newest)
 
 
 def reported_tokens(message: ModelMessage) -> int:

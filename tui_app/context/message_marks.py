@@ -217,7 +217,7 @@ def tasks_text(news: Sequence[tuple[str, str]], *, agents: bool = False) -> str:
 _BRACKETS = str.maketrans("[]\n", "() ")
 
 
-def fullness_told(message: ModelMessage) -> int:
+def fullness_percent(message: ModelMessage) -> int:
     """How full a message says that the window is, in percent; 0 where it says anything else."""
     found = _FULLNESS.fullmatch(_text_alone(message))
     return int(found[1]) if found else 0
@@ -327,7 +327,7 @@ def mode_text(mode: Mode) -> str:
     return f"[Mode: {mode}. {_MODE_TOLD[mode]}. A note of the program.]"
 
 
-def mode_told(message: ModelMessage) -> Mode | None:
+def noted_mode(message: ModelMessage) -> Mode | None:
     """The mode that a message tells of; None where it says anything else."""
     found = _MODE.fullmatch(_text_alone(message))
     return mode_named(found[1]) if found else None
@@ -354,7 +354,7 @@ def is_note(message: ModelMessage) -> bool:
     return isinstance(message, ModelRequest) and bool(message.parts) and all(map(is_note_part, message.parts))
 
 
-def is_given_part(part: object) -> bool:
+def is_program_part(part: object) -> bool:
     """Whether a part stands in the user's place and nobody said it."""
     return is_digest_part(part) or is_inbox_part(part) or is_note_part(part) or is_shell_part(part)
 

@@ -472,7 +472,7 @@ class Policy(_Checked):
             return "background"
         return "none"
 
-    def due_at_turn_end(self, usage: ContextUsage) -> bool:
+    def is_due_at_turn_end(self, usage: ContextUsage) -> bool:
         """Whether a compaction is due now that a turn has ended."""
         if not self.automatic or not self.at_turn_end or usage.total <= 0:
             return False

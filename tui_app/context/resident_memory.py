@@ -37,10 +37,10 @@ def resident_mb() -> int | None:
 def collect() -> None:
     """Collect garbage and give free pages back to the system, where the C library can do that."""
     gc.collect()
-    give_back()
+    release_pages()
 
 
-def give_back() -> None:
+def release_pages() -> None:
     """Give pages that are free back to the system, where the C library can do that."""
     # glibc keeps what was freed for later, which looks as if nothing had been.
     with suppress(OSError, AttributeError, TypeError):

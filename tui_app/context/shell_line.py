@@ -139,7 +139,7 @@ def producer(line: str) -> str:
         commands = commands[:-1]
     kept: list[str] = []
     for place, each in enumerate(commands):
-        text = " ".join(map(_quoted, bare_words(each.words))) or each.text
+        text = " ".join(map(_quoted, program_words(each.words))) or each.text
         kept.append(text if not place else f"{'' if each.joint == ';' else ' '}{each.joint} {text}")
     return "".join(kept) or " ".join(line.split())
 
@@ -172,7 +172,7 @@ def _quoted(word: str) -> str:
     return word if word and not _MEANS_MORE.search(word) else shlex.quote(word)
 
 
-def bare_words(words: Sequence[str]) -> tuple[str, ...]:
+def program_words(words: Sequence[str]) -> tuple[str, ...]:
     """The words of a command without what only finds and runs its program."""
     rest = tuple(words)
     while rest:

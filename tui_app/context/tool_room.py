@@ -70,7 +70,7 @@ class ToolRoom(AbstractCapability[Any]):
         """The tools, each with whether it is found by searching."""
         marked, counter = _marked(tools, self._searched), self._history.counter
         sent = [tool for tool in marked if tool.name not in self._off]
-        taken = counter.carried(self._instructions(), sent).total * self._history.factor
+        taken = counter.overhead(self._instructions(), sent).total * self._history.factor
         limit = self._history.usage().window.limit
         self._short = taken > limit * (_AGAIN if self._short else _MOST)
         return _marked(marked, RARELY_USED) if self._short else marked

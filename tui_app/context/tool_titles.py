@@ -5,7 +5,7 @@ import re
 from typing import Any, Literal
 
 from tui_app.context.ledger.outcomes import report_counts
-from tui_app.context.ledger.tools import PATCHES, name_words, patched_files
+from tui_app.context.ledger.tools import PATCHES, name_parts, patched_files
 from tui_app.text import cut
 from tui_app.tool_specs import READ_FILE, TOOLS, EditorKind, Rows, Title, tool_spec
 
@@ -23,7 +23,7 @@ def work_of_name(tool: str) -> EditorKind | Literal[""]:
         return own.editor
     if "__" in tool:  # of a server: its own words
         return ""
-    named = name_words(tool)
+    named = name_parts(tool)
     kinds: tuple[tuple[EditorKind, str], ...] = (
         ("think", "todo todos plan"),
         ("execute", "bash shell command cmd exec execute run terminal powershell"),
@@ -96,7 +96,7 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
 
 def _patched(name: str, args: Any) -> str:
     """The files of a patch, whose text is no title; empty for every other call."""
-    if not name_words(name) & PATCHES:
+    if not name_parts(name) & PATCHES:
         return ""
     files = dict.fromkeys(use.path for use in patched_files(args if isinstance(args, dict) else {"": args}))
     return ", ".join(_plain(_short_path(path)) for path in files)

@@ -286,7 +286,7 @@ def is_barred(answer: str) -> bool:
     return by_gate or answer.startswith(BY_HOOK)
 
 
-def said_in_refusal(answer: str) -> str:
+def refusal_reason(answer: str) -> str:
     """What the user typed when they declined a tool call, or an empty string.
 
     Args:

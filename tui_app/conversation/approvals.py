@@ -82,23 +82,23 @@ class CallsAhead:
             self._held.clear()
             self._tell()
 
-    def hold(self, call: str) -> None:
+    def require_approval(self, call: str) -> None:
         """Note that a call must not run before it was allowed."""
         if self.watched and call and call not in self._held:
             self._held[call] = None
             self._tell()
 
-    def holds(self, call: str) -> bool:
+    def needs_approval(self, call: str) -> bool:
         """Whether a call still has to be allowed."""
         return call in self._held
 
-    def let(self, call: str) -> None:
+    def allow(self, call: str) -> None:
         if call in self._held:
             del self._held[call]
             self._tell()
 
     @contextmanager
-    def begun(self, call: str) -> Iterator[None]:
+    def reserve(self, call: str) -> Iterator[None]:
         """Keep a place for a call that has to be allowed while its tool works."""
         if call not in self._held:
             yield
@@ -216,12 +216,12 @@ class Approvals:
     async def refusal(self, action: Action) -> str:
         """Wait for a decision; why the action must not be done, without what the model is to do then."""
         # A tool that changes a file may look at it first: that it may look lets it change nothing.
-        only_looks = action.looks and self.ahead.holds(action.call)
+        only_looks = action.looks and self.ahead.needs_approval(action.call)
         declined = await self._answer(action)
         if not only_looks:
             self.ahead.judged(action.call)
             if not declined:
-                self.ahead.let(action.call)
+                self.ahead.allow(action.call)
         return declined
 
     async def _answer(self, action: Action) -> str:
@@ -243,7 +243,7 @@ class Approvals:
                 never = f"{_first_stood(action)}, and the user never wrote it; no rule covers that"
                 why = never if action.reaches else "no rule allows it"
             return f"{why}, and there is no user to ask"
-        self.ahead.hold(action.call)
+        self.ahead.require_approval(action.call)
         async with self.ahead.turn(action.call, first=action.looks):
             # What was said of the call before this one may be a rule for this one.
             verdict = self.judged(action)

@@ -51,7 +51,7 @@ from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.session_view import load_history
 from tui_app.conversation.telemetry import start_telemetry
 from tui_app.conversation.turns.goals import Goals, goal_additions
-from tui_app.conversation.turns.shell import UserShell, resume_tasks, tell_tasks
+from tui_app.conversation.turns.shell import UserShell, add_task_notes, resume_tasks
 from tui_app.conversation.turns.turns import Turns
 from tui_app.conversation.turns.work_queue import WorkQueue
 from tui_app.events import (
@@ -152,8 +152,8 @@ class OpenSession:
         check = tooling.command
         self.goals = Goals(history, None if check is None else replace(check, gate=approvals.refusal))
         tasks = tooling.tasks
-        news = [] if tasks is None else [RequestHook(partial(tell_tasks, tasks, history))]
-        before = [RequestHook(modes.tell_mode), *news, repeats]
+        news = [] if tasks is None else [RequestHook(partial(add_task_notes, tasks, history))]
+        before = [RequestHook(modes.add_mode_note), *news, repeats]
         setup = AgentSetup(
             opening=opening,
             goals=self.goals,
@@ -170,8 +170,10 @@ class OpenSession:
         sessions = AgentSessions(setup=setup, host=host_of, effort=lambda: runner.manner.thinking)
         host.agents = agents = SubAgents(sessions=sessions)
         guards.sent = agents.ledgers
-        bus.listen(agents.note_told)
-        runner = replace(setup, senders=agents, before=[*before, RequestHook(agents.tell_news)]).runner(own)
+        bus.listen(agents.note_reported)
+        runner = replace(setup, senders=agents, before=[*before, RequestHook(agents.report_ended)]).runner(
+            own
+        )
         recorded = model if opening.passing else known
         models = ModelSwitch(history, shelf, text, compactions, extras.overhead, recorded)
         extras.measure = models.measure
@@ -205,7 +207,7 @@ class OpenSession:
         self.memory = MemoryGuard(compactions, is_busy, conversation.submit, settings.memory_limit_mb)
         # Another model for summaries has nothing of it in its cache.
         wanted = CacheSettings(**settings.cache).compact_idle and not settings.summarization_model
-        cache = writers.cache_rates, writers.cache_left_s
+        cache = writers.cache_rates, writers.cache_remaining_s
         self.idle = IdleCompaction(compactions, is_busy, *cache, wanted, opening.paths.told_of_idle_file)
         if opening.attended:
             bus.listen(self.idle.on_record)
@@ -235,7 +237,7 @@ class OpenSession:
             self.conversation.history.append(ModeChange(old=known, new=mode))
         if self.extras.left_out:
             self.conversation.history.append(Notice(text=self.extras.left_out, actions=("trust",)))
-        self._tell_folders()
+        self._record_folders()
         self.guards.set(*map(parse_guard, self.opening.guards))
         self.extras.switch(*self.opening.tools)
         for file in self.extras.project.files:
@@ -246,7 +248,7 @@ class OpenSession:
         if self.turns.queue.labels and not (self.turns.queue.paused or self.background.is_inside):
             self.conversation.resume_queue()
         await self.conversation.models.prepare(tokenizer=tokenizer)
-        await self.conversation.efforts.tell(self.effort_before)
+        await self.conversation.efforts.report_change(self.effort_before)
         self.extras.servers.start()
         await self.writers.prepare()
         # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
@@ -265,7 +267,7 @@ class OpenSession:
         if not goes_on:
             self.turns.mark_unanswered()
 
-    def _tell_folders(self) -> None:
+    def _record_folders(self) -> None:
         """Record which folders are added, and say of those that were and are not."""
         history, project = self.conversation.history, self.extras.project
         added = newest_event(self.store, history.session, FoldersAdded)
@@ -302,8 +304,8 @@ class OpenSession:
         background.hand_over()
         await self.conversation.finish_work()
         queue = self.turns.queue
-        if not queue.is_left or not (self.turns.is_left or queue.held_back):
-            background.stay()
+        if not queue.is_left or not (self.turns.is_left or queue.held_work):
+            background.cancel_detach()
             return "over"
         background.write_down(background.step)
         return background.step

@@ -26,8 +26,8 @@ from tui_app.events import (
     ToolCall,
     ToolResult,
 )
-from tui_app.session.background import newest_step, prompts_left
-from tui_app.text import words_of
+from tui_app.session.background import newest_step, waiting_prompts
+from tui_app.text import plain_first_line
 from tui_app.tool_specs import AGENTS
 
 
@@ -55,7 +55,7 @@ class Background:
     """What waits for an answer, with its call, by its own id; a question of a server has no call."""
 
     def __post_init__(self) -> None:
-        self.turns.keeps = lambda call: call in self._waiting or self.approvals.ahead.holds(call)
+        self.turns.keeps = lambda call: call in self._waiting or self.approvals.ahead.needs_approval(call)
         self.agents.moved = self._break_off_unattended
 
     @property
@@ -76,7 +76,7 @@ class Background:
         self.agents.changed.set()
         self._break_off()
 
-    def stay(self) -> None:
+    def cancel_detach(self) -> None:
         """Go on here after all."""
         self.turns.queue.is_left = self.turns.leaving = self.approvals.is_left = False
         self.question = ""
@@ -85,11 +85,11 @@ class Background:
         """Follow what is asked; leave where nobody will answer."""
         match record.data:
             case ApprovalRequested(id=id, tool_call_id=call, tool=tool, subject=subject):
-                self._asked[id] = (call, words_of(f"{tool} {subject}"))
+                self._asked[id] = (call, plain_first_line(f"{tool} {subject}"))
             case QuestionAsked(id=id, tool_call_id=call, question=question, attended=True):
-                self._asked[id] = (call, words_of(question))
+                self._asked[id] = (call, plain_first_line(question))
             case ServerAsked(id=id, message=message):
-                self._asked[id] = ("", words_of(message))
+                self._asked[id] = ("", plain_first_line(message))
             case QuestionClosed(id=id) if not self.turns.leaving:
                 self._asked.pop(id, None)
             case ApprovalDecided(tool_call_id=call) | ToolResult(tool_call_id=call):
@@ -132,7 +132,7 @@ class Background:
     def write_down(self, step: BackgroundStep) -> None:
         """Say in the log how the session is left, with what is still to be done."""
         # A goal that is about to be set says so itself.
-        is_left, waiting = self.turns.queue.is_left, self.turns.queue.held_back
+        is_left, waiting = self.turns.queue.is_left, self.turns.queue.held_work
         unsaid = (GoOn,) if is_left else (GoOn, Pursue)
         prompts = [_left(self._prompt(work)) for work in waiting if not isinstance(work, unsaid)]
         prompts += [replace(_left(self._prompt(work)), held=True) for work in self._held]
@@ -150,7 +150,7 @@ class Background:
         is_stopped = not is_newest or left.step in ("failed", "stopped")
         work: list[Work] = []
         held: list[Work] = []
-        for prompt in prompts_left(self.turns.history.store, self.turns.history.session, seq, left):
+        for prompt in waiting_prompts(self.turns.history.store, self.turns.history.session, seq, left):
             each = _work(prompt)
             unsure = prompt.held or (self.is_shared and isinstance(each, Shell))
             (held if is_stopped or unsure else work).append(each)

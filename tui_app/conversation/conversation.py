@@ -14,11 +14,11 @@ from tui_app.conversation.agents.subagents import SubAgents
 from tui_app.conversation.compactions.manual_edits import ManualEdits
 from tui_app.conversation.compactions.summary_edits import SummaryEdits
 from tui_app.conversation.consent.modes import ModeSwitch
-from tui_app.conversation.files.file_snapshots import standing
+from tui_app.conversation.files.file_snapshots import pending_restores
 from tui_app.conversation.history.event_bus import EventBus
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.models.effort_switch import EffortSwitch
-from tui_app.conversation.models.retry_advice import with_way_back
+from tui_app.conversation.models.retry_advice import with_retry_step
 from tui_app.conversation.requests.policies import PolicySwitch
 from tui_app.conversation.turns.shell import UserShell
 from tui_app.conversation.turns.turns import Turns
@@ -206,11 +206,11 @@ class Conversation:
                 self.queue.pause()
                 told = describe_error(error, model=self.model)
                 if self.turns.prompt is not None:
-                    told = with_way_back(told, handed_back=True)
+                    told = with_retry_step(told, handed_back=True)
                 # It may be the log's own error, so it is only shown.
-                self.bus.tell(self.session, told)
+                self.bus.publish_live(self.session, told)
                 self.queue.announce()
-                self.turns.give_up()
+                self.turns.abort()
 
     async def compact(self, work: Compact) -> None:
         """Compact the conversation, unless its model is not to be waited for."""
@@ -282,5 +282,5 @@ class Conversation:
         is_cut = work.rewrite in self.history.view.reversible
         self.compactions.restore(work.rewrite)
         files = self.tooling.files
-        for restored in standing(files.restorings(work.rewrite)) if is_cut else ():
+        for restored in pending_restores(files.restorings(work.rewrite)) if is_cut else ():
             await files.undo(restored)

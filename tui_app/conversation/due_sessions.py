@@ -31,7 +31,7 @@ class Reading:
 def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
     """Sessions that wait to be read, the one asked for first in front."""
     known = {info.id: info for info in store.sessions()}
-    due = boards_in(opening.database).due()
+    due = boards_in(opening.database).due_sessions()
     return [known[each.session] for each in due if each.session in known]
 
 
@@ -51,9 +51,9 @@ async def read_sessions(
     """
     boards = boards_in(opening.database)
     telling = BoardLog(boards, store)
-    due = {each.session: each for each in boards.due()}
+    due = {each.session: each for each in boards.due_sessions()}
     with WriterLock(lock_of(opening.paths)):
-        telling.tell()
+        telling.write_pending()
         for info in sessions:
             if who := where_open(store, opening.paths.sessions_dir, info.id):
                 yield Reading(info.id, held=who)
@@ -66,5 +66,5 @@ async def read_sessions(
             text = TextCounter(encoding_name(opening.model or info.model))
             reader = SessionReader(telling, opening, opening.shelf(), text)
             done = await reader.consolidate(info, scope, opening.model)
-            boards.done(info.id, 0, asked=None if asked is None else asked.asked)
+            boards.mark_read(info.id, 0, asked=None if asked is None else asked.asked)
             yield Reading(info.id, done)

@@ -118,7 +118,7 @@ class Engine:
         """Hand the queue over to the open session, which does from now on what waits."""
         self.call(self._begin)
 
-    async def wanted(self) -> None:
+    async def wait_for_request(self) -> None:
         """Wait until something is asked for although another process wrote the session."""
         await self._wanted.wait()
 

@@ -28,7 +28,7 @@ from tui_app.conversation.requests.request_overhead import RequestOverhead
 from tui_app.events import Notice, ServerAsked, ToolSwitch
 from tui_app.records import like
 from tui_app.session.model_state import switched_off
-from tui_app.settings.tables import defer_above, servers_here
+from tui_app.settings.tables import defer_above, servers_for
 from tui_app.text import plain_text
 from tui_app.tool_specs import PLAN, TODO
 
@@ -81,7 +81,7 @@ class Extras:
         self.workspace = opening.workspace(withheld=lambda: self.history.withheld)
         self.servers = McpServers(
             # The user's own agent brings its own tools along.
-            {} if opening.agent else servers_here(opening.settings.mcp, opening.cwd),
+            {} if opening.agent else servers_for(opening.settings.mcp, opening.cwd),
             opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
             self,

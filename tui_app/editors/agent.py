@@ -57,7 +57,7 @@ from tui_app.editors.prompts import COMMANDS, asked
 from tui_app.editors.session import EditorSession
 from tui_app.editors.updates import NOT_FOUND, Updates, refused, trouble
 from tui_app.session.rewind_fork import fork_session
-from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.database import log_exists, open_store
 from tui_app.session.stores.store import SessionNotFound
 from tui_app.settings.tables import McpServer
 from tui_app.system.program_log import logging_to
@@ -224,7 +224,7 @@ class EditorAgent:
                     replace(self.opening, settings=settings, cwd=folder, session=session_id)
                 )
                 for remark in remarks:
-                    known.say(remark)
+                    known.show_text(remark)
         task = asyncio.create_task(self._introduce(known), name="acp introduction")
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
@@ -250,7 +250,7 @@ class EditorAgent:
         return session
 
     def _listed(self, cwd: str) -> list[SessionInfo]:
-        if not has_begun(self.opening.database):
+        if not log_exists(self.opening.database):
             return []
         with contextlib.closing(open_store(self.opening.database, read_only=True)) as store:
             found = store.sessions()

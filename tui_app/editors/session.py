@@ -20,7 +20,7 @@ from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.requests.policies import policy_names
 from tui_app.conversation.work import ChangePolicy, Prompt, Switch, Work
 from tui_app.editors.prompts import Asked, Servers, ShowContext
-from tui_app.editors.updates import Question, Update, Updates, choice_of, failed, refused, told
+from tui_app.editors.updates import Question, Update, Updates, choice_of, error_text, failed, refused
 from tui_app.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -130,7 +130,7 @@ def servers_text(statuses: Sequence[McpStatus]) -> str:
     for status in statuses:
         size = f", {status.tokens:,} tokens of each request" if status.tokens else ""
         error = f": {visible(status.error)}" if status.error else ""
-        rows.append(f"- `{status.name}` {status.words}{size}{error}")
+        rows.append(f"- `{status.name}` {status.description}{size}{error}")
         rows += [f"  - {visible(each)}" for each in status.left_out]
     return "\n".join(rows)
 
@@ -203,9 +203,9 @@ class EditorSession:
                 if isinstance(asked, Prompt):
                     return await self._turn(asked)
                 if isinstance(asked, ShowContext):
-                    self.say(context_text(self.opened.conversation))
+                    self.show_text(context_text(self.opened.conversation))
                 elif isinstance(asked, Servers):
-                    self.say(await self._servers(asked))
+                    self.show_text(await self._servers(asked))
                 else:
                     await self._work(asked)
                     if self._trouble is not None:
@@ -228,7 +228,7 @@ class EditorSession:
         if self._trouble is not None:
             if end.outcome == "failed":
                 raise failed(self._trouble)
-            self.say(told(self._trouble))
+            self.show_text(error_text(self._trouble))
         return "cancelled" if end.outcome == "cancelled" else "end_turn"
 
     async def _servers(self, asked: Servers) -> str:
@@ -337,7 +337,7 @@ class EditorSession:
                     self._put([self.updates.question(asked)])
             case ServerAsked(id=id, server=server, message=message):
                 self.opened.extras.answer(id, None)
-                self.say(
+                self.show_text(
                     f"MCP server {server} asks: {visible(message)} It cannot be answered here: declined."
                 )
             case ApprovalDecided(id=id):
@@ -345,7 +345,7 @@ class EditorSession:
             case QuestionAsked() as put:
                 # Let the editor ask; an editor has no line for an answer in words: the next prompt is it.
                 if not put.choices:
-                    self.say(put.question)
+                    self.show_text(put.question)
                     self.opened.conversation.tooling.questions.postpone(put.id)
                 elif self._permissions.opens(put.id):
                     self._asked[put.tool_call_id] = put.id
@@ -353,7 +353,7 @@ class EditorSession:
             case ToolResult(tool_call_id=call) if call in self._asked:
                 self._permissions.withdraw(self._asked.pop(call))
 
-    def say(self, text: str) -> None:
+    def show_text(self, text: str) -> None:
         """Tell the editor something that is no event."""
         self._put(self.updates.of(Notice(text=text)))
 

@@ -61,7 +61,7 @@ from tui_app.events import (
     TurnRetry,
     UserMessage,
 )
-from tui_app.next_steps import editor_words
+from tui_app.next_steps import editor_text
 from tui_app.records import frozen
 from tui_app.session.event_heads import output_text
 from tui_app.session.lock import SessionLocked
@@ -115,11 +115,11 @@ def refused(sentence: str) -> RequestError:
 
 
 def failed(error: Error) -> RequestError:
-    return RequestError(INTERNAL, told(error), {"kind": error.kind, "retryable": error.retryable})
+    return RequestError(INTERNAL, error_text(error), {"kind": error.kind, "retryable": error.retryable})
 
 
-def told(error: Error) -> str:
-    return editor_words(f"{error.message} {error.hint}".strip(), error.actions)
+def error_text(error: Error) -> str:
+    return editor_text(f"{error.message} {error.hint}".strip(), error.actions)
 
 
 def trouble(error: Exception) -> RequestError:
@@ -427,7 +427,7 @@ class Updates:
             case AgentOutput():
                 return [_message(output_text(payload))]
             case Notice(text=text, actions=actions):
-                return [_message(editor_words(text, actions))]
+                return [_message(editor_text(text, actions))]
             case CompactionUndone() | SessionRestored():
                 what = "compaction" if isinstance(payload, CompactionUndone) else "rewind or clear"
                 return [_message(f"The {what} was undone.")]
@@ -440,7 +440,7 @@ class Updates:
             case ApprovalDecided(decision="allowed", by="person", tool_call_id=call) if not self.replaying:
                 return [helpers.update_tool_call(call, status="in_progress")]
             case Error() if self.replaying:
-                return [_message(told(payload))]
+                return [_message(error_text(payload))]
             case _:
                 return []
 

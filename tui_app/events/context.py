@@ -270,13 +270,13 @@ def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
     return counts
 
 
-def lines_told(lines: int | None, sourced: int, not_in_log: int | None) -> list[str]:
+def lines_text(lines: int | None, sourced: int, not_in_log: int | None) -> list[str]:
     """How many lines of a summary have a source, and how many name what the log does not hold."""
     told = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
     return [*told, f"{not_in_log} not in the log"] if not_in_log else told
 
 
-def answers_told(
+def answers_text(
     questions: int, unanswered: Collection[str], misread: Collection[str] | None = None
 ) -> list[str]:
     """How many questions what is sent answers, and how many of them the model that reads it."""
@@ -367,8 +367,8 @@ class CompactionComplete(Weighed):
         if counts["put_back"]:
             parts.append(f"{count(counts['put_back'], 'fact')} added by Plimsoll")
         parts += [f"{counts[name]} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
-        parts += answers_told(self.questions, self.unanswered, self.misread)
-        parts += lines_told(self.lines, self.lines_sourced, self.claims_marked)
+        parts += answers_text(self.questions, self.unanswered, self.misread)
+        parts += lines_text(self.lines, self.lines_sourced, self.claims_marked)
         others = (
             (self.calls_not_understood, f"{count(self.calls_not_understood, 'call')} not understood"),
             (self.files_restored, f"{count(len(self.files_restored), 'file')} re-attached"),

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from tui_app.events.base import COMMAND_FAILED, PRIVATE, Paid, Payload, Said, event
 from tui_app.records import frozen
 from tui_app.system.pictures import is_picture_name
-from tui_app.text import count, words_of
+from tui_app.text import count, plain_first_line
 
 
 @event("session.start", light={"state": "parent"})
@@ -71,7 +71,7 @@ class AssistantMessage(Paid):
 
     def headline(self) -> str:
         """The first words of the response; of its thinking where it says nothing."""
-        return words_of(self.text or self.thinking)
+        return plain_first_line(self.text or self.thinking)
 
     def light(self) -> dict[str, Any]:
         return {
@@ -99,7 +99,7 @@ class ToolCall(Payload):
     """Arguments as JSON text."""
 
     @property
-    def said(self) -> str:
+    def as_text(self) -> str:
         """The tool's name, and each argument on lines of its own, its text as the model meant it."""
         try:
             args = json.loads(self.args)
@@ -183,7 +183,7 @@ class TaskStarted(Payload):
     tool_call_id: str = ""
 
     def light(self) -> dict[str, Any]:
-        return {"ids": (self.id,), "title": words_of(self.command)}
+        return {"ids": (self.id,), "title": plain_first_line(self.command)}
 
 
 @event("task.resumed", stored=False)
@@ -234,7 +234,7 @@ class TaskEnded(Payload):
         after = f" after {self.duration_s:.0f} s" if self.duration_s else ""
         if self.outcome == "kept":
             after = f" (kill {self.pid} ends it, its output is in {self.file})"
-        return f"Background command {self.id}: {self.how}{after}: {words_of(self.command)}"
+        return f"Background command {self.id}: {self.how}{after}: {plain_first_line(self.command)}"
 
 
 @event("task.told", light={"chars": "text"}, says="text")
@@ -264,7 +264,7 @@ class WebSearched(Payload):
 
     def headline(self) -> str:
         """What was looked for, and how much was found."""
-        asked = words_of(", ".join(self.queries))
+        asked = plain_first_line(", ".join(self.queries))
         return f"web search{f': {asked}' if asked else ''} · {count(len(self.sources), 'page')}"
 
 
@@ -473,7 +473,7 @@ class GoalSet(Payload):
 
     def headline(self) -> str:
         """The goal, and when it is reached."""
-        return f"goal: {words_of(self.text)} · reached {self.condition}"
+        return f"goal: {plain_first_line(self.text)} · reached {self.condition}"
 
 
 @event("goal.checked", row="notice")
@@ -514,7 +514,7 @@ class GoalEnded(Payload):
         """How it ended."""
         said = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
         how = said.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
-        return f"goal {how}{f' · {words_of(self.reason)}' if self.reason else ''}"
+        return f"goal {how}{f' · {plain_first_line(self.reason)}' if self.reason else ''}"
 
 
 @event("file.changed")

@@ -8,7 +8,7 @@ from tui_app.events.base import Changed, ErrorKind, Paid, Payload, Resized, Said
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
 from tui_app.records import frozen
-from tui_app.text import count, thousands, words_of
+from tui_app.text import count, plain_first_line, thousands
 
 
 @event("session.model_change", row="model", light={"model": "new"}, says="{0.old} → {0.new}")
@@ -149,8 +149,8 @@ class Handoff(Paid):
 
     def headline(self) -> str:
         """Where it was handed over from, and what for."""
-        named = f' "{words_of(self.from_title)}"' if self.from_title else ""
-        return f"handed over from {self.from_session}{named}: {words_of(self.goal)}"
+        named = f' "{plain_first_line(self.from_title)}"' if self.from_title else ""
+        return f"handed over from {self.from_session}{named}: {plain_first_line(self.goal)}"
 
 
 @frozen(kw_only=True)
@@ -206,7 +206,7 @@ class BranchMerged(Paid):
         """Which branch it was, and what came of it."""
         left = len(self.files) - len(self.taken)
         told = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
-        return f"merged {words_of(self.name)}: {told}{f', {left} left alone' if left else ''}"
+        return f"merged {plain_first_line(self.name)}: {told}{f', {left} left alone' if left else ''}"
 
 
 @event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")
@@ -482,7 +482,7 @@ class SessionBackground(Payload):
 
     def headline(self) -> str:
         """What happened, and what waits."""
-        waits = f": {words_of(self.question)}" if self.question else ""
+        waits = f": {plain_first_line(self.question)}" if self.question else ""
         return f"background: {self.step}{waits}"
 
 

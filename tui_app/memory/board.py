@@ -62,7 +62,7 @@ class ContextBoard:
 
     def entries(self) -> list[Entry]:
         """The entries on the board, the weightiest first; equal weights newest first."""
-        standing = [entry for entry in self.store.entries(self.scope) if entry.stands]
+        standing = [entry for entry in self.store.entries(self.scope) if entry.is_current]
         return sorted(standing, key=rank, reverse=True)
 
     def entry(self, number: int) -> Entry:
@@ -85,7 +85,7 @@ class ContextBoard:
         by_person = draft.made_by == PERSON
         draft = replace(draft, text=checked(draft.text, by_person=by_person))
         everything = self.store.entries(self.scope)
-        standing = [entry for entry in everything if entry.stands]
+        standing = [entry for entry in everything if entry.is_current]
         if (same := _same(standing, draft.text)) is not None:
             return Added(same, new=False)
         if not by_person:
@@ -148,7 +148,7 @@ def _refuse_pruned(draft: Draft, everything: Sequence[Entry]) -> None:
     """Refuse what the user took off, and what was removed before and comes from the same message."""
     key = key_of(draft.text)
     for entry in everything:
-        if entry.stands or key_of(entry.text) != key:
+        if entry.is_current or key_of(entry.text) != key:
             continue
         # What the user has reworded was removed as well.
         if entry.pruned_by == PERSON:

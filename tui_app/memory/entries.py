@@ -65,7 +65,7 @@ class Entry:
     """Id of the entry that replaced it."""
 
     @property
-    def stands(self) -> bool:
+    def is_current(self) -> bool:
         return not self.pruned
 
     @property
@@ -88,7 +88,7 @@ class Change:
 
 
 @frozen(kw_only=True)
-class Due:
+class DueSession:
     """A session that is to be read for the board."""
 
     session: str

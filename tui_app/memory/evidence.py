@@ -14,7 +14,7 @@ from operator import attrgetter
 from tui_app.context.binding.sources import squeeze
 from tui_app.context.binding.statements import anchors_in
 from tui_app.context.ledger.facts import decision_text
-from tui_app.context.ledger.ledger import Ledger, Prompt, Run, Words, is_look
+from tui_app.context.ledger.ledger import AssistantText, Ledger, Prompt, Run, is_look
 from tui_app.context.message_marks import is_note
 from tui_app.context.shell_line import producer
 from tui_app.context.summaries.prompt import fitted, inert, transcript
@@ -60,7 +60,7 @@ class Evidence:
                 said = self.typed.get(source)
                 if said is None:
                     raise NotRemembered(f"#{source} is not a message with words of the user")
-                if not _is_said(text, own_words(said)):
+                if not _is_stated(text, own_words(said)):
                     raise NotRemembered(f"the user does not say that in #{source}; quote their own words")
             case "command":
                 named = re.search(r"`([^`]{1,400})`", text)
@@ -84,13 +84,13 @@ class Evidence:
         given = squeeze("\n".join(self.typed.values()))
         if any(each.kind == "address" and squeeze(each.text) not in given for each in anchors_in(text)):
             raise NotRemembered("the user never gave the address in it")
-        if not _bears(said, text):
+        if not _supports(said, text):
             raise NotRemembered(f"#{source} does not say that")
 
     def _check_rest(self, rest: str, done: Sequence[str]) -> None:
         """Make sure that what is claimed beside a name was said, or is what was done."""
         told = (*done, *self.typed.values(), *self.spoken.values())
-        if _words(rest) and not any(_bears(said, rest) for said in told):
+        if _words(rest) and not any(_supports(said, rest) for said in told):
             raise NotRemembered("nothing in this session says what it claims about that name")
 
 
@@ -99,13 +99,13 @@ def evidence_of(items: Sequence[Item]) -> Evidence:
     ledger = Ledger.from_items(items)
     return Evidence(
         typed=_by_key(ledger.prompts()),
-        spoken=_by_key(ledger.words()),
+        spoken=_by_key(ledger.assistant_texts()),
         commands={run.command: _worked(run) for run in ledger.runs().values() if run.outcome.ok},
         files={path: trail.describe() for path, trail in ledger.files().items() if trail.is_changed},
     )
 
 
-def _by_key(said: Sequence[Prompt | Words]) -> dict[int, str]:
+def _by_key(said: Sequence[Prompt | AssistantText]) -> dict[int, str]:
     texts: dict[int, str] = {}
     for one in said:
         texts[one.key] = f"{texts[one.key]}\n{one.text}" if one.key in texts else one.text
@@ -116,7 +116,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _WORD.findall(text))
 
 
-def _is_said(text: str, own: str) -> bool:
+def _is_stated(text: str, own: str) -> bool:
     """Whether somebody says a text in their own words, and does not only quote it."""
     wanted = squeeze(text.strip(" .。!！"))
     for anchor in anchors_in(own):
@@ -125,7 +125,7 @@ def _is_said(text: str, own: str) -> bool:
     return wanted in squeeze(own)
 
 
-def _bears(said: str, text: str) -> bool:
+def _supports(said: str, text: str) -> bool:
     """Whether a message holds most words of a text, and all names, numbers and quotes in it."""
     wanted, folded = _words(text), squeeze(said)
     if any(squeeze(anchor.text) not in folded for anchor in anchors_in(text)):
@@ -235,7 +235,7 @@ def drafts_of(
     found = [*_rules(ledger), *_decisions(ledger), *_commands(ledger), *_files(ledger, folders)]
     drafts: list[Draft] = []
     for kind, most in _MOST.items():
-        fresh = [draft for draft in found if draft.kind == kind and draft.seq > after and _may_stand(draft)]
+        fresh = [draft for draft in found if draft.kind == kind and draft.seq > after and _is_valid(draft)]
         best = sorted(fresh, key=attrgetter("weight", "seq"), reverse=True)[:most]
         drafts += [replace(draft, session=session) for draft in sorted(best, key=attrgetter("seq"))]
     return drafts
@@ -246,7 +246,7 @@ def _draft(kind: EntryKind, text: str, seq: int, factor: float) -> Draft:
     return Draft(text=text, kind=kind, made_by=EXTRACTION, seq=seq, weight=round(WEIGHTS[kind] * factor, 3))
 
 
-def _may_stand(draft: Draft) -> bool:
+def _is_valid(draft: Draft) -> bool:
     try:
         return bool(checked(draft.text, by_person=False))
     except NotRemembered:

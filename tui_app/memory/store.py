@@ -8,7 +8,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tui_app.memory.entries import Change, Draft, Due, Entry, Maker
+from tui_app.memory.entries import Change, Draft, DueSession, Entry, Maker
 from tui_app.memory.scope import Scope, scope_of, shared
 from tui_app.records import frozen, picked
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _COLUMNS = ", ".join(Entry.__dataclass_fields__)
-_DUE = ", ".join(Due.__dataclass_fields__)
+_DUE = ", ".join(DueSession.__dataclass_fields__)
 
 
 class Rows(Protocol):
@@ -106,11 +106,11 @@ class BoardStore(ABC):
                 changes.append(Change(kind="pruned", entry=_entry(row)))
         return changes
 
-    def told(self, change: Change) -> None:
+    def mark_logged(self, change: Change) -> None:
         """Note that a log holds a change, or that there is no log for it."""
         self._do(f"UPDATE memories SET {change.kind}_told = true WHERE id = ?", [change.entry.id])
 
-    def want(self, due: Due) -> None:
+    def request_reading(self, due: DueSession) -> None:
         """Ask for a session to be read; asking again only names its branch anew."""
         row = {"repository": due.repository, "branch": due.branch, "asked": due.asked} | self._here("machine")
         renewed = ", ".join(f"{name} = excluded.{name}" for name in row)
@@ -120,13 +120,13 @@ class BoardStore(ABC):
             [*row.values()],
         )
 
-    def due(self) -> list[Due]:
+    def due_sessions(self) -> list[DueSession]:
         """Sessions to be read, the one asked for first in front."""
         query = f"SELECT {_DUE} FROM consolidations WHERE asked > 0{self._is_here('machine')}"
         rows = self._rows(f"{query} ORDER BY asked, session", [*self._here("machine").values()])
-        return [Due(**dict(zip(Due.__dataclass_fields__, row, strict=True))) for row in rows]
+        return [DueSession(**dict(zip(DueSession.__dataclass_fields__, row, strict=True))) for row in rows]
 
-    def begun(self, session: str) -> None:
+    def count_attempt(self, session: str) -> None:
         """Count an attempt at a session, before it is made."""
         self._do("UPDATE consolidations SET attempts = attempts + 1 WHERE session = ?", [session])
 
@@ -135,7 +135,7 @@ class BoardStore(ABC):
         rows = self._rows("SELECT read_until FROM consolidations WHERE session = ?", [session])
         return int(rows[0][0]) if rows else 0
 
-    def done(self, session: str, until: int, *, asked: float | None = None) -> None:
+    def mark_read(self, session: str, until: int, *, asked: float | None = None) -> None:
         """Note that a session has been read up to a log number.
 
         Args:

@@ -48,7 +48,7 @@ _BESIDE = frozenset(each.TYPE for each in _ENDS)
 
 
 @frozen(kw_only=True)
-class Standing:
+class BackgroundState:
     """How a session stands that was left in the background."""
 
     state: Literal["running", "waiting", "left", "done", "failed", "stopped", "attached", "interrupted"]
@@ -71,7 +71,7 @@ class Standing:
         return asdict(self)
 
 
-def standing_of(store: SessionStore, sessions_dir: Path, session: str) -> Standing | None:
+def background_state(store: SessionStore, sessions_dir: Path, session: str) -> BackgroundState | None:
     """How a session stands; None where nothing was left, or a screen has taken it up since."""
     found = newest_step(store, session)
     if found is None or found[1].step == "attached":
@@ -84,18 +84,18 @@ def standing_of(store: SessionStore, sessions_dir: Path, session: str) -> Standi
     )
     if not runs and not is_newest and left.step != "left":
         return None
-    return Standing(
+    return BackgroundState(
         state="running" if runs else left.step if is_newest else "interrupted",
         question="" if runs else left.question,
-        prompts=len(prompts_left(store, session, seq, left)),
+        prompts=len(waiting_prompts(store, session, seq, left)),
     )
 
 
 def standings_of(
     store: SessionStore, sessions_dir: Path, infos: Iterable[SessionInfo]
-) -> dict[str, Standing]:
+) -> dict[str, BackgroundState]:
     """By id, how those of some sessions stand that were left."""
-    found = ((info.id, standing_of(store, sessions_dir, info.id)) for info in infos)
+    found = ((info.id, background_state(store, sessions_dir, info.id)) for info in infos)
     return {id: each for id, each in found if each is not None}
 
 
@@ -127,7 +127,7 @@ def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackgrou
     return record.seq, record.data, all(kind in _BESIDE for kind in later)
 
 
-def prompts_left(store: SessionStore, session: str, seq: int, left: SessionBackground) -> list[LeftPrompt]:
+def waiting_prompts(store: SessionStore, session: str, seq: int, left: SessionBackground) -> list[LeftPrompt]:
     """What waited at a log number and was not sent since, nor run where it is a command of the user's."""
     if not left.prompts:
         return []
@@ -145,7 +145,7 @@ def prompts_left(store: SessionStore, session: str, seq: int, left: SessionBackg
     return waiting
 
 
-class NotBegun(Exception):
+class StartFailed(Exception):
     """Nothing could be left in the background; the text says why.
 
     Args:
@@ -175,10 +175,10 @@ def begin(
         Id of the session, and what was said on stderr until then.
 
     Raises:
-        NotBegun: if it ended instead, or this system has none.
+        StartFailed: if it ended instead, or this system has none.
     """
     if sys.platform == "win32":
-        raise NotBegun("Sessions cannot be left in the background on Windows.")
+        raise StartFailed("Sessions cannot be left in the background on Windows.")
     command = [sys.executable, "-P", "-m", "tui_app", "run", INSIDE, *words]
     with TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
         process = subprocess.Popen(
@@ -192,7 +192,7 @@ def begin(
         told.seek(0)
         said = told.read().strip()
     if not session:
-        raise NotBegun(said or "The process in the background ended at once.", code)
+        raise StartFailed(said or "The process in the background ended at once.", code)
     # It is to outlive us: there is nothing to wait for, and nothing to warn of.
     process.returncode = 0
     return session, said

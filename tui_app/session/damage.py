@@ -15,7 +15,7 @@ from tui_app.session.lock import holder
 from tui_app.session.pages import Value, log_frames
 from tui_app.session.stores.migrations import BYTES, MIGRATIONS, WITH_SNAPSHOTS, WITH_SUMS, is_newer
 from tui_app.session.stores.sql_store import is_sealed
-from tui_app.session.stores.sqlite_connection import is_begun, lossy, open_file
+from tui_app.session.stores.sqlite_connection import has_events, lossy, open_file
 from tui_app.session.stores.store import is_session_id
 from tui_app.session.stores.word_index import add_index_words
 from tui_app.session.workspace import SessionFolder
@@ -66,9 +66,9 @@ def examine(database: Path, sessions_dir: Path) -> Health:
         sqlite3.DatabaseError: if it comes from a newer version.
     """
     log = database.with_name(f"{database.name}-wal")
-    if not is_begun(database):
+    if not has_events(database):
         folders = tuple(orphans(sessions_dir, set()))
-        found = [f"{log.name} is there"] if is_begun(log) else []
+        found = [f"{log.name} is there"] if has_events(log) else []
         found += [f"{count(len(folders), 'session folder')} found"] if folders else []
         state = "is empty" if database.exists() else "is missing"
         missing = f"{database} {state}, but {' and '.join(found)}" if found else ""
@@ -151,7 +151,7 @@ def _schema_trouble(db: sqlite3.Connection, version: int) -> str:
     return f"not as version {version} makes it: {', '.join(wrong)}" if wrong else ""
 
 
-def whole_event(values: Sequence[Value]) -> EventRow | None:
+def intact_event(values: Sequence[Value]) -> EventRow | None:
     """An event as it was written; None where any byte of it has become another one.
 
     Args:
@@ -178,7 +178,7 @@ def _damaged_rows(db: sqlite3.Connection, version: int) -> Iterator[str]:
     query = f"SELECT session, seq, type, time, head, data, message, {total} FROM events"
     places: dict[bytes, bytes] = {}
     for row in db.execute(query):
-        if (event := whole_event(row)) is None:
+        if (event := intact_event(row)) is None:
             yield f"event {row[1]} of session {row[0].decode('ascii', 'replace')}"
         elif event[1] == 1:
             places[row[0]] = plain(json.loads(event[5]).get("cwd", "")).encode()

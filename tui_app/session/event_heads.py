@@ -27,7 +27,7 @@ from tui_app.events import (
     ViewRewrite,
 )
 from tui_app.records import frozen
-from tui_app.text import cut, words_of
+from tui_app.text import cut, plain_first_line
 
 TITLE_LIMIT = 160
 """Characters of a title."""
@@ -103,9 +103,9 @@ def first_line(text: str) -> str:
     return cut(line, TITLE_LIMIT)
 
 
-def spoken_line(text: str) -> str:
+def prompt_line(text: str) -> str:
     """First words of a prompt, without Markdown's signs, cut to a row's length."""
-    return cut(words_of(text), TITLE_LIMIT)
+    return cut(plain_first_line(text), TITLE_LIMIT)
 
 
 def output_text(payload: AgentOutput) -> str:

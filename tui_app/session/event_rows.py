@@ -110,13 +110,13 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
         raise DamagedEvent(session, seq) from error
 
 
-def said(payload: Payload) -> str:
+def event_text(payload: Payload) -> str:
     """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
     if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
         return payload.text
     if isinstance(payload, CompactionComplete):
         return payload.summary
-    return payload.said if isinstance(payload, ToolCall) else ""
+    return payload.as_text if isinstance(payload, ToolCall) else ""
 
 
 MessageKind = Literal[

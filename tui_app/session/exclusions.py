@@ -27,7 +27,7 @@ class Excluded:
     calls: frozenset[str] = frozenset()
     """Ids of the calls that excluded answers make."""
 
-    def holds(self, seq: int, payload: Payload) -> bool:
+    def covers(self, seq: int, payload: Payload) -> bool:
         """Whether an event is of an excluded message, or may tell of one."""
         match payload:
             case ToolCall(tool_call_id=id):

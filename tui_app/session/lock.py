@@ -47,7 +47,7 @@ class WriterLock:
     def __init__(self, path: Path) -> None:
         make_private(path.parent)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        if not self._taken():
+        if not self._acquire():
             name = _name(self._file)
             os.close(self._file)
             raise SessionLocked(name)
@@ -56,7 +56,7 @@ class WriterLock:
             os.ftruncate(self._file, 0)
             os.write(self._file, str(os.getpid()).encode())
 
-    def _taken(self) -> bool:
+    def _acquire(self) -> bool:
         """Take the lock, waiting for a process that only looks at it: that holds it for a moment too."""
         for pause in _LOOKS_S:
             if _try_lock(self._file):
@@ -85,13 +85,13 @@ def holder(path: Path) -> str:
     Only looks: no file is made, and nothing is held afterwards. What cannot be looked at counts as free, for
     taking the lock says why.
     """
-    with _held(path, os.O_RDWR) as file:
+    with _held_lock(path, os.O_RDWR) as file:
         return "" if file is None else _name(file)
 
 
 def holder_process(path: Path) -> int:
     """Number of the process that holds a lock; 0 when nobody does, or the file is another user's."""
-    with _held(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
+    with _held_lock(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
         if file is not None and (not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()):
             number = os.read(file, 32).strip()
             return int(number) if number.isdigit() else 0
@@ -99,7 +99,7 @@ def holder_process(path: Path) -> int:
 
 
 @contextmanager
-def _held(path: Path, flags: int) -> Iterator[int | None]:
+def _held_lock(path: Path, flags: int) -> Iterator[int | None]:
     """The open file of a lock that is held; None for one that is free or cannot be looked at."""
     try:
         file = os.open(path, flags)

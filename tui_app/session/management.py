@@ -36,7 +36,7 @@ class Limits:
 
 
 @frozen
-class Due:
+class DueSession:
     """One session that is over a limit."""
 
     info: SessionInfo
@@ -44,9 +44,9 @@ class Due:
     """Which one, in words."""
 
 
-def due(
+def due_sessions(
     sessions: Sequence[SessionInfo], limits: Limits, *, now: float, sizes: Mapping[str, int]
-) -> list[Due]:
+) -> list[DueSession]:
     """The sessions over a limit, the one used last first.
 
     Age counts up to the last use of any session, where the clock is ahead of that: a clock that is wrong by
@@ -60,7 +60,7 @@ def due(
     """
     newest_first = sorted(sessions, key=lambda info: info.used, reverse=True)
     latest = min([now, *(info.used for info in newest_first[:1])])
-    found: list[Due] = []
+    found: list[DueSession] = []
     total = kept = 0
     for info in newest_first:
         days = (latest - info.used) / DAY_S
@@ -74,7 +74,7 @@ def due(
         else:
             kept += 1
             continue
-        found.append(Due(info, reason))
+        found.append(DueSession(info, reason))
     return found
 
 

@@ -44,11 +44,11 @@ def known_of(store: SessionStore, session: str) -> Known:
         factor, growth, limit = 1.0, None, changed.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
-    mode, goal = chosen_mode(store, session), standing_goal(store, session)
+    mode, goal = chosen_mode(store, session), active_goal(store, session)
     return Known(measured, window, factor, growth, policy, effort, mode, goal)
 
 
-def standing_goal(store: SessionStore, session: str) -> Goal | None:
+def active_goal(store: SessionStore, session: str) -> Goal | None:
     """The goal that was set last, unless it has ended. Raises ``sqlite3.Error``."""
     kinds = (GoalSet.TYPE, GoalChecked.TYPE, GoalEnded.TYPE)
     newest = next(store.newest(session, kinds), None)

@@ -13,7 +13,7 @@ from tui_app.events import UserMessage, data_of
 from tui_app.files import make_private, write_atomic
 from tui_app.records import frozen
 from tui_app.session.lock import SessionLocked, WriterLock
-from tui_app.session.stores.database import Database, has_begun, open_store
+from tui_app.session.stores.database import Database, log_exists, open_store
 from tui_app.session.views.user_view import is_interruption
 
 MOST_LISTED = 500
@@ -40,7 +40,7 @@ def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    if not has_begun(database):
+    if not log_exists(database):
         return []
     with closing(open_store(database, read_only=True)) as store:
         rows = store.prompts(str(cwd), MOST_LISTED, SEARCHED_CHARS)
@@ -55,7 +55,7 @@ def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
     return list(found.values())
 
 
-def whole_prompt(database: Database, prompt: PastPrompt) -> str:
+def full_prompt(database: Database, prompt: PastPrompt) -> str:
     """All of a prompt; what is listed of it where its session has been deleted meanwhile. Blocks.
 
     Raises:

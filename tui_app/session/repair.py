@@ -23,7 +23,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.files import write_bytes_atomic
-from tui_app.session.damage import BESIDE, Health, whole_event
+from tui_app.session.damage import BESIDE, Health, intact_event
 from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import CARRYING, EventRow, payload_of, plain, row_of, row_sum
 from tui_app.session.importers.books import call_part, canonical, iso, plain_text, request, return_request
@@ -228,7 +228,7 @@ class _Rescue:
 
     def _take(self, key: int, values: Values) -> None:
         match _table_of(values):
-            case "events" if row := whole_event(values):
+            case "events" if row := intact_event(values):
                 self._insert(row)
             case "events":
                 self._damaged.append(values)

@@ -37,7 +37,7 @@ def rewind_points(view: AgentView) -> list[RewindPoint]:
     rewritten = [
         (head.seq, head.form[0]) for head in view.visible() if head.type in MESSAGES and head.form[0]
     ]
-    for head in sorted(view.held(), key=lambda head: head.seq, reverse=True):
+    for head in sorted(view.held_originals(), key=lambda head: head.seq, reverse=True):
         messages += head.type in MESSAGES
         if head.type == UserMessage.TYPE and not is_interruption(head.title):
             points.append(

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from tui_app.records import frozen
-from tui_app.session.event_rows import DamagedEvent, payload_of, said
+from tui_app.session.event_rows import DamagedEvent, event_text, payload_of
 from tui_app.session.queries import Term, match_expression, read_query
 from tui_app.session.stores.database import Database
 from tui_app.session.stores.sql_store import IS_HIDDEN
@@ -151,7 +151,7 @@ def _found(row: Row, terms: Sequence[Term]) -> Found:
     *place, data = row
     text = ""
     with suppress(DamagedEvent):
-        text = said(payload_of(row[0], row[1], row[2], data))
+        text = event_text(payload_of(row[0], row[1], row[2], data))
     snippet, hits = snippet_of(text, terms)
     return Found(**dict(zip(_PLACE, place, strict=True)), snippet=snippet, hits=hits)
 

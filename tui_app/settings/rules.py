@@ -81,7 +81,7 @@ def free_name(taken: Sequence[str], but: str = "") -> Text:
     return Text(pattern, f"{_NAME}, but {but or 'none of ' + ', '.join(taken)}")
 
 
-def held_by_variable(what: str, pattern: str = VARIABLE) -> Text:
+def variable_name(what: str, pattern: str = VARIABLE) -> Text:
     """The name of a variable in place of something secret."""
     allowed = f"the name of the environment variable that holds the {what}, not the {what}"
     return Text(pattern, allowed, secret_prone=True)
@@ -130,13 +130,13 @@ class Number(NamedTuple):
 
     def read(self, text: str) -> int | float:
         try:
-            value = _whole(text) if self.whole else float(text)
+            value = _integer(text) if self.whole else float(text)
         except ValueError:
             raise Refused(show(text), self.allowed) from None
         return self.check(value)
 
 
-def whole(low: int, high: int, allowed: str) -> Number:
+def integer(low: int, high: int, allowed: str) -> Number:
     return Number(low, high, allowed, whole=True)
 
 
@@ -144,7 +144,7 @@ def dollars(allowed: str) -> Number:
     return Number(0.0, 1_000_000.0, allowed)
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     """A whole number, also in thousands or millions: ``24k``, ``1.5M``. Raises ``ValueError``."""
     said = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKM])", text.strip())
     if said is None:

@@ -28,9 +28,9 @@ from tui_app.settings.rules import (
     flag,
     free_name,
     group_of,
-    held_by_variable,
+    integer,
     setting,
-    whole,
+    variable_name,
 )
 from tui_app.settings.tables import (
     APPROVALS,
@@ -47,7 +47,7 @@ from tui_app.settings.tables import (
     WEB_FETCH,
     Hook,
     McpServer,
-    own_words,
+    free_text,
 )
 
 STORE = Text(
@@ -71,9 +71,9 @@ def shown_store(address: str) -> str:
 
 
 _MODEL = Text(r"([\w.-]+:\S.*)?", f"provider:name, such as {MODELS_BY_KEY[0][1]} or {OFFLINE_MODEL}")
-_WINDOW = whole(256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256")
+_WINDOW = integer(256, 100_000_000, "a whole number of tokens, at most 100,000,000 and at least 256")
 _PRICE = dollars("US dollars for a million tokens")
-_TRIES = whole(0, 20, "a whole number of tries, or 0 for none")
+_TRIES = integer(0, 20, "a whole number of tries, or 0 for none")
 _FOLDERS = Text(r"[^\n\0]*", "folders, separated by commas")
 _PREFIX = Text(r"/?[\w.~/-]*", "a path such as v1beta, or nothing for none")
 _ON_OFF, _CACHED = Choice(("on", "off")), Choice(("auto", "1h", "off"))
@@ -87,13 +87,13 @@ _FALLBACKS = Text(
     r"([\w.-]+:[^\s,]+(\s*,\s*[\w.-]+:[^\s,]+)*)?", "models as provider:name, separated by commas"
 )
 _KEYS = Text(rf"{key_pattern()}(,{key_pattern()})*", "keys such as ctrl+k, or several as ctrl+k,f5")
-_MEGABYTES = whole(0, 1_000_000, "whole megabytes, or 0 for no limit")
+_MEGABYTES = integer(0, 1_000_000, "whole megabytes, or 0 for no limit")
 TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
 """Prefixes of model names that have a meaning already."""
 _RETENTION = {
     "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
-    "max_sessions": whole(0, 10**9, "a whole number of sessions, or 0 for no limit"),
-    "max_bytes": whole(0, 10**15, "a whole number of bytes, or 0 for no limit"),
+    "max_sessions": integer(0, 10**9, "a whole number of sessions, or 0 for no limit"),
+    "max_bytes": integer(0, 10**15, "a whole number of bytes, or 0 for no limit"),
 }
 EFFORTS = ("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")
 """How much a model thinks, the least first; ``default`` leaves it to the model."""
@@ -112,7 +112,7 @@ class Endpoint:
     """Address that the protocol's own paths are appended to; as it is pasted, with or without version."""
     path_prefix: str | None = setting(None, _PREFIX)
     """In place of the protocol's version; None takes what the server knows."""
-    key_env: str = setting("", held_by_variable("key", rf"({VARIABLE})?"))
+    key_env: str = setting("", variable_name("key", rf"({VARIABLE})?"))
     """Empty when the server wants no key."""
     headers_env: Mapping[str, str] = setting({}, HEADERS)
     """Headers of its requests, each with the environment variable that holds its value."""
@@ -130,11 +130,11 @@ class MemorySettings:
 
     enabled: bool = flag(True)
     """Whether anything is remembered by itself and given to new sessions."""
-    budget_tokens: int = setting(1_000, whole(0, 100_000, "a whole number of tokens; 0 for none"))
+    budget_tokens: int = setting(1_000, integer(0, 100_000, "a whole number of tokens; 0 for none"))
     """Tokens that the board may take of a session's context; 0 gives it to none."""
-    min_turns: int = setting(3, whole(1, 10_000, "a whole number of prompts, at least 1"))
+    min_turns: int = setting(3, integer(1, 10_000, "a whole number of prompts, at least 1"))
     """Answered prompts from which on a session is worth reading."""
-    max_entries: int = setting(100, whole(1, 10_000, "a whole number, at least 1"))
+    max_entries: int = setting(100, integer(1, 10_000, "a whole number, at least 1"))
     """Most entries of a board."""
     model: str = setting("", _MODEL)
     """Model that keeps the board; empty is the session's own."""
@@ -148,9 +148,11 @@ class ExploreSettings:
     """Whether the model may send sub-agents out."""
     model: str = setting("", _MODEL)
     """Model of sub-agents; empty is the session's own."""
-    max_steps: int = setting(20, whole(1, 1_000, _REQUESTS))
+    max_steps: int = setting(20, integer(1, 1_000, _REQUESTS))
     """Model requests that one of them may make."""
-    max_tokens: int = setting(500_000, whole(1_000, 1_000_000_000, "a whole number of tokens, at least 1000"))
+    max_tokens: int = setting(
+        500_000, integer(1_000, 1_000_000_000, "a whole number of tokens, at least 1000")
+    )
     """Tokens that one of them may read and write over all its requests, less what a cache gave."""
 
 
@@ -226,7 +228,7 @@ class Settings:
         Effect.NOW,
     )
     summary_instructions: str = setting(
-        "", own_words(4_000), "Extra instructions for every summary, such as names it must keep."
+        "", free_text(4_000), "Extra instructions for every summary, such as names it must keep."
     )
     tell_fullness: bool = flag(
         True, "Tell the model when its window is 50% and 70% full, and at the load line."
@@ -337,7 +339,7 @@ class Settings:
     )
     """See ``ExploreSettings``."""
     max_steps: int = setting(
-        200, whole(1, 10_000, _REQUESTS), "Maximum model requests per turn.", section="Limits"
+        200, integer(1, 10_000, _REQUESTS), "Maximum model requests per turn.", section="Limits"
     )
     command_timeout_s: float = setting(120.0, _TIMEOUT, "Seconds a command of the model may take by default.")
     answer_timeout_s: float = setting(

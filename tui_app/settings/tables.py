@@ -28,10 +28,10 @@ from tui_app.settings.rules import (
     flag,
     free_name,
     group_of,
-    held_by_variable,
     name_of,
     setting,
     show,
+    variable_name,
 )
 from tui_app.system.project_files import repository_root
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, TOOLS, WRITE_FILE
@@ -198,7 +198,7 @@ SHARE = Number(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")
 POLICY = name_of("policy")
 
 
-def own_words(longest: int) -> Text:
+def free_text(longest: int) -> Text:
     """A text of any lines."""
     return Text(rf"[\s\S]{{0,{longest}}}", f"a text of at most {longest:,} characters")
 
@@ -210,7 +210,7 @@ def policy_keys() -> Group:
 
     def rule(key: Key) -> Rule:
         if key.longest:
-            return own_words(key.longest)
+            return free_text(key.longest)
         return Choice(key.words) if key.words else Number(*key.bounds) if key.bounds else Flag()
 
     return Group({name: rule(key) for name, key in declared().items()}, required=("base",))
@@ -379,7 +379,7 @@ def build_hooks(checked: Mapping[str, list[dict[str, object]]]) -> dict[str, tup
 _SERVER_NAME = Text(
     r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
 )
-HEADERS = Table(held_by_variable("value"), Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"))
+HEADERS = Table(variable_name("value"), Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"))
 """Headers of requests, each with the variable that holds its value."""
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
 
@@ -466,7 +466,7 @@ def defer_above(values: Mapping[str, Any]) -> float:
     return float(values.get("defer_above", DEFER_ABOVE))
 
 
-def servers_here(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:
+def servers_for(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:
     """The servers that belong to a session: those of all projects, and those of its own."""
     root = repository_root(folder)
 

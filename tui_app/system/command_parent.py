@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from tui_app.system.containment import Inside, enter
-from tui_app.system.descriptors import link_on_way, remove_named
+from tui_app.system.descriptors import first_link, remove_named
 
 MOST_PROCESSES = 1_000
 """So many may run below a command at once."""
@@ -77,7 +77,7 @@ def main(parent: int, inside: Inside, command: Sequence[str]) -> NoReturn:
     if below == 0:
         os.setsid()
         _adopt(me, _end_children)
-        signal.signal(signal.SIGUSR1, _let_go)
+        signal.signal(signal.SIGUSR1, _detach)
         _run(inside, command)
     # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
     signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
@@ -106,7 +106,7 @@ def _adopt(parent: int, before: Callable[[], None]) -> None:
         os._exit(143)
 
 
-def _let_go(_signal: int, _frame: object) -> None:
+def _detach(_signal: int, _frame: object) -> None:
     """Go on when the own parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
 
@@ -219,7 +219,7 @@ def _remove(inside: Inside) -> None:
     for path in inside.absent:
         root = next(folder for folder in inside.folders if path.startswith(f"{folder}/"))
         # A folder on the way that is a link by now leads to what would be obeyed.
-        gone = link_on_way(path, root) or path
+        gone = first_link(path, root) or path
         with contextlib.suppress(OSError):
             remove_named(gone)
             os.write(2, f"\n[{gone} was removed: programs outside the sandbox would obey it.]\n".encode())

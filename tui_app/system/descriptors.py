@@ -81,7 +81,7 @@ def remove_named(path: StrPath) -> None:
             os.unlink(gone, dir_fd=folder)
 
 
-def link_on_way(path: StrPath, root: StrPath) -> str:
+def first_link(path: StrPath, root: StrPath) -> str:
     """The first link among the folders between a root and a path; empty for none."""
     at, parts = os.fspath(root).rstrip("/"), os.path.relpath(path, root).split("/")[:-1]
     for part in parts:

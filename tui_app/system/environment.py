@@ -221,7 +221,7 @@ class MaskedStream:
         self.shown.append(known[:cut])
         return known[:cut]
 
-    def rest(self) -> str:
+    def flush(self) -> str:
         """What was held back to the end."""
         held, self.held = self.held, ""
         self.shown.append(held)

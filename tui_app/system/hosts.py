@@ -46,7 +46,7 @@ def plain_host(host: str) -> str:
     return (mapped or address).compressed
 
 
-def is_here(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
     """Whether a host is this machine, in whatever way it is written."""
     name = plain_host(host)
     try:

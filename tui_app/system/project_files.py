@@ -122,7 +122,7 @@ class NearestFiles(Generic[N]):
     def named(self, name: str) -> N | None:
         return next((each for each in self.found if each.name == name.strip()), None)
 
-    def wanted(self, name: str, kind: str) -> N:
+    def get(self, name: str, kind: str) -> N:
         """The one of that name. Raises ``Refused`` where there is none; names those that there are."""
         if (found := self.named(name)) is None:
             names = ", ".join(each.name for each in self.found) or "none"

@@ -30,7 +30,10 @@ def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
     root, known = repository_root(folder), answers(paths)
     named = map(Path, env.get(TRUST_VARIABLE, "").split(os.pathsep))
     given = [each.resolve() for each in named if each.is_absolute()]
-    said = (any(map(each.is_relative_to, given)) or known.get(str(each)) for each in (root, *_made_for(root)))
+    said = (
+        any(map(each.is_relative_to, given)) or known.get(str(each))
+        for each in (root, *_repositories_of(root))
+    )
     return next((answer for answer in said if isinstance(answer, bool)), None)
 
 
@@ -38,7 +41,7 @@ APART = ".worktrees"
 """The worktrees of ``harbour`` are in ``harbour.worktrees`` beside it."""
 
 
-def _made_for(root: Path) -> Iterator[Path]:
+def _repositories_of(root: Path) -> Iterator[Path]:
     """The repository beside a worktree that lists it; what the worktree says of itself is not believed."""
     owner = root.parent.with_name(root.parent.name.removesuffix(APART))
     if owner != root.parent and (root / ".git").is_file():

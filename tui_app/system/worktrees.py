@@ -290,7 +290,7 @@ class Worktrees:
         return [head for each in others if (head := each.get("HEAD", "")).strip("0")]
 
 
-def work_apart(folder: Path, name: str, env: Mapping[str, str]) -> Path:
+def worktree_folder(folder: Path, name: str, env: Mapping[str, str]) -> Path:
     """The folder to work in, in the worktree of a name, as deep in it as a folder is in its repository.
 
     Raises:
@@ -302,7 +302,7 @@ def work_apart(folder: Path, name: str, env: Mapping[str, str]) -> Path:
     return inside if inside.is_dir() else path
 
 
-def is_apart(folder: Path) -> bool:
+def is_in_worktree(folder: Path) -> bool:
     """Whether a folder is in a worktree that was made here, and is still there."""
     apart = (each for each in (folder, *folder.parents) if each.parent.name.endswith(APART))
     try:

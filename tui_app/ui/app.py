@@ -37,7 +37,7 @@ from tui_app.ui.host import Host
 from tui_app.ui.keyboard.keys import as_bindings, textual_keymap
 from tui_app.ui.keyboard.type_ahead import TypeAhead, is_text, written
 from tui_app.ui.launch import Launch, launch_of
-from tui_app.ui.screen import Carried, ChatScreen
+from tui_app.ui.screen import ChatScreen, Handover
 from tui_app.ui.terminal_output import discard_output
 from tui_app.ui.terminal_title import TerminalTitle
 from tui_app.ui.widgets.hint_row import SESSION, SelectsWhatIsSeen, TellsFailures
@@ -169,7 +169,7 @@ class PlimsollApp(TellsFailures, Host):
             if not event.is_forwarded:
                 if isinstance(self.screen, SelectsWhatIsSeen) and self.screen.holds_back(event):
                     return
-                self.chat.heed(event)
+                self.chat.clear_reply(event)
         is_button = isinstance(event, events.MouseDown | events.MouseUp) and not event.is_forwarded
         screen = self.screen if is_button else None
         if isinstance(screen, SelectsWhatIsSeen):
@@ -231,7 +231,7 @@ class PlimsollApp(TellsFailures, Host):
         # What the disk does not take goes along where it can be seen.
         draft = "\n".join(filter(None, (*lost, leaving.pane.draft)))
         unread = unread_of(leaving.session.state) if leaving.is_ready else leaving.carried.notices
-        carried = Carried(draft, unread, then)
+        carried = Handover(draft, unread, then)
         launch = await asyncio.to_thread(launch_of, self.launch, session)
         self.chat = entering = ChatScreen(launch, session, carried=carried, at=at)
         self._sessions_opened += 1
@@ -262,7 +262,7 @@ class PlimsollApp(TellsFailures, Host):
         if sys.platform == "win32" or self.is_headless or self.is_web or os.getsid(0) == os.getpgrp():
             # Stopped, nobody could continue it.
             if self.chat.is_ready:
-                self.chat.session.say("Not suspended: there is no shell to return to.")
+                self.chat.session.reply("Not suspended: there is no shell to return to.")
             return
         self.app_suspend_signal.publish(self)
         # With whatever started it, as the terminal itself would do it.
@@ -374,7 +374,7 @@ class FaultConsole(Console):
         self._written = io.StringIO()
         super().__init__(file=self._written, width=_CELLS, markup=False, highlight=False, color_system=None)
 
-    def told(self, log_file: Path) -> str:
+    def log_faults(self, log_file: Path) -> str:
         """Log what was printed and return the sentence for the user; empty when nothing was."""
         fault = self._written.getvalue()
         if not fault:

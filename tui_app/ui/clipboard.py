@@ -36,7 +36,7 @@ async def copy(app: App[Any], text: str, what: str = "") -> str:
         what: What it is, such as ``2 lines``; empty for the short words of a row of keys.
     """
     app.copy_to_clipboard(text)
-    return told(await app.copying if isinstance(app, Copying) else "sent", what)
+    return outcome_text(await app.copying if isinstance(app, Copying) else "sent", what)
 
 
 def keep(text: str, env: Mapping[str, str]) -> Outcome:
@@ -56,7 +56,7 @@ def keep(text: str, env: Mapping[str, str]) -> Outcome:
     return "refused" if silent else "sent"
 
 
-def told(outcome: Outcome, what: str) -> str:
+def outcome_text(outcome: Outcome, what: str) -> str:
     """Say what became of a text.
 
     Args:

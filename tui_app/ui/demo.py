@@ -18,8 +18,8 @@ from tui_app.events import CompactionComplete, Record
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.compactions.context import ContextScreen
-from tui_app.ui.launch import Launch, Outside
-from tui_app.ui.widgets.tables import MUTED, apart
+from tui_app.ui.launch import DemoOrigin, Launch
+from tui_app.ui.widgets.tables import MUTED, spread
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import one_line
 
@@ -60,7 +60,7 @@ class TourRow(Widget):
         mark, where = (UNICODE.load_line, "$text-accent"), (f" {place}  ", "bold")
         left = Content.assemble(mark, where, (f"{key} " if key else "", "bold"), (text, MUTED))
         out = Content.assemble((leave, "$foreground"), (f"{between}{does}", MUTED))
-        return apart(left, out, self.size.width)
+        return spread(left, out, self.size.width)
 
 
 class Guide:
@@ -119,7 +119,7 @@ class Guide:
         self._row.hint = next_hint(self.progress, percent=percent, total=total, keys=self._keys)
 
 
-def on_stage(launch: Launch, stage: Stage, outside: Outside | None = None) -> Launch:
+def on_stage(launch: Launch, stage: Stage, outside: DemoOrigin | None = None) -> Launch:
     """What a session of the demo begins with.
 
     Args:
@@ -149,24 +149,26 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
         app.chat.pane.prompt.editor.clear_draft()
         app.launch = outside.launch
         app.open_session(outside.session)
-        app.run_worker(_clear_away(session, stage), group="demo")
+        app.run_worker(_remove_folder(session, stage), group="demo")
         return
     if not await may_leave(app, session):
         return
     try:
         stage = await asyncio.to_thread(set_up)
     except OSError as error:
-        session.say(f"The demo needs a folder of its own: {error.strerror or error}. Free some space first.")
+        session.reply(
+            f"The demo needs a folder of its own: {error.strerror or error}. Free some space first."
+        )
         return
     # However the program ends.
     atexit.register(stage.remove)
     # A session in which nothing was said is gone once it is left.
     back = session.id if session.presenter.view.entries else ""
-    app.launch = on_stage(session.launch, stage, Outside(session.launch, back))
+    app.launch = on_stage(session.launch, stage, DemoOrigin(session.launch, back))
     app.open_session("")
 
 
-async def _clear_away(session: "ChatSession", stage: Stage) -> None:
+async def _remove_folder(session: "ChatSession", stage: Stage) -> None:
     """Remove the folder once the session has ended."""
     await session.engine.stop()
     await asyncio.to_thread(stage.remove)

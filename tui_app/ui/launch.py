@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tui_app.demo.stage import Stage
 
 
-class Outside(NamedTuple):
+class DemoOrigin(NamedTuple):
     """Where the demo was begun from."""
 
     launch: "Launch"
@@ -38,7 +38,7 @@ class Launch(Opening):
     """What is to be said at the start."""
     stage: "Stage | None" = None
     """Where the demo plays; None outside of it."""
-    outside: Outside | None = None
+    outside: DemoOrigin | None = None
     """Where leaving the demo leads; None ends the program."""
 
     @property
@@ -69,24 +69,28 @@ def launch_of(launch: Launch, session: str) -> Launch:
     """The launch in the folder of a session that works apart, or that is gone to from such a folder."""
     from tui_app.session.stores.database import open_store
     from tui_app.session.stores.store import SessionNotFound
-    from tui_app.system.worktrees import is_apart
+    from tui_app.system.worktrees import is_in_worktree
 
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
             cwd = Path(store.info(session).cwd)
     except (SessionNotFound, sqlite3.Error):  # a new one; what is wrong is said when it is opened
         return launch
-    return replace(launch, cwd=cwd) if is_apart(cwd) or (is_apart(launch.cwd) and cwd.is_dir()) else launch
+    return (
+        replace(launch, cwd=cwd)
+        if is_in_worktree(cwd) or (is_in_worktree(launch.cwd) and cwd.is_dir())
+        else launch
+    )
 
 
-def started() -> None:
+def resume_collection() -> None:
     """Collect garbage again, except what was loaded so far: that stays for good."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
-def begun_elsewhere(begun: str, here: Path) -> str:
+def folder_notice(begun: str, here: Path) -> str:
     """Say that a session goes on in another folder than its own; empty where it does not.
 
     Args:

@@ -48,8 +48,8 @@ def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
     except EditorProblem as error:
         problem = str(error)
     if problem:
-        session.say(problem)
-        prompt.give_back(start)
+        session.reply(problem)
+        prompt.restore_prompt(start)
     elif text != prompt.draft:
         prompt.replace_draft(text)
 

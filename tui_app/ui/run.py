@@ -22,7 +22,7 @@ def run_app(launch: Launch) -> int:
     """
     # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
     gc.disable()
-    _heed_terminal()
+    _adapt_environment()
     from tui_app.ui.app import FaultConsole, PlimsollApp
 
     sys.setswitchinterval(_SWITCH_S)
@@ -47,7 +47,7 @@ def run_app(launch: Launch) -> int:
     app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
     left = _leave_running(app.detached, launch) if app.detached else ""
-    _say_goodbye(left or app.farewell, app.ended_by or faults.told(launch.paths.log_file))
+    _print_farewell(left or app.farewell, app.ended_by or faults.log_faults(launch.paths.log_file))
     # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
     gc.freeze()
     return app.return_code or 0
@@ -55,18 +55,18 @@ def run_app(launch: Launch) -> int:
 
 def _leave_running(words: tuple[str, ...], launch: Launch) -> str:
     """Have a process in the background go on with the session that was closed; what there is to say of it."""
-    from tui_app.session.background import NotBegun, begin
+    from tui_app.session.background import StartFailed, begin
 
     command = launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
     try:
         session, said = begin(words, cwd=launch.cwd, env=launch.env)
-    except NotBegun as failed:
+    except StartFailed as failed:
         return f"It does not run in the background: {clean(str(failed))}\nResume: {command} attach"
     ways = f"Back to it: {command} attach {session}\nStop it: {command} stop {session}"
     return "\n".join(filter(None, (clean(said), "It runs in the background.", ways)))
 
 
-def _heed_terminal() -> None:
+def _adapt_environment() -> None:
     """Believe the terminal rather than an environment that says otherwise, before Textual reads that."""
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
@@ -87,7 +87,7 @@ def _paints_signs() -> bool:
     return True
 
 
-def _say_goodbye(text: str, trouble: str) -> None:
+def _print_farewell(text: str, trouble: str) -> None:
     """Print on the restored terminal what ended the program and how to go on; nothing without its window."""
     try:
         if trouble:

@@ -32,7 +32,7 @@ from tui_app.ui.slash import (
     named,
     parse,
 )
-from tui_app.ui.slash_commands import built_in_words, run_command
+from tui_app.ui.slash_commands import reserved_names, run_command
 from tui_app.ui.widgets.hint_row import SESSION, SelectsWhatIsSeen, TellsFailures
 from tui_app.ui.words.text import clean
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
 
 
-class Carried(NamedTuple):
+class Handover(NamedTuple):
     """What another session begins with."""
 
     draft: str = ""
@@ -53,7 +53,7 @@ class Carried(NamedTuple):
     """A command that is run first."""
 
 
-NOTHING = Carried()
+NOTHING = Handover()
 
 
 class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
@@ -63,7 +63,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (LEAST[0], "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's type
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LEAST[1], "-short"), (HIGH, "-high")]  # noqa: RUF012 - same
 
-    def __init__(self, launch: Launch, session: str, *, carried: Carried = NOTHING, at: int = 0) -> None:
+    def __init__(self, launch: Launch, session: str, *, carried: Handover = NOTHING, at: int = 0) -> None:
         super().__init__()
         self._launch, self._wanted = launch, session
         self.carried, self._at = carried, at
@@ -109,7 +109,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         from tui_app.ui.dialogs.compactions.review_flow import follow_review
         from tui_app.ui.dialogs.extensions.server_questions import follow_servers
         from tui_app.ui.dialogs.row_keys import follow_rows
-        from tui_app.ui.terminal_input import tell_of_keys
+        from tui_app.ui.terminal_input import suggest_newline_key
 
         if self.is_attached:
             await self.pane.complete()
@@ -119,7 +119,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         changed, title = self._session.presenter.changed, self.app.terminal_title
         changed.subscribe(self, lambda state: title.show(state, monotonic()), immediate=True)
         if self.carried.draft:
-            self.pane.prompt.editor.give_back(self.carried.draft)
+            self.pane.prompt.editor.restore_prompt(self.carried.draft)
         self._session.bring(self.carried.notices)
         self._session.at = self._at
         self._session.followers += [partial(follow_review, self), partial(follow_servers, self)]
@@ -127,7 +127,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         follow_rows(self)
         self.work(self._session.show_older(), group="older")
         if self._launch.stage is None:
-            self.work(tell_of_keys(self._session), group="keys")
+            self.work(suggest_newline_key(self._session), group="keys")
         else:
             from tui_app.ui.demo import Guide
 
@@ -151,7 +151,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         custom = self.pane.prompt.editor.completer.custom
         if self.session.is_leaving or self.app.is_changing:
             # Typed behind the command that leads to another session: it goes along as a draft.
-            self.pane.prompt.editor.give_back(event.text)
+            self.pane.prompt.editor.restore_prompt(event.text)
             self.app.type_ahead.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
             self.run(parsed.command, parsed.argument)
@@ -171,7 +171,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         config = self._launch.paths.config
         # In a thread: it loads the agent side.
         may_read = await asyncio.to_thread(self._launch.may_read)
-        find = partial(find_commands, config=config, taken=built_in_words(), may_read=may_read)
+        find = partial(find_commands, config=config, taken=reserved_names(), may_read=may_read)
         trusted = await settle_trust(self.app, self._launch, find)
         folder = self._launch.cwd if trusted else None
         self.work(self.pane.look_around(self._launch), group="place")
@@ -230,10 +230,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def holds_back(self, event: Typed) -> bool:
         if not self.pane.holds_back(event):
             return False
-        self.heed(event)
+        self.clear_reply(event)
         return True
 
-    def heed(self, event: Typed) -> None:
+    def clear_reply(self, event: Typed) -> None:
         """Take what answered the key before off the status row, where what is typed now writes or acts here.
 
         Args:
@@ -245,7 +245,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.session.move_on()
 
     @on(Input.Changed)
-    def note_words(self) -> None:
+    def keep_draft(self) -> None:
         """Keep what is written in a line as drafts are kept."""
         if self.is_ready:
             self.session.unsent.changed()
@@ -290,11 +290,11 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
 def _load() -> None:
     """Import all that the screen needs beside its widgets."""
-    for module in behind():
+    for module in deferred_modules():
         import_module(module)
 
 
-def behind() -> tuple[str, ...]:
+def deferred_modules() -> tuple[str, ...]:
     """Modules that the screen needs once it is painted: the session, and every dialog."""
     from pkgutil import walk_packages
 

@@ -213,7 +213,7 @@ def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str
     read = read_inside(command.file, command.root, FILE_CHARS, may_read)
     if read is None:
         raise Refused("its file is gone")
-    body, words = read_document(read.text).body, words_of(argument)
+    body, words = read_document(read.text).body, split_arguments(argument)
 
     def put(place: re.Match[str]) -> str:
         if place[1] == "ARGUMENTS":
@@ -238,7 +238,7 @@ def prompt_commands(prompts: "Sequence[McpPrompt]") -> tuple[CustomCommand, ...]
     )
 
 
-def words_of(argument: str) -> Sequence[str]:
+def split_arguments(argument: str) -> Sequence[str]:
     """The words behind a command, quotes kept together."""
     import shlex
 

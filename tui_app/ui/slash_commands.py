@@ -42,7 +42,7 @@ class Flow:
 
     async def __call__(self, chat: "Chat", argument: str) -> None:
         """Run it."""
-        values = {"app": chat.app, "session": chat.session, "taken": built_in_words()}
+        values = {"app": chat.app, "session": chat.session, "taken": reserved_names()}
         function = self.function
         takes = (
             each for each in signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY
@@ -52,7 +52,7 @@ class Flow:
             await done
 
 
-def built_in_words() -> set[str]:
+def reserved_names() -> set[str]:
     """Names that no file gets. A command of two words takes its first one too: who could tell them apart?"""
     return {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
 
@@ -71,15 +71,15 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
         from tui_app.session.stores.store import SessionNotFound, explained
 
         if isinstance(error, Refusal | SessionNotFound):
-            session.say(str(error))
+            session.reply(str(error))
         elif why := explained(error, session.launch.paths.database):
             # What is wrong with a file that was named is an answer, what is wrong with the log is kept.
-            tell = session.say if isinstance(error, OSError) else session.report
+            tell = session.reply if isinstance(error, OSError) else session.report
             tell(f"/{command.name} did not work. {why}")
         else:
             raise
         if argument and editor.is_empty:
-            editor.give_back(f"/{command.name} {argument}")
+            editor.restore_prompt(f"/{command.name} {argument}")
 
 
 async def _verify(chat: "Chat", _: str) -> None:
@@ -90,7 +90,7 @@ async def _verify(chat: "Chat", _: str) -> None:
 
 async def _todo(chat: "Chat", _: str) -> None:
     if not chat.pane.toggle_todos():
-        chat.session.say("There is no todo list: the model keeps one when it has several things to do.")
+        chat.session.reply("There is no todo list: the model keeps one when it has several things to do.")
 
 
 async def _new(chat: "Chat", _: str) -> None:
@@ -190,7 +190,7 @@ COMMANDS += (
     SlashCommand("approvals", "What tools may do, and what was decided",
         Flow("extensions.approvals.show_approvals"), opens="always"),
     SlashCommand("trust", "Trust this folder: use its instructions, its commands and git",
-        Flow("extensions.trust.give_trust"), opens="always"),
+        Flow("extensions.trust.grant_trust"), opens="always"),
     SlashCommand("guard", "Stop calls that break a rule of yours: edits PATH, command WORDS, writes, tests",
         Flow("extensions.approvals.set_guard"), argument="[edits|command|writes|tests …]", opens="alone",
         writes=True),

@@ -227,7 +227,7 @@ class InputFilter:
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        """When :meth:`give_up` is due; None while nothing is awaited."""
+        """When :meth:`expire` is due; None while nothing is awaited."""
         self._inside = False
         self._held = b""
         """What may be the beginning of a sequence, or of the end of a paste."""
@@ -279,7 +279,7 @@ class InputFilter:
         self._await(now)
         return passed.encode()
 
-    def give_up(self, now: float) -> bytes:
+    def expire(self, now: float) -> bytes:
         """Decide about what was awaited and did not come; returns what to pass on."""
         burst, self._burst, held = self._burst, b"", self._held
         if burst:
@@ -503,7 +503,7 @@ def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callab
         if reader.fileno() in ready:
             return
         if not ready:
-            passed = typed.give_up(monotonic())
+            passed = typed.expire(monotonic())
         elif data := _read(terminal):
             passed = typed.feed(data.replace(b"\n", b"\r") if early else data, monotonic(), ahead=early)
             early = False
@@ -554,7 +554,7 @@ _NEVER_APART = frozenset({"shift+enter", "ctrl+enter"})
 """Keys that arrive as ``enter`` where keys are not extended."""
 
 
-async def tell_of_keys(session: "ChatSession", *, ask: Callable[[str], str] = tmux_option) -> None:
+async def suggest_newline_key(session: "ChatSession", *, ask: Callable[[str], str] = tmux_option) -> None:
     """Name the key for a new line inside a tmux that passes shift+enter on as enter, if nobody has yet.
 
     It stays among the notices until it is read, and is not said again at any later start.

@@ -264,7 +264,7 @@ class Timeline(RowList):
                 before, self._entries[slot] = self._entries[slot], entry
                 same_rows.append(rows_of(before) == rows_of(entry) and shows(before) == shows(entry))
         if not all(same_rows):
-            self._list_anew()
+            self._rebuild_rows()
         elif same_rows:
             self.refresh()
 
@@ -287,7 +287,7 @@ class Timeline(RowList):
         self.shown = self.shown.following
 
     def watch_shown(self) -> None:
-        self._list_anew()
+        self._rebuild_rows()
         self.follow()
         if self.shown is TimelineFilter.TREE:
             self._go_to()
@@ -311,7 +311,7 @@ class Timeline(RowList):
     def _on_running(self) -> bool:
         return self.cursor is not None and self._slot(self.cursor) is None
 
-    def _list_anew(self) -> None:
+    def _rebuild_rows(self) -> None:
         """List the rows that pass, and keep the cursor on its entry."""
         on_running = self._on_running
         slot = self._slot(self.cursor) if self.cursor is not None else None
@@ -320,7 +320,7 @@ class Timeline(RowList):
         if on_running and self.count > len(self._lines):
             self.cursor = self.count - 1
 
-    watch_relatives = _list_anew
+    watch_relatives = _rebuild_rows
 
     def _list_rows(self) -> None:
         above, branches = self.relatives
@@ -331,7 +331,7 @@ class Timeline(RowList):
         self._add_branches(0, self._entries[0].seq if self._entries else 0)
         for slot in range(len(self._entries)):
             self._add_rows(slot)
-        self.say_when_empty(f"No {self.shown.value}. f shows others." if self._entries else "")
+        self.set_empty_text(f"No {self.shown.value}. f shows others." if self._entries else "")
         self._count_rows()
 
     def _add_rows(self, slot: int) -> None:

@@ -170,13 +170,13 @@ class Adjustments:
         if "none" in self._reasons and self.form != self._guess:
             # What was refused may have been a passing trouble: the next request is sent as before.
             self._guess = self.form
-            return _told(before, self.form)
+            return _change_text(before, self.form)
         self._proven = self.form
         if self._reasons <= {"named"}:
             names = (each.name for each in fields(WireForm))
             now = {name: own for name in names if (own := getattr(self.form, name)) != getattr(before, name)}
             self.lasting = replace(self.lasting, **now)
-        return "" if self.form in (before, self._guess) else _told(before, self.form)
+        return "" if self.form in (before, self._guess) else _change_text(before, self.form)
 
     def _steps(self, refusal: "_Refusal", asked: "_Asked") -> Iterator[tuple[WireForm, _Reason]]:
         """Forms to try in turn, and why what they change is suspected."""
@@ -362,7 +362,7 @@ def _without_tools(form: WireForm, tools: Collection[str]) -> Iterator[WireForm]
     yield replace(form, unfit=form.unfit.union(tools))
 
 
-def _told(before: WireForm, now: WireForm) -> str:
+def _change_text(before: WireForm, now: WireForm) -> str:
     """What has become of requests, as far as the user would miss it."""
     said = []
     if before.tools and not now.tools:

@@ -52,14 +52,14 @@ _FINISH: Mapping[str, FinishReason] = {
 _ENDINGS: Mapping[str | None, str] = {"length": TOO_LONG, "content_filter": FILTERED, "error": CUT_OFF}
 
 
-def why_not_whole(answer: ModelResponse) -> str:
+def incomplete_reason(answer: ModelResponse) -> str:
     """Say why a response is not whole; empty where nothing says so.
 
     A stream may end in order in the middle of an answer, behind a proxy that has given up its server. Where
     its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.
     A server that never tells reasons still tells the usage, which comes last.
     """
-    word = _word(answer)
+    word = _finish_reason(answer)
     if reason := _STOPS.get(word.lower()) or _ENDINGS.get(answer.finish_reason):
         return reason
     if answer.finish_reason is None and answer.provider_response_id is not None and answer.parts and not word:
@@ -70,18 +70,18 @@ def why_not_whole(answer: ModelResponse) -> str:
     return CUT_OFF if answer.state != "complete" or unsaid else _WHOLE
 
 
-def told_end(answer: ModelResponse) -> str:
+def provider_end_text(answer: ModelResponse) -> str:
     """The same with the provider's own words for it, where it has any that say more."""
-    reason, details = why_not_whole(answer), answer.provider_details or {}
+    reason, details = incomplete_reason(answer), answer.provider_details or {}
     if reason == FILTERED and (said := details.get("refusal") or details.get("block_reason_message")):
         return f"{reason}: {said}".rstrip(".")
-    word = _word(answer)
+    word = _finish_reason(answer)
     if reason in (MALFORMED, STOPPED) or (word and word.lower() not in _STOPS):
         return f"{reason or STOPPED} ({word})"
     return reason
 
 
-def says_something(answer: ModelResponse) -> bool:
+def has_content(answer: ModelResponse) -> bool:
     """Whether it has a text or a call: thoughts alone, or nothing at all, are no answer."""
     return any(
         isinstance(part, BaseToolCallPart) or (isinstance(part, TextPart) and part.content.strip() != "")
@@ -89,7 +89,7 @@ def says_something(answer: ModelResponse) -> bool:
     )
 
 
-def _word(answer: ModelResponse) -> str:
+def _finish_reason(answer: ModelResponse) -> str:
     """The provider's own word for why an answer ended; empty for none."""
     said = (answer.provider_details or {}).get("finish_reason")
     return said if isinstance(said, str) else ""
@@ -102,7 +102,7 @@ def half_call(answer: ModelResponse) -> ToolCallPart | None:
     arguments are a complete object. None at all, or an empty one, is also what there is before the first.
     """
     last = answer.parts[-1] if answer.parts else None
-    if not isinstance(last, ToolCallPart) or why_not_whole(answer) not in (TOO_LONG, FULL, FILTERED):
+    if not isinstance(last, ToolCallPart) or incomplete_reason(answer) not in (TOO_LONG, FULL, FILTERED):
         return None
     args = object_in(last.args) if isinstance(last.args, str) else last.args
     return None if args else last
@@ -133,7 +133,7 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
 def without_calls(response: ModelResponse) -> ModelResponse | None:
     """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
     said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
-    if len(said) == len(response.parts) or why_not_whole(response) not in ASKED_AGAIN:
+    if len(said) == len(response.parts) or incomplete_reason(response) not in ASKED_AGAIN:
         return None
     return replace(response, parts=said, state="interrupted")
 
@@ -150,7 +150,7 @@ def as_known(answer: ModelResponse) -> ModelResponse:
     reasons than those of each vendor's own API; servers report fractions, less than nothing, or figures that
     no request has.
     """
-    known = _STOPS.get(_word(answer).lower())
+    known = _STOPS.get(_finish_reason(answer).lower())
     if known is not None:
         calls = any(isinstance(part, ToolCallPart) for part in answer.parts)
         whole: FinishReason = "tool_call" if calls else "stop"

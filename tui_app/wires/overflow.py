@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from tui_app.files import toml_beside
 from tui_app.records import frozen
-from tui_app.wires.answer_end import FULL, why_not_whole
+from tui_app.wires.answer_end import FULL, incomplete_reason
 from tui_app.wires.error_text import chain, full_text, own_words, status_of, url_of, values_of
 
 NUMBER = r"\d[\d,_]*(?:[km]\b)?"
@@ -105,7 +105,7 @@ _MORE = 8
 """Characters around some words that must agree too before they count as taken from the request."""
 
 
-def said_in(messages: Sequence[ModelMessage]) -> str:
+def request_text(messages: Sequence[ModelMessage]) -> str:
     """All text of a request, to be looked at for what an error repeats."""
     texts: list[str] = []
     for part in (part for message in messages for part in message.parts):
@@ -218,7 +218,7 @@ def overflow_by_numbers(
         return None
     found = (_tokens(digits) for digits in re.findall(NUMBER, own_words(error)))
     numbers = {number for number in found if number is not None and number >= _MOST_OF_ELSE}
-    for measured, is_tokens in ((size, True), (len(said_in(request)), False)):
+    for measured, is_tokens in ((size, True), (len(request_text(request)), False)):
         told = max((each for each in numbers if measured * _LEAST <= each <= measured / _LEAST), default=0)
         if limit := max((each for each in numbers if each < told), default=0):
             return ContextOverflow(limit if is_tokens else None, told if is_tokens else None, "numbers", None)
@@ -232,7 +232,7 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
         response: The complete answer.
         limit: Tokens the model is known to accept.
     """
-    if why_not_whole(response) == FULL:
+    if incomplete_reason(response) == FULL:
         return ContextOverflow(None, None, "finish-reason")
     if response.finish_reason == "length" and response.usage.input_tokens >= limit * _FULL:
         return ContextOverflow(None, None, "no-room-for-an-answer")
@@ -295,7 +295,7 @@ def _from_wording(
 ) -> ContextOverflow | None:
     matches = [(signal, match) for signal in signals if (match := signal.pattern.search(text))]
     if matches and request:
-        said = said_in(request)
+        said = request_text(request)
         # Of each signal the first place that is not taken from the request.
         places = ((signal, signal.pattern.finditer(text)) for signal, _ in matches)
         matches = [

@@ -391,7 +391,9 @@ class WireForm:
                 return part
             case UserPromptPart(content=pieces):
                 taken = [
-                    self._taken(piece) for piece in pieces if not isinstance(piece, str) or piece.strip()
+                    self._accepted_content(piece)
+                    for piece in pieces
+                    if not isinstance(piece, str) or piece.strip()
                 ]
                 return _with(part, content=taken or [NO_OUTPUT])
             case _:
@@ -401,10 +403,10 @@ class WireForm:
         """A part with a note in the place of each file that the model does not take."""
         if not isinstance(part, ToolReturnPart | UserPromptPart) or isinstance(part.content, str):
             return part
-        return _with(part, content=self._taken(part.content))
+        return _with(part, content=self._accepted_content(part.content))
 
     def _result(self, part: ToolReturnPart, ids: "_Ids") -> ToolReturnPart:
-        content = self._taken(part.content)
+        content = self._accepted_content(part.content)
         if isinstance(content, list) and any(isinstance(each, str) and not each.strip() for each in content):
             # Each text of a list may become a block of its own, and no block may be blank.
             files = any(map(is_multi_modal_content, content))
@@ -415,7 +417,7 @@ class WireForm:
         known, name = ids.of_result(part.tool_call_id), self._named(part.tool_name)
         return _with(part, content=content, tool_call_id=known, tool_name=name)
 
-    def _taken(self, content: Any) -> Any:
+    def _accepted_content(self, content: Any) -> Any:
         """The same content, with a note in the place of each file that the model does not take."""
         match content:
             case BinaryContent():
@@ -434,7 +436,7 @@ class WireForm:
                     return content
                 return f"[A file uploaded to {content.provider_name}: not shown to this model]"
             case _:
-                return _within(content, self._taken)
+                return _within(content, self._accepted_content)
 
     def _takes(self, file: BinaryContent) -> bool:
         kind = file.media_type.partition(";")[0].strip().lower()

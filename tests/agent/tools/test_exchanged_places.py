@@ -17,9 +17,9 @@ import pytest
 from tests.agent.tools.test_sandbox import KINDS, LANDLOCK, kept_in, lab, linux, run
 from tests.process_ends import LIMIT_S
 from tui_app import autorun, sandbox
-from tui_app.agent.tools.made_places import take_away
+from tui_app.agent.tools.made_places import remove_unapproved
 from tui_app.sandbox import Confinement
-from tui_app.system.descriptors import link_on_way, open_named, remove_named, stat_named
+from tui_app.system.descriptors import first_link, open_named, remove_named, stat_named
 
 __all__ = ["lab"]
 TRIES = int(os.environ.get("PLIMSOLL_TRIES", "15"))
@@ -95,7 +95,7 @@ def test_no_exchanged_folder_leads_out_whatever_the_moment(lab: Path, outside: P
         # Landlock leaves what others wrote in sight.
         said = run(inside, LINE.format(outside=outside if kind == "bubblewrap" else "."))
         assert "a secret" not in said.stdout or kind == "landlock", f"try {number}"
-        take_away(inside)
+        remove_unapproved(inside)
         assert told(outside) == before, f"try {number}"
     assert inside.autorun().is_whole
 
@@ -112,7 +112,7 @@ def test_what_is_looked_at_and_removed_is_never_behind_a_link(lab: Path, outside
             with suppress(OSError):
                 assert stat_named(path).st_ino not in inodes(outside)
             with suppress(OSError):
-                remove_named(link_on_way(path, work) or path)
+                remove_named(first_link(path, work) or path)
                 (work / "m").mkdir(exist_ok=True)
     assert told(outside) == before
 
@@ -124,7 +124,7 @@ def inodes(folder: Path) -> set[int]:
 def test_a_link_that_a_command_puts_into_the_way_is_what_is_removed(lab: Path, outside: Path) -> None:
     work = lab / "work"
     (work / "way").symlink_to(outside)
-    assert link_on_way(work / "way/info/attributes", work) == str(work / "way")
+    assert first_link(work / "way/info/attributes", work) == str(work / "way")
     with pytest.raises(NotADirectoryError):
         autorun.put_back(work / "way/info/attributes", b"x")
     assert (outside / "info/attributes").read_text() == "mine, a secret\n"

@@ -21,7 +21,7 @@ from tui_app.agent.approvals.rules import Action
 from tui_app.agent.tools import command_tool
 from tui_app.agent.tools.command_tool import CommandTool, run_check
 from tui_app.agent.tools.commands import CommandStopped, ProcessRunner
-from tui_app.agent.tools.made_places import take_away
+from tui_app.agent.tools.made_places import remove_unapproved
 from tui_app.agent.tools.tasks import BackgroundTasks
 from tui_app.sandbox import Confinement, Sandbox
 from tui_app.system import command_parent
@@ -71,8 +71,9 @@ def kept_in(lab: Path, found: Sandbox, *, network: bool = False) -> Confinement:
 
 def run(kept: Confinement, line: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        kept.words(("/bin/sh", "-c", line)), cwd=kept.workspace, capture_output=True, text=True, check=False,
-        stdin=subprocess.DEVNULL, env={"PATH": kept.search, "HOME": str(kept.home)}, timeout=LIMIT_S,
+        kept.wrap_command(("/bin/sh", "-c", line)), cwd=kept.workspace, capture_output=True, text=True,
+        check=False, stdin=subprocess.DEVNULL, env={"PATH": kept.search, "HOME": str(kept.home)},
+        timeout=LIMIT_S,
     )  # fmt: skip
 
 
@@ -220,7 +221,7 @@ async def test_what_leaves_its_parent_in_bubblewrap_ends_with_the_call(lab: Path
     kept = kept_in(lab, sandbox.find_sandbox())
     code = "sleep 600 & setsid sleep 600 & (setsid nohup sleep 600 >/dev/null 2>&1 &) ; sleep 0.2"
     runner = ProcessRunner(kept.workspace, {"PATH": kept.search})
-    ended = await runner.run(kept.words(("/bin/sh", "-c", code)), 60, lambda _: None)
+    ended = await runner.run(kept.wrap_command(("/bin/sh", "-c", code)), 60, lambda _: None)
     assert ended.code == 0
     listed = ["ps", "-eo", "args"]
     names = (await asyncio.to_thread(subprocess.run, listed, capture_output=True, text=True)).stdout
@@ -597,7 +598,7 @@ async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
 async def test_what_a_command_printed_is_kept_when_it_is_stopped_twice(
     lab: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, heard, taking, goes_on = take_away, asyncio.Event(), asyncio.Event(), threading.Event()
+    taken, heard, taking, goes_on = remove_unapproved, asyncio.Event(), asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
     def slowly(inside: Confinement) -> list[str]:
@@ -605,7 +606,7 @@ async def test_what_a_command_printed_is_kept_when_it_is_stopped_twice(
         goes_on.wait(LIMIT_S)
         return taken(inside)
 
-    monkeypatch.setattr(command_tool, "take_away", slowly)
+    monkeypatch.setattr(command_tool, "remove_unapproved", slowly)
     made = tool(lab / "work", lambda: kept_in(lab, LANDLOCK), Asked())
     command = replace(made, shown=lambda _id, _text: heard.set())
     call: Any = Call()
@@ -747,7 +748,7 @@ async def test_what_a_command_makes_in_the_background_is_asked_about_once(lab: P
         (work / f"go{number}").touch()
         await until((work / f"made{number}").exists)
         begin = len(gate.actions)
-        await tasks.ask_about_made()
+        await tasks.ask_about_changes()
         return [each.subject for each in gate.actions[begin:]]
 
     async with asyncio.timeout(LIMIT_S):
@@ -759,7 +760,7 @@ async def test_what_a_command_makes_in_the_background_is_asked_about_once(lab: P
         (work / ".npmrc").write_text("x=1\n")
         tasks.written[work / ".npmrc"] = hashlib.sha256(b"x=1\n").hexdigest()
         begin = len(gate.actions)
-        await tasks.ask_about_made()
+        await tasks.ask_about_changes()
         assert not gate.actions[begin:]
         gate.stays = False
         assert await step(2) == [".envrc"], "it is another one by now"

@@ -18,7 +18,7 @@ from tui_app.events import NOT_IN_LOG, UNCHECKED
 def told(line: str, binder: Binder = BINDER) -> str:
     """The form that a line gets."""
     [bound] = binder.bind(line).lines
-    return bound.told
+    return bound.suffix
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_the_same_thing_is_told_where_it_first_comes_up() -> None:
         f"- report.py has part {part} (#9)" for part in ("a", "b", "c", *"defghijklmnopqrstuvw")
     )
     lines = BINDER.bind(notes).lines
-    assert lines[0].told == "(#9: edited 2×)"
-    assert lines[-1].told == "(#9)"
+    assert lines[0].suffix == "(#9: edited 2×)"
+    assert lines[-1].suffix == "(#9)"
 
 
 # Nothing else of a text is touched.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_app.context.ledger.effects import file_effects, tells_failure
+from tui_app.context.ledger.effects import file_effects, prints_failures
 
 
 @pytest.mark.parametrize(
@@ -83,4 +83,4 @@ def test_only_what_is_known_to_have_happened(line: str, told: list[str]) -> None
     ],
 )
 def test_programs_that_do_not_fail_without_a_word(words: tuple[str, ...], tells: bool) -> None:
-    assert tells_failure(words) is tells
+    assert prints_failures(words) is tells

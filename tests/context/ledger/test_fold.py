@@ -65,7 +65,7 @@ def test_entries_have_the_numbers_of_their_messages() -> None:
     )
     assert [prompt.key for prompt in ledger.prompts()] == [40, 44]
     assert [(action.call, action.key) for action in ledger.actions()] == [(41, 42)]
-    assert [words.key for words in ledger.words()] == [43]
+    assert [words.key for words in ledger.assistant_texts()] == [43]
 
 
 # Runs and errors.

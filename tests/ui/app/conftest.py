@@ -48,7 +48,7 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stories are told of a folder of Ada's, wherever tests run; tests of its own say where one goes on."""
-    monkeypatch.setattr(chat_session, "begun_elsewhere", lambda *_: "")
+    monkeypatch.setattr(chat_session, "folder_notice", lambda *_: "")
 
 
 @pytest.fixture

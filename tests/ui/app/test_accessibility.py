@@ -322,8 +322,7 @@ def test_every_screen_is_among_the_scenes() -> None:
         "ListDialog",
         "OpenList",
         "ChoiceDialog",
-        "WaysDialog",
-        "DetailedWays",
+        "DetailedChoice",
     }
     assert {kind.__name__ for kind in screens_below(Screen)} - bases - seen == set()
 

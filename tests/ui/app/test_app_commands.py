@@ -390,7 +390,7 @@ async def test_what_is_done_with_rows_is_offered_before_there_is_one_and_says_so
         await deck.ready()
         assert {"Previous entry", "Mark upwards"}.isdisjoint(offered(deck)), "walking needs the list"
         for action in ON_ROWS:
-            deck.app.chat.session.say(f"Next is {action}.")
+            deck.app.chat.session.reply(f"Next is {action}.")
             await deck.until(lambda: deck.status.startswith("Next is"), "nothing said")
             done = offered(deck)[action].run()
             if isawaitable(done):

@@ -21,7 +21,7 @@ from tui_app.session.stats import SessionStats
 from tui_app.settings import Endpoint
 from tui_app.ui.dialogs import stats
 from tui_app.ui.dialogs.actions import send
-from tui_app.ui.dialogs.questions import ConfirmDialog, WaysDialog
+from tui_app.ui.dialogs.questions import ChoiceDialog, ConfirmDialog
 from tui_app.ui.dialogs.review import ReviewScreen
 from tui_app.ui.dialogs.stats import StatsScreen
 from tui_app.ui.panels.header import ChatHeader
@@ -260,7 +260,7 @@ def long_ago(desk: Desk, model: str = SONNET) -> str:
 async def asked(deck: Deck) -> None:
     await deck.ready()
     await deck.send("go on")
-    await deck.until(lambda: isinstance(deck.app.screen, WaysDialog), "the question")
+    await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the question")
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL])

@@ -149,7 +149,7 @@ async def notices(deck: Deck) -> None:
 @place
 async def status(deck: Deck) -> None:
     session = deck.app.chat.session
-    session.say(session.state.title)
+    session.reply(session.state.title)
 
 
 @place
@@ -273,10 +273,10 @@ async def test_shown_safely_with_the_layout_intact(
 async def test_a_prompt_that_comes_back_holds_nothing_a_terminal_acts_on(served: Desk) -> None:
     async with shown(served.app()) as deck:
         await deck.ready()
-        deck.editor.give_back("look \x1b]52;c;cHduZWQ=\x07\x1b[2J here")
+        deck.editor.restore_prompt("look \x1b]52;c;cHduZWQ=\x07\x1b[2J here")
         await deck.settle()
         assert deck.editor.text == "look  here"
-        deck.editor.give_back("a\tfamily 👩‍👧")
+        deck.editor.restore_prompt("a\tfamily 👩‍👧")
         assert deck.editor.text == "a\tfamily 👩‍👧\nlook  here", "what a person wrote comes back as it was"
 
 

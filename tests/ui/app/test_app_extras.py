@@ -41,7 +41,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.extensions.mcp import NONE, McpScreen
 from tui_app.ui.dialogs.extensions.skills import SkillsScreen
 from tui_app.ui.dialogs.help import HelpScreen
-from tui_app.ui.dialogs.questions import EditDialog, WaysDialog
+from tui_app.ui.dialogs.questions import ChoiceDialog, EditDialog
 from tui_app.ui.dialogs.setup.tools import ToolsScreen
 from tui_app.ui.keyboard import stray_keys
 from tui_app.ui.prompt.editor import PromptEditor
@@ -506,7 +506,7 @@ async def test_a_server_asks_the_user(desk: Desk, monkeypatch: pytest.MonkeyPatc
         await deck.says("That is not a whole number.")
         await deck.press("backspace", "backspace", "backspace", "backspace", *"3", "enter")
         await deck.says("jib")
-        await deck.until(lambda: isinstance(deck.app.screen, WaysDialog), "the choice")
+        await deck.until(lambda: isinstance(deck.app.screen, ChoiceDialog), "the choice")
         await deck.press("up", "enter")
         await deck.until(lambda: "yes" in deck.text, "the second choice")
         await deck.press("up", "up", "enter")

@@ -441,7 +441,7 @@ async def test_a_number_of_thousands_of_digits_is_refused_in_words(served: Desk,
     async with shown(served.app(session)) as deck:
         await deck.ready()
         for command in ("pin", "unpin", "rewind", "fork", "copy", "compact --up-to"):
-            deck.app.chat.session.say(f"Next is {command}.")
+            deck.app.chat.session.reply(f"Next is {command}.")
             await deck.until(lambda: deck.status.startswith("Next is"), "no refusal")
             await deck.send(f"/{command} #{'9' * 5_000}")
             await deck.until(lambda: "number" in deck.status or "takes" in deck.status, command)

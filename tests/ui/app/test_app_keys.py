@@ -25,7 +25,7 @@ from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.setup.settings import SettingsScreen
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.screen import ChatScreen
-from tui_app.ui.terminal_input import keys_text, tell_of_keys
+from tui_app.ui.terminal_input import keys_text, suggest_newline_key
 
 # Keys of a person's own: they act with a draft in the prompt, and the draft stays as it is.
 
@@ -376,13 +376,13 @@ async def test_it_is_said_once_and_never_again(desk: Desk) -> None:
         await deck.ready()
         desk.env["TMUX"] = "/tmp/tmux-0/default"  # not before: no test asks the tmux it may run in
         session = deck.app.chat.session
-        await tell_of_keys(session, ask=lambda name: {"extended-keys": "on"}[name])
+        await suggest_newline_key(session, ask=lambda name: {"extended-keys": "on"}[name])
         assert notices(deck) == []
-        await tell_of_keys(session, ask=lambda _: "off")
+        await suggest_newline_key(session, ask=lambda _: "off")
         await deck.until(lambda: notices(deck), "the notice")
         assert notices(deck)[0].startswith(NOTICE)
         assert NOTICE not in deck.status, "a matter of the terminal: no row of the chat"
-        await tell_of_keys(session, ask=lambda _: "off")
+        await suggest_newline_key(session, ask=lambda _: "off")
         assert len(notices(deck)) == 1
         await deck.says("1 notice")
         await deck.press("f2")
@@ -397,7 +397,7 @@ async def test_outside_of_tmux_nobody_is_asked(desk: Desk, env: dict[str, str]) 
     desk.env.update(env)
     async with shown(desk.app(), USUAL) as deck:
         await deck.ready()
-        await tell_of_keys(deck.app.chat.session, ask=lambda name: f"{asked.append(name)}")
+        await suggest_newline_key(deck.app.chat.session, ask=lambda name: f"{asked.append(name)}")
     assert asked == []
 
 

@@ -20,7 +20,7 @@ from tui_app.agent import catalog as key_check
 from tui_app.agent import model_lists as discovery
 from tui_app.agent import model_shelf as shelf
 from tui_app.agent.catalog import KeyCheck
-from tui_app.api_keys import ApiKeys, held_names
+from tui_app.api_keys import ApiKeys, stored_names
 from tui_app.ui.dialogs import models
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.questions import ConfirmDialog
@@ -530,7 +530,7 @@ async def test_a_key_is_pasted_tried_kept_and_the_model_answers(
         await deck.idle()
         assert KEY not in deck.text
     assert ring.keys == {NAME: KEY}
-    assert held_names(keyed.paths) == {NAME}
+    assert stored_names(keyed.paths) == {NAME}
     assert KEY.encode() not in files(keyed.home)
     assert KEY not in caplog.text
     assert keys_dinghy.exchanges[0].headers["authorization"] == f"Bearer {KEY}"
@@ -556,7 +556,7 @@ async def test_for_this_run_only(keyed: Desk, ring: FakeKeyring) -> None:
         await deck.press("n")
         await deck.until(lambda: deck.status == "Now answering: dinghy:scripted", "the change")
         assert deck.app.launch.keys.source(NAME) == "this run"
-    assert (ring.keys, held_names(keyed.paths)) == ({}, set())
+    assert (ring.keys, stored_names(keyed.paths)) == ({}, set())
     assert KEY.encode() not in files(keyed.home)
 
 

@@ -31,7 +31,7 @@ from tui_app.ui.dialogs.sessions import fork as fork_module
 from tui_app.ui.dialogs.sessions import session_choice
 from tui_app.ui.dialogs.sessions.session_search import SearchScreen
 from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
-from tui_app.ui.launch import begun_elsewhere
+from tui_app.ui.launch import folder_notice
 
 __all__ = ["full"]
 
@@ -335,7 +335,7 @@ async def test_keys_during_a_change_of_sessions_are_kept(served: Desk, fake_open
 async def test_a_session_that_goes_on_in_another_folder_says_so(
     served: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_session, "begun_elsewhere", begun_elsewhere)
+    monkeypatch.setattr(chat_session, "folder_notice", folder_notice)
     session = served.store(Story(cwd="/home/ada/elsewhere").turns(1))
     async with shown(served.app(session), (120, 40)) as deck:
         await deck.ready()

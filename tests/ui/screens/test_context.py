@@ -27,7 +27,7 @@ from tui_app.ui.context.request_ledger import KINDS, STATES, Columns, LedgerList
 from tui_app.ui.dialogs.compactions.context import FIXED, NOTHING_MARKED, ContextScreen
 from tui_app.ui.dialogs.extensions.mcp import McpScreen, mcp_note
 from tui_app.ui.dialogs.extensions.mcp import rows_of as mcp_rows
-from tui_app.ui.panels.window_bar import category_legend, category_rows, category_words, window_bar
+from tui_app.ui.panels.window_bar import category_legend, category_rows, category_text, window_bar
 from tui_app.ui.widgets.lists import RowList
 from tui_app.ui.widgets.tables import Table
 from tui_app.ui.words.glyphs import UNICODE
@@ -416,7 +416,7 @@ def test_taking_back_says_how_much_comes_back() -> None:
 
 
 def test_categories_in_few_words() -> None:
-    words = category_words(USAGE, 30).plain
+    words = category_text(USAGE, 30).plain
     assert words.startswith("█ system 2.1k  █ tools ")
     assert all(len(row) <= 30 and row.startswith("█ ") for row in words.split("\n")), "no pair is broken"
 

@@ -32,7 +32,7 @@ from tui_app.ui.dialogs.extensions.tasks import TasksScreen
 from tui_app.ui.dialogs.help import HelpScreen, help_page
 from tui_app.ui.dialogs.help_rows import help_rows
 from tui_app.ui.dialogs.list import Asked
-from tui_app.ui.dialogs.models import ModelPicker, ModelRow, SwitchDialog, fit_bar, model_note, switch_ways
+from tui_app.ui.dialogs.models import ModelPicker, ModelRow, SwitchDialog, fit_bar, model_note, switch_choices
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.sessions import session_search
 from tui_app.ui.dialogs.sessions.session_search import SearchFailed, SearchScreen, title_of
@@ -297,7 +297,8 @@ def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
     window = ContextWindow(limit=32_000, source="model", reserve=4_000)
     forecast = replace(SWITCH, can_compact=False, after_compaction=33_400, window=window)
     assert (
-        switch_ways(forecast, CURRENT)[0].what == "not possible: 33.4k must stay, 28k fit beside the answer"
+        switch_choices(forecast, CURRENT)[0].what
+        == "not possible: 33.4k must stay, 28k fit beside the answer"
     )
 
 
@@ -309,7 +310,7 @@ def test_a_model_that_counts_otherwise_is_said_to() -> None:
 async def test_switch_says_the_numbers_whole_at_80_columns() -> None:
     app = Host(lambda: SwitchDialog(SWITCH, CURRENT))
     async with app.run_test(size=(80, 24)):
-        assert tuple(way.what for way in switch_ways(SWITCH, CURRENT)) == (
+        assert tuple(way.what for way in switch_choices(SWITCH, CURRENT)) == (
             "about 6k after · summary by claude-sonnet-5 · ~$0.020",
             "drops the oldest 61k from each request, keeps the last 9 turns",
             "stay on claude-sonnet-5",

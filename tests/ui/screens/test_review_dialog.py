@@ -436,7 +436,7 @@ async def test_a_job_that_ends_before_the_screen_is_built() -> None:
         dialog = timed(ReviewScreen(None, job="1"), Clock())
         app.push_screen(dialog, results.append)
         dialog.hear(WORDS)
-        dialog.give_up()
+        dialog.abandon()
         await pilot.pause()
         assert results == [Reviewed(None, later=True)]
         assert dialog not in app.screen_stack
@@ -448,7 +448,7 @@ async def test_a_job_that_ends_takes_the_question_above_along(keys: tuple[str, .
     async with app.run_test() as pilot:
         await pilot.press(*keys)
         assert app.screen is not app.dialog
-        app.dialog.give_up()
+        app.dialog.abandon()
         await pilot.pause()
         assert app.results == [Reviewed(None, later=True)]
         assert len(app.screen_stack) == 1

@@ -281,7 +281,7 @@ async def test_large_paste_is_a_chip_and_is_sent_in_full() -> None:
         assert app.sent == []
         await pilot.press("z", "enter")
         assert app.sent == [f"a{body}z"]
-        app.editor.give_back(app.sent[0])
+        app.editor.restore_prompt(app.sent[0])
         assert app.editor.text == "a[pasted 63 lines]z"
         assert app.editor.draft == app.sent[0]
 
@@ -343,7 +343,7 @@ async def test_give_back_does_not_lose_what_was_typed_meanwhile() -> None:
     app = Desk()
     async with app.run_test() as pilot:
         await pilot.press("n", "e", "w")
-        app.editor.give_back("not sent")
+        app.editor.restore_prompt("not sent")
         assert app.editor.text == "not sent\nnew"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 
 from tui_app.agent.approvals.denials import runs_unseen
 from tui_app.agent.approvals.programs import (
-    Given,
+    Argument,
     Use,
     known_programs,
     program_named,
@@ -54,7 +54,7 @@ class Folder:
     added: tuple[Path, ...] = ()
     """Further folders that the user has opened: what is there comes from them."""
 
-    def outside(self, word: str, inside: Sequence[str], *, follows: bool = False) -> str:
+    def outside_reason(self, word: str, inside: Sequence[str], *, follows: bool = False) -> str:
         """Why a rule has to name a word; empty where it may be any operand.
 
         Args:
@@ -159,7 +159,7 @@ def exact_pattern(line: str, folder: Folder = ANYWHERE) -> str:
     return pattern if allowance(line, (pattern,), folder).patterns else ""
 
 
-def first_words(words: Sequence[str]) -> int:
+def command_prefix_length(words: Sequence[str]) -> int:
     """How many words of a command say what it does: the program with its subcommand.
 
     Returns:
@@ -188,7 +188,7 @@ def _by_program(patterns: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
     """Patterns by the program that they begin with; those of whole lines by their sign."""
     found: dict[str, list[str]] = {}
     for pattern in patterns:
-        first = EXACT if pattern.startswith(EXACT) else (*_wanted(pattern), "")[0]
+        first = EXACT if pattern.startswith(EXACT) else (*_pattern_words(pattern), "")[0]
         found.setdefault(first, []).append(pattern)
     return found
 
@@ -211,7 +211,7 @@ def _allowed_by(
     for pattern in (exact,) if exact else begun.get(command.words[0], ()):
         words, named = command.words, len(command.words)
         if not exact:
-            wanted = _wanted(pattern)
+            wanted = _pattern_words(pattern)
             words, named = _without_globals(words, wanted), len(wanted)
             skipped = len(command.words) - len(words)
             if words[:named] != wanted or any(each.is_quoted for each in command.parts[: named + skipped]):
@@ -224,7 +224,7 @@ def _allowed_by(
 
 
 @lru_cache(maxsize=1_024)
-def _wanted(pattern: str) -> tuple[str, ...]:
+def _pattern_words(pattern: str) -> tuple[str, ...]:
     return tuple(without_more(pattern).split())
 
 
@@ -246,7 +246,7 @@ def _unnamed(words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, i
         return f"{words[0]} runs what it reads"
     if use.begins and named <= use.begins:
         return f"{words[use.begins]} {_UNNAMED}"
-    given = use.given(words)
+    given = use.arguments(words)
     actions = sum(each.role == "actions" and use.at + each.at < named for each in given)
     actions += any(kind == "actions" for kind in use.program.operands) and named > use.at and not actions
     for each in given:
@@ -257,7 +257,7 @@ def _unnamed(words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, i
     for number, target in enumerate(targets):
         if number >= _MOST_ENTRIES:
             return f"{use.program.name} writes more files than can be looked at"
-        if why := folder.outside(target, ["."]) or folder.obeyed(target, ["."]):
+        if why := folder.outside_reason(target, ["."]) or folder.obeyed(target, ["."]):
             return f"{target} {why}"
     return ""
 
@@ -266,7 +266,7 @@ _MOVES = frozenset({"cd", "chdir", "pushd", "popd"})
 
 
 def _objection(
-    given: Given, use: Use, folder: Folder, inside: Sequence[str], *, is_named: bool, has_action: bool
+    given: Argument, use: Use, folder: Folder, inside: Sequence[str], *, is_named: bool, has_action: bool
 ) -> str:
     word, program = given.text, use.program
     writes = given.role in ("writes", "folder", "moves", "packs", "argument", "actions")
@@ -287,7 +287,7 @@ def _objection(
         or (given.role == "actions" and word not in program.actions and (has_action or program.actions))
         or (given.role == "argument" and not (_PATH.search(word) or folder.has(word, inside)))
     )
-    return _UNNAMED if is_unknown else folder.outside(word, inside, follows="links" in program.marks)
+    return _UNNAMED if is_unknown else folder.outside_reason(word, inside, follows="links" in program.marks)
 
 
 _PATH = re.compile(r"[./]")
@@ -304,7 +304,7 @@ _PACKED = (
 
 
 def written_by(
-    given: Sequence[Given], root: Path | None, inside: Sequence[str], *, is_contents: bool = False
+    given: Sequence[Argument], root: Path | None, inside: Sequence[str], *, is_contents: bool = False
 ) -> Iterator[str]:
     """The files that a command makes of others, as paths relative to the root.
 

@@ -99,12 +99,12 @@ def find_in(command: str, pattern: str) -> Found:
         # What they are given is text that nothing runs.
         first = wanted[0].rsplit("/", 1)[-1]
         begin = [words[1:] for words in looking if words[0].rsplit("/", 1)[-1] == first]
-        return max((_behind(first, words, wanted[1:]) for words in begin), default=found)
+        return max((_match_operands(first, words, wanted[1:]) for words in begin), default=found)
     # What is not known of a line is asked about because of the rule's own words.
     plain = _QUOTING.sub("", command).casefold()
     others = (each for each in _same_as(wanted) if all(word in plain for word in each))
     for each in (wanted, *others):
-        found = max(found, _find_words(command, each))
+        found = max(found, _match_words(command, each))
         if found == "surely":
             break
     return found
@@ -127,7 +127,7 @@ def _same_as(wanted: Sequence[str]) -> Iterator[list[str]]:
             yield from ([*other.split(), *wanted[len(begins) :]] for other in others)
 
 
-def _find_words(command: str, wanted: Sequence[str]) -> Found:
+def _match_words(command: str, wanted: Sequence[str]) -> Found:
     if any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
         return "surely"
     reading = read(command)
@@ -250,13 +250,13 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
     for at, word in enumerate(read[:_MOST_WORDS]):
         name = _OPENING.split(word)[-1].removesuffix(".exe")
         if name == first:
-            found = _behind(first, _rest(read, at), wanted[1:])
+            found = _match_operands(first, _operands(read, at), wanted[1:])
         elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
-            found = min(_behind(first, _rest(read, at), wanted[1:]), "perhaps")
+            found = min(_match_operands(first, _operands(read, at), wanted[1:]), "perhaps")
         elif at in places and name == "-".join((first, *wanted[1:2])):
-            found = _behind(first, _rest(read, at), wanted[2:])
+            found = _match_operands(first, _operands(read, at), wanted[2:])
         elif at in places and _UNKNOWN.search(name) and _may_be(name, first):
-            found = min(_behind("", _rest(read, at), wanted[1:]), "perhaps")
+            found = min(_match_operands("", _operands(read, at), wanted[1:]), "perhaps")
         else:
             continue
         if found == "no" and renamed:
@@ -265,7 +265,7 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
     return best
 
 
-def _rest(words: Sequence[str], at: int) -> Sequence[str]:
+def _operands(words: Sequence[str], at: int) -> Sequence[str]:
     """The words behind a program; what ``xargs`` and ``parallel`` put there is not known."""
     behind = words[at + 1 :]
     if _PUTTING.isdisjoint(words[:at]):
@@ -274,7 +274,7 @@ def _rest(words: Sequence[str], at: int) -> Sequence[str]:
     return [*(word for word in behind if not word.startswith(":::")), ANYTHING]
 
 
-def _behind(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
+def _match_operands(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
     """Whether what stands behind a program is what stands behind it in a rule."""
     options = [word for word in wanted if _is_option(word)]
     paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]

@@ -96,7 +96,7 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     if not words:
         return
     use = program_of(words)
-    given = use.given(words)
+    given = use.arguments(words)
     options = (each.text for each in given if each.role == "named" and each.text.startswith("-"))
     # Behind an option that nobody knows an operand may be anything.
     if "writes" in use.program.operands or all(use.program.option(each)[0] for each in options):

@@ -101,7 +101,7 @@ def _bundled(options: Mapping[str, Option], letters: str) -> tuple[Option | None
 
 
 @frozen
-class Given:
+class Argument:
     """One word that a program is given, or a value written onto it."""
 
     at: int
@@ -109,7 +109,7 @@ class Given:
     role: Role
 
 
-def roles(program: Program, words: Sequence[str]) -> list[Given]:
+def roles(program: Program, words: Sequence[str]) -> list[Argument]:
     """What each word behind a program is to it."""
     kinds = list(program.operands)
     # An option in the place of the first operand counts wherever it stands: `rg secret --files` lists.
@@ -118,7 +118,7 @@ def roles(program: Program, words: Sequence[str]) -> list[Given]:
     return list(_roles(program, words, kinds[1:] if is_taken else kinds))
 
 
-def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Iterator[Given]:
+def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Iterator[Argument]:
     first = program.operands[0]
     waiting: Option | None = None
     is_end = is_unclear = False
@@ -133,13 +133,13 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             # Should the option turn out to take none.
             is_option = (other is None or other.is_named) and NEGATIVE.fullmatch(word) is None
             is_input = word == "-" and option.role == "reads"
-            yield Given(at, word, "named" if is_option or is_input else value_role(option))
+            yield Argument(at, word, "named" if is_option or is_input else value_role(option))
         elif word == "--" or (word.startswith("+") and "+" in program.options):
             is_end = is_end or word == "--"
-            yield Given(at, word, "harmless")
+            yield Argument(at, word, "harmless")
         elif word == "-":
             # What it reads or prints, in the place of a file.
-            yield Given(at, word, "harmless" if kinds[0] in ("reads", "writes", "text") else "named")
+            yield Argument(at, word, "harmless" if kinds[0] in ("reads", "writes", "text") else "named")
             kinds = kinds[1:] or kinds
         elif word.startswith(("-", "+")):
             found, attached = program.option(word, behind=is_end)
@@ -148,18 +148,18 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             if found is None or (takes and is_end and program.after is None):
                 # What it makes of the others is not known; behind `--` it may be a file, and take no value.
                 is_unclear = True
-                yield Given(at, word, "named")
+                yield Argument(at, word, "named")
                 continue
             if found.is_named:
                 kinds = ["writes" if kind == "reads" else kind for kind in kinds]
             waiting = found if takes else None
             value = following if takes else attached
             fits = value is None or found.fits(value)
-            yield Given(at, word, "harmless" if fits and not found.is_named else "named")
+            yield Argument(at, word, "harmless" if fits and not found.is_named else "named")
             if attached is not None:
-                yield Given(at, attached, value_role(found))
+                yield Argument(at, attached, value_role(found))
         else:
-            yield Given(at, word, _operand_role(kinds) if is_unclear else kinds[0])
+            yield Argument(at, word, _operand_role(kinds) if is_unclear else kinds[0])
             kinds = kinds[1:] or kinds
 
 
@@ -252,7 +252,7 @@ class Use:
     begins: int = 0
     """Where its own name stands."""
 
-    def given(self, words: Sequence[str]) -> list[Given]:
+    def arguments(self, words: Sequence[str]) -> list[Argument]:
         """What each word of the command behind its name is to it."""
         return roles(self.program, words[self.at :])
 
@@ -280,7 +280,7 @@ def only_looks(words: Sequence[str]) -> bool:
         or (each.role == "actions" and each.text not in program.actions)
         or (each.role in forms and not forms[each.role].fullmatch(each.text))
         or (program.never is not None and program.never.fullmatch(each.text))
-        for each in use.given(words)
+        for each in use.arguments(words)
     )
 
 

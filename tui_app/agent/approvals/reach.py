@@ -18,7 +18,7 @@ from tui_app.context.shell_line import simple_commands
 from tui_app.files import object_in, toml_beside
 from tui_app.paths import from_home
 from tui_app.records import frozen
-from tui_app.system.hosts import is_here, plain_host
+from tui_app.system.hosts import is_this_machine, plain_host
 from tui_app.tool_specs import TOOLS
 
 _LEAVES, _OUTSIDE = "leaves this machine", "leads out of the folder"
@@ -130,7 +130,7 @@ def _is_telling(words: Sequence[str], kinds: Sequence[str]) -> bool:
     if own != ("packages",):
         return len(words) > (1 + (own == ("network",))) and (bool(own) or not kinds)
     # What only fetches what the project lists names nothing.
-    return any(each.role in ("package", "argument") for each in program_of(words).given(words))
+    return any(each.role in ("package", "argument") for each in program_of(words).arguments(words))
 
 
 def _named(words: Sequence[str]) -> Iterator[str]:
@@ -150,7 +150,7 @@ def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = F
         place = re.split(r"[?#]", written, maxsplit=1)[0]
         name = place.partition("/")[0].rpartition("@")[2]
         host = plain_host(name if name.startswith("[") else name.partition(":")[0])
-        if not host or is_here(host):
+        if not host or is_this_machine(host):
             continue
         labels = host.split(".") if re.search(r"[^\d.:]", host.replace(":", "")) else []
         wider = (".".join(labels[at:]) for at in range(1, len(labels) - 1))

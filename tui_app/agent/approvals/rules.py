@@ -14,8 +14,8 @@ from tui_app.agent.approvals.command_line import (
     NOTHING,
     Folder,
     allowance,
+    command_prefix_length,
     exact_pattern,
-    first_words,
     plain_commands,
     without_more,
 )
@@ -266,7 +266,7 @@ def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
 def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
     """A rule for the first words of a command, which allows this one too; empty where none is sensible."""
     commands = plain_commands(action.subject) if action.kind == "command" and not action.guarded else ()
-    if len(commands) != 1 or not (least := first_words(commands[0].words)):
+    if len(commands) != 1 or not (least := command_prefix_length(commands[0].words)):
         return ""
     words = commands[0].words
     for count in range(least, len(words) + 1):

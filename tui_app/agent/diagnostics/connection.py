@@ -20,9 +20,9 @@ from pygls.io_ import run_async
 from pygls.protocol.json_rpc import JsonRPCProtocol
 from pygls.uris import from_fs_path, to_fs_path
 
-from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerGone, finding_of
-from tui_app.agent.program_output import ProgramOutput, end_words
-from tui_app.agent.waits import first_of, under_way
+from tui_app.agent.diagnostics.findings import MOST_FINDINGS, Finding, ServerUnavailable, finding_of
+from tui_app.agent.program_output import ProgramOutput, exit_text
+from tui_app.agent.waits import first_of, run_alongside
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.version import __version__
 
@@ -51,11 +51,11 @@ class _Input:
     async def readline(self) -> bytes:
         self._lines += 1
         if self._lines > _HEADER_LINES:
-            raise ServerGone(_NO_PROTOCOL)
+            raise ServerUnavailable(_NO_PROTOCOL)
         try:
             return await self._stream.readline()
         except ValueError as error:
-            raise ServerGone(_NO_PROTOCOL) from error
+            raise ServerUnavailable(_NO_PROTOCOL) from error
 
     async def readexactly(self, size: int) -> bytes:
         self._lines = 0
@@ -63,9 +63,9 @@ class _Input:
         if monotonic() - self._since > FLOOD_S:
             self._since, self._messages = monotonic(), 1
         if self._messages > FLOOD_MESSAGES:
-            raise ServerGone("it sends messages without end")
+            raise ServerUnavailable("it sends messages without end")
         if size > MESSAGE_BYTES:
-            raise ServerGone(f"it sent a message of more than {MESSAGE_BYTES >> 20} MB")
+            raise ServerUnavailable(f"it sent a message of more than {MESSAGE_BYTES >> 20} MB")
         return await self._stream.readexactly(size)
 
 
@@ -111,13 +111,13 @@ class Connection:
         """Start the server's program and agree with it.
 
         Raises:
-            ServerGone: if it cannot be started, ends or does not answer.
+            ServerUnavailable: if it cannot be started, ends or does not answer.
         """
         pipes = Pipes(stdin=asyncio.subprocess.PIPE)
         try:
             self._group = await start_group(ProgramOutput, words, cwd=root, env=env, pipes=pipes)
         except NotStarted as error:
-            raise ServerGone(f"it cannot be started: {error.why}") from error
+            raise ServerUnavailable(f"it cannot be started: {error.why}") from error
         pipe: Any = self._group.transport.get_pipe_transport(0)
         self._pipe = pipe
         self._protocol.set_writer(pipe)
@@ -134,10 +134,10 @@ class Connection:
         """Give the server the text of a file, as it stands on the disk now; the version it has of it.
 
         Raises:
-            ServerGone: if it does not read what it was given before.
+            ServerUnavailable: if it does not read what it was given before.
         """
         if self._pipe.get_write_buffer_size() > _UNREAD_BYTES:
-            raise ServerGone("it does not read what it is sent")
+            raise ServerUnavailable("it does not read what it is sent")
         self.versions[path] += 1
         file = {"uri": from_fs_path(str(path)), "version": self.versions[path]}
         if path in self.open:
@@ -163,7 +163,7 @@ class Connection:
         if self._group is None:
             return
         try:
-            with suppress(ServerGone):
+            with suppress(ServerUnavailable):
                 await self._ask(lsp.SHUTDOWN, None, LEAVE_S)
                 self._protocol.notify(lsp.EXIT)
                 await asyncio.wait([self.ended], timeout=LEAVE_S)
@@ -173,26 +173,26 @@ class Connection:
             await asyncio.wait([self.ended])
 
     async def _ask(self, method: str, params: object, limit_s: float) -> None:
-        """Wait for an answer. Raises ``ServerGone``."""
+        """Wait for an answer. Raises ``ServerUnavailable``."""
         answer = self._protocol.send_request_async(method, params)
         await first_of(answer, self.ended, timeout_s=limit_s)
         if not answer.done():
             answer.cancel()
             why = self.ended.result() if self.ended.done() else f"it did not answer within {limit_s:g} s"
-            raise ServerGone(why)
+            raise ServerUnavailable(why)
         if (error := answer.exception()) is not None:
-            raise ServerGone(f"it answered with an error: {error}")
+            raise ServerUnavailable(f"it answered with an error: {error}")
 
     async def _read(self, listener: ProgramOutput) -> str:
         """Read to the end; why it came."""
         messages = run_async(threading.Event(), _Input(listener.output), self._protocol)
-        async with under_way(messages) as reading:
+        async with run_alongside(messages) as reading:
             await first_of(reading, listener.exited.wait())
-            if reading.done() and isinstance(error := reading.exception(), ServerGone):
+            if reading.done() and isinstance(error := reading.exception(), ServerUnavailable):
                 return str(error)
             await first_of(listener.exited.wait(), timeout_s=LEAVE_S)
         assert self._group is not None
-        return f"{end_words(self._group.transport.get_returncode())}: {listener.said}".rstrip(": ")
+        return f"{exit_text(self._group.transport.get_returncode())}: {listener.stderr_tail}".rstrip(": ")
 
 
 _CAPABILITIES = {

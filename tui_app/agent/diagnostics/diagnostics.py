@@ -23,7 +23,7 @@ from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.diagnostics.finder import Installed, ServerFinder, known_servers
 from tui_app.agent.diagnostics.findings import WARNING, Finding, new_findings
 from tui_app.agent.diagnostics.server import RunningServer
-from tui_app.agent.tools.calls import told
+from tui_app.agent.tools.calls import failures_as_results
 from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.edits import MAX_BYTES, FileChange
 from tui_app.agent.tools.files import Walk
@@ -138,7 +138,7 @@ class Diagnostics:
             new = [
                 row
                 for path, now in server.found.items()
-                for row in self._told(server, path, new_findings(now, server.known.get(path, Counter())))
+                for row in self._rows(server, path, new_findings(now, server.known.get(path, Counter())))
             ]
             server.know()
             found += new
@@ -167,7 +167,7 @@ class Diagnostics:
             for file, now in all_found.items():
                 # Others may be wrong as well, but only this one was asked about.
                 if not path or file in files:
-                    found += self._told(server, file, now)
+                    found += self._rows(server, file, now)
             server.know()
             if server.is_lost:
                 notes.append(f"[{server.name}: {server.state}]")
@@ -185,7 +185,7 @@ class Diagnostics:
             head = f"No language server has looked at {count(len(files), 'file')} yet."
         return "\n".join([head, *_rows(found, REPORT_ROWS * 100, "name a file to see its own"), *notes])
 
-    def _told(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
+    def _rows(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
         """Errors and warnings, each with its row; nothing of a file that the tools would not show."""
         wrong = [each for each in found if each.severity <= WARNING]
         shown = self._shown(path) if wrong else ""
@@ -240,7 +240,7 @@ class DiagnosticsTool:
             ctx, path or ".", READ_FILE.name
         ):
             return ToolDenied(declined)
-        with told():
+        with failures_as_results():
             return await self.found.report(path)
 
 

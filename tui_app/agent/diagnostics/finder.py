@@ -76,7 +76,7 @@ class ServerFinder:
 
     def any(self) -> bool:
         """Whether a server is installed for any kind of file at the top of the workspace."""
-        return any(self._words(each, self._programs(self.folder)) for each in known_servers().values())
+        return any(self._command(each, self._programs(self.folder)) for each in known_servers().values())
 
     def servers_of(self, file: Path) -> list[Installed]:
         """The servers that read a file, one of each group."""
@@ -87,7 +87,7 @@ class ServerFinder:
                 continue
             root = self._root(file, server.roots)
             programs = self._programs(root)
-            if words := self._words(server, programs):
+            if words := self._command(server, programs):
                 named = server.name in self.chosen
                 found.append(
                     Installed(server=server, words=words, root=root, programs=programs, is_named=named)
@@ -95,7 +95,7 @@ class ServerFinder:
                 groups |= {server.group} - {""}
         return found
 
-    def _words(self, server: LanguageServer, programs: Sequence[str]) -> tuple[str, ...]:
+    def _command(self, server: LanguageServer, programs: Sequence[str]) -> tuple[str, ...]:
         """Program and arguments; empty where it is not installed, or must not run here."""
         chosen = self.chosen.get(server.name, "")
         if chosen == OFF or not (self.trusted or server.inert):

@@ -16,7 +16,7 @@ Key = tuple[int, str, str, str]
 """What makes two findings the same wherever they stand: lines move with every edit."""
 
 
-class ServerGone(Exception):
+class ServerUnavailable(Exception):
     """A language server cannot be used any more. The message is part of a sentence."""
 
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from tui_app.agent.diagnostics.finder import Installed
-from tui_app.agent.diagnostics.findings import Finding, Key, ServerGone
+from tui_app.agent.diagnostics.findings import Finding, Key, ServerUnavailable
 from tui_app.agent.waits import first_of
 from tui_app.extras import install_command
 from tui_app.sandbox import INSTALL, Confinement
@@ -37,12 +37,12 @@ _WHY_CHARS, _NOT_RUNNING = 300, "not running: "
 
 
 def load_client() -> "type[Connection]":
-    """Import the protocol's library, which takes long. Raises ``ServerGone``."""
+    """Import the protocol's library, which takes long. Raises ``ServerUnavailable``."""
     try:
         importlib.import_module("pygls")
     except ImportError as error:
         told = f"its client is not installed. Install it: {install_command('lsp')}"
-        raise ServerGone(told) from error
+        raise ServerUnavailable(told) from error
     return importlib.import_module("tui_app.agent.diagnostics.connection").Connection  # type: ignore[no-any-return]
 
 
@@ -159,7 +159,7 @@ class RunningServer:
             self._heard.clear()
             await first_of(self._heard.wait(), connection.ended, timeout_s=left)
             if connection.ended.done():
-                raise ServerGone(connection.ended.result())
+                raise ServerUnavailable(connection.ended.result())
             if not waiting and not self._heard.is_set():
                 break
         self._silent += self._times.total() == before and bool(waiting)
@@ -170,32 +170,32 @@ class RunningServer:
         return self._times[path] > before[path] and (said is None or said >= version)
 
     async def _started(self) -> "Connection":
-        """The connection, made where there is none. Raises ``ServerGone``."""
+        """The connection, made where there is none. Raises ``ServerUnavailable``."""
         if self._connection is not None:
             if not self._connection.ended.done():
                 return self._connection
             await self._lose(self._connection.ended.result())
         if self._lost > RESTARTS:
-            raise ServerGone(self.state.removeprefix(_NOT_RUNNING))
+            raise ServerUnavailable(self.state.removeprefix(_NOT_RUNNING))
         self.state = "starting"
         connection = self._connection = (await asyncio.to_thread(load_client))(self._published)
         path = os.pathsep.join((*self.installed.programs, self.env.get("PATH", os.defpath)))
-        await connection.start(self._words(), self.installed.root, {**self.env, "PATH": path})
+        await connection.start(self._command(), self.installed.root, {**self.env, "PATH": path})
         self.state = "ready"
         return connection
 
-    def _words(self) -> Sequence[str]:
-        """The command that starts it, as commands of the model are. Raises ``ServerGone``."""
+    def _command(self) -> Sequence[str]:
+        """The command that starts it, as commands of the model are. Raises ``ServerUnavailable``."""
         if (kept := self.confinement()) is not None and kept.is_kept_in:
             # What the program needs of a covered home is in sight, as for programs of the PATH.
             search = os.pathsep.join((kept.search, str(Path(self.installed.words[0]).parent)))
             # Nobody is asked about what it sends: it has no network, also where commands have one.
-            return replace(kept, search=search, network=False).found().words(self.installed.words)
+            return replace(kept, search=search, network=False).found().wrap_command(self.installed.words)
         if self.required:
-            raise ServerGone(f'the settings require a sandbox (sandbox = "require"). {INSTALL}')
+            raise ServerUnavailable(f'the settings require a sandbox (sandbox = "require"). {INSTALL}')
         if self.installed.needs_sandbox:
             named = f"Or name its command in the setting language_servers.{self.name}."
-            raise ServerGone(
+            raise ServerUnavailable(
                 f"it may run or fetch what files name, and no sandbox keeps it in. {INSTALL} {named}"
             )
         return parented(self.installed.words)

@@ -68,7 +68,7 @@ def use_skill(skills: Callable[[], Skills], name: str) -> str:
     Raises:
         Refused: if there is none of that name, or it cannot be read.
     """
-    skill = skills().wanted(name, "skill")
+    skill = skills().get(name, "skill")
     beside = [
         each.name + ("/" if each.is_dir() else "")
         for each in entries(skill.folder, skill.root)

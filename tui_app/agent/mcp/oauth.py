@@ -86,14 +86,14 @@ class Auth(OAuthClientProvider):
             # The library lets one request through at a time, until it is answered: a long call would keep
             # all others waiting. So only what gets a token is left to it.
             response = yield request
-            self.is_needed = self._wants_sign_in(response)
+            self.is_needed = self._needs_sign_in(response)
             is_refused = self.is_needed and response.status_code == _UNAUTHORIZED
             if not (is_refused and may_renew and self.context.can_refresh_token()):
                 return
             # Not taken although its time is not over: another one may be.
             self.context.token_expiry_time = 1.0
 
-    def _wants_sign_in(self, response: httpx2.Response) -> bool:
+    def _needs_sign_in(self, response: httpx2.Response) -> bool:
         too_little = extract_field_from_www_auth(response, "error") == "insufficient_scope"
         return response.status_code == _UNAUTHORIZED or (response.status_code == _FORBIDDEN and too_little)
 

@@ -18,8 +18,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
-from tui_app.agent.program_output import ProgramOutput, end_words
-from tui_app.agent.waits import end_tasks, first_of, under_way
+from tui_app.agent.program_output import ProgramOutput, exit_text
+from tui_app.agent.waits import end_tasks, first_of, run_alongside
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 
 LINE_BYTES = 16 << 20
@@ -99,13 +99,13 @@ class Program:
     async def _read(self, group: ProcessGroup[ProgramOutput], incoming: _Incoming) -> None:
         exited = self.printed.exited
         async with incoming:
-            async with under_way(self._lines(incoming)) as reading:
+            async with run_alongside(self._lines(incoming)) as reading:
                 await first_of(reading, exited.wait())
                 # Its last words; a child of its own may hold the pipes open.
                 await first_of(reading, timeout_s=GRACE_S)
                 await first_of(exited.wait(), timeout_s=GRACE_S)
             if not self._leaving:
-                self.ended = self.ended or end_words(group.transport.get_returncode())
+                self.ended = self.ended or exit_text(group.transport.get_returncode())
 
     async def _lines(self, incoming: _Incoming) -> None:
         try:

@@ -18,7 +18,7 @@ from tui_app.agent.mcp.offers import Offer, offer
 from tui_app.agent.mcp.status import CallFailed, Consent, McpPrompt, McpResource, McpStatus
 from tui_app.agent.mcp.tokens import TokenStore
 from tui_app.agent.mcp.variables import MissingVariable, secrets_of
-from tui_app.agent.waits import end_tasks, first_of, under_way
+from tui_app.agent.waits import end_tasks, first_of, run_alongside
 from tui_app.extras import install_command
 from tui_app.settings.tables import McpServer
 from tui_app.system.trust import NotTrusted, ProgramPlace
@@ -233,7 +233,7 @@ class Server:
             heard = monotonic()
 
         limit = self.settings.timeout
-        async with under_way(question(connection, progressed)) as calling:
+        async with run_alongside(question(connection, progressed)) as calling:
             while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
                 await first_of(calling, self._stop.wait(), timeout_s=left)
                 if calling.done():
@@ -249,15 +249,15 @@ class Server:
         """What to tell of a failed call; a connection that is lost with it is replaced."""
         if is_lost or connection.is_lost():
             if connection is self._connection:
-                self._lose(f"in the middle of a call {connection.program.ended or _words(error)}")
+                self._lose(f"in the middle of a call {connection.program.ended or _error_text(error)}")
             why = connection.program.ended or self._safe(_sentence(error)).rstrip(".")
             return f"The MCP server {self.settings.name} is gone: {why}."
         if self._auth is not None and self._auth.is_needed:
-            return self._note(self._wanted(_words(error)))
+            return self._note(self._sign_in_error(_error_text(error)))
         self._note(_sentence(error))
-        return self._safe(_words(error))
+        return self._safe(_error_text(error))
 
-    def _wanted(self, words: str) -> str:
+    def _sign_in_error(self, words: str) -> str:
         """That the user has to sign in, with what the server says to that."""
         if self._auth is None:
             return f"It does not accept the Authorization header of the settings. {words}"
@@ -331,17 +331,17 @@ class Server:
         if (isinstance(data, dict) and data.get("status") == _UNAUTHORIZED) or (
             self._auth is not None and self._auth.is_needed
         ):
-            self.fail(self._wanted(_words(error)))
+            self.fail(self._sign_in_error(_error_text(error)))
             return None
-        why = f"It could not be started: {_words(error)}"
+        why = f"It could not be started: {_error_text(error)}"
         if isinstance(error, TimeoutError):
             why = f"It did not answer within {self.settings.timeout:g} seconds."
         elif connection is not None and connection.program.ended:
             why = f"It could not be started: {connection.program.ended}."
         elif isinstance(error, CallFailed):
             why = str(error)
-        if connection is not None and connection.program.printed.said:
-            why += f" It said: {connection.program.printed.said}"
+        if connection is not None and connection.program.printed.stderr_tail:
+            why += f" It said: {connection.program.printed.stderr_tail}"
         return plain_text(why)[:_WORDS_CHARS]
 
     async def _serve(self, connection: "Connection") -> None:
@@ -478,7 +478,7 @@ def _prompt(server: str, listed: Any) -> McpPrompt:
     return McpPrompt(server=server, name=listed.name, about=listed.description or "", arguments=args)
 
 
-def _words(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """An error's own words, as they are."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
@@ -489,5 +489,5 @@ def _words(error: BaseException) -> str:
 
 def _sentence(error: BaseException) -> str:
     """An error's own words in one line, at most a few hundred characters."""
-    text = " ".join(_words(error).split())[:_NOTE_CHARS]
+    text = " ".join(_error_text(error).split())[:_NOTE_CHARS]
     return text if text.endswith((".", "!", "?")) else f"{text}."

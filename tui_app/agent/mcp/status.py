@@ -120,7 +120,7 @@ class McpStatus:
         return sum(tool.tokens for tool in self.tools if tool.deferred)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Its state as the user reads it."""
         match self.state:
             case "ready":

@@ -10,7 +10,7 @@ import httpx2
 from tui_app.providers import ANTHROPIC, GOOGLE, OPENAI_CHAT
 from tui_app.records import frozen
 from tui_app.settings import Endpoint
-from tui_app.system.hosts import is_here
+from tui_app.system.hosts import is_this_machine
 
 _VERSION = re.compile(r"/v\d[\w.-]*$")
 _REQUEST = re.compile(
@@ -96,7 +96,7 @@ class VersionFinder(httpx2.Auth):
 def is_loopback(url: str) -> bool:
     """Whether an address names this machine."""
     try:
-        return is_here(urlsplit(url).hostname or "")
+        return is_this_machine(urlsplit(url).hostname or "")
     except ValueError:
         return False
 

@@ -36,7 +36,7 @@ TRUST_VARIABLES = (*_REPLACING, *_ADDING)
 _NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
 
 
-class NoWay(httpx2.ConnectError):
+class NoRoute(httpx2.ConnectError):
     """A request cannot leave this machine as it is set up; the text is a sentence for the user."""
 
     def __init__(self, said: str, hint: str, *, passes: bool = False) -> None:
@@ -84,7 +84,7 @@ def http_client(
 async def _refuse_redirect(response: httpx2.Response) -> None:
     if response.is_redirect:
         target = response.headers.get("location") or "nowhere"
-        raise NoWay(
+        raise NoRoute(
             f"{response.request.url.host} redirects to {target:.300} (HTTP {response.status_code}).",
             "Set the base URL to where its server really is",
         )
@@ -111,24 +111,24 @@ class Route(httpx2.AsyncBaseTransport):
         if isinstance(timeouts, dict):
             # An SDK gives one number for all of them, and servers may take long to answer, not to connect.
             timeouts["connect"] = min(timeouts.get("connect") or CONNECT_S, CONNECT_S)
-        way = await self._way(proxy, variable, is_secure=request.url.scheme == "https")
+        way = await self._transport(proxy, variable, is_secure=request.url.scheme == "https")
         try:
             return await way.handle_async_request(request)
         except httpx2.ProxyError as error:
             refused = f"The proxy {_shown(proxy)} did not let the request to {host} through: {error}."
-            raise NoWay(refused, f"Check {variable}{_NAMED}") from error
+            raise NoRoute(refused, f"Check {variable}{_NAMED}") from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             if not proxy or tls_error(error):
                 raise
             silent, start = f"The proxy {_shown(proxy)} does not answer.", f"Start it, or change {variable}"
-            raise NoWay(silent, f"{start}{_NAMED}", passes=not is_loopback(proxy)) from error
+            raise NoRoute(silent, f"{start}{_NAMED}", passes=not is_loopback(proxy)) from error
         except httpx2.RemoteProtocolError as error:
             # A connection that was closed without a word has no cause; what cannot be read as HTTP has one.
             if error.__cause__ is not None and (error.__cause__.__cause__ or error.__cause__.__context__):
                 raise NotHttp(str(error)) from error
             raise
 
-    async def _way(self, proxy: str, variable: str, *, is_secure: bool) -> httpx2.AsyncHTTPTransport:
+    async def _transport(self, proxy: str, variable: str, *, is_secure: bool) -> httpx2.AsyncHTTPTransport:
         key = proxy, is_secure
         if key not in self._ways:
             needs_trust = is_secure or proxy.startswith("https")
@@ -139,12 +139,12 @@ class Route(httpx2.AsyncBaseTransport):
                 through = httpx2.Proxy(proxy, ssl_context=own) if proxy else None
                 made = httpx2.AsyncHTTPTransport(verify=trust or False, proxy=through, limits=_LIMITS)
             except (ValueError, httpx2.InvalidURL) as error:
-                raise NoWay(
+                raise NoRoute(
                     f"{variable} names no proxy that can be used: {_shown(proxy)}.",
                     "Give it as http://HOST:PORT, https or socks5",
                 ) from error
             except ImportError as error:
-                raise NoWay(
+                raise NoRoute(
                     f"The proxy {_shown(proxy)}, which {variable} names, needs the package socksio.",
                     "Install it into the same environment, or name an HTTP proxy",
                 ) from error
@@ -206,7 +206,7 @@ def trusted() -> ssl.SSLContext:
     """The certificates that servers are checked against.
 
     Raises:
-        NoWay: if a variable leads nowhere.
+        NoRoute: if a variable leads nowhere.
     """
     named = {name: os.environ[name] for name in TRUST_VARIABLES if os.environ.get(name)}
     return _trusted(tuple(named.items()))
@@ -235,7 +235,7 @@ def _load(context: ssl.SSLContext, name: str, place: Path) -> None:
         why = f"cannot be read: {error.strerror}"
     if why:
         hint = f"Set {name} to certificates in PEM form, or remove it"
-        raise NoWay(f"{name} names {place}, which {why}.", hint)
+        raise NoRoute(f"{name} names {place}, which {why}.", hint)
 
 
 def named_trust() -> str:

@@ -61,7 +61,7 @@ def _searching(turn: Turn) -> Iterator[Step]:
         best = {line.path: line.line for line in reversed(fitting)}
         around = [path for path in reversed(best) if path not in turn.attached][:2]
         yield from (_read(path, max(1, best[path] - _AROUND // 2), _AROUND) for path in around)
-        if not (turn.attached or _tells(turn)):
+        if not (turn.attached or _is_informative(turn)):
             yield Step(GLOB.name, {"pattern": _ABOUT})
     elif turn.rounds == 1 and not (turn.attached or any(turn.results(READ_FILE.name))):
         # Nothing fits: what introduces the folder does, perhaps a name, or the conversation.
@@ -112,27 +112,27 @@ def term_pattern(term: str) -> str:
     return exact_pattern(term[: max(4, len(term) - 3)] if plain else term)
 
 
-def _holds(text: str, term: str) -> bool:
+def _contains(text: str, term: str) -> bool:
     return re.search(term_pattern(term), text, re.IGNORECASE) is not None
 
 
 def _count_terms(text: str, asked: Question) -> int:
-    return sum(_holds(text, term) for term in asked.terms)
+    return sum(_contains(text, term) for term in asked.terms)
 
 
 def _fits(text: str, asked: Question) -> bool:
     return _FITS * _count_terms(text, asked) >= len(asked.terms) > 0
 
 
-def _tells(turn: Turn) -> bool:
+def _is_informative(turn: Turn) -> bool:
     """Whether a line answers: with two long words, or with one that is in few files or defined there."""
     asked, order, flooded = turn.question, _ranked(turn), _flooded(turn)
     long = [term for term in asked.terms if len(term) >= _LONG or not term.isalpha()] or list(asked.terms)
-    files = {term: {line.path for line in order if _holds(line.text, term)} for term in long}
+    files = {term: {line.path for line in order if _contains(line.text, term)} for term in long}
     rare = {term for term in long if len(files[term]) <= _FEW and term_pattern(term) not in flooded}
 
     def tells(line: Passage) -> bool:
-        held = {term for term in long if _holds(line.text, term)}
+        held = {term for term in long if _contains(line.text, term)}
         return len(held) > 1 or bool(held & rare) or bool(held and _DEFINES.match(line.text))
 
     return any(_fits(line.text, asked) and tells(line) for line in order)
@@ -165,7 +165,7 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
         asked: What they are to fit.
         flooded: Patterns with more hits than were returned: what is everywhere says little.
     """
-    held = {line: [term for term in asked.terms if _holds(line.text, term)] for line in candidates}
+    held = {line: [term for term in asked.terms if _contains(line.text, term)] for line in candidates}
     count, lines = len(candidates), Counter(chain.from_iterable(held.values()))
     lines |= Counter({term: count for term in asked.terms if term_pattern(term) in flooded})
     rarity = {term: math.log(1.0 + (count - each + 0.5) / (each + 0.5)) for term, each in lines.items()}
@@ -228,7 +228,7 @@ def _search_result(turn: Turn) -> list[str]:
         others = [line for line in others if _count_terms(line.text, asked) > most]
     elif not fitting:
         # Of what fits badly only the lines with one of the most telling words.
-        others = [line for line in others if any(_holds(line.text, term) for term in asked.terms[:2])]
+        others = [line for line in others if any(_contains(line.text, term) for term in asked.terms[:2])]
     # What says what the folder is comes before lines that hardly answer.
     if not fitting and asked.order is None:
         listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
@@ -265,7 +265,9 @@ def _best(turn: Turn, order: Sequence[Passage]) -> str:
                 break
             block.append(after)
         blocks.append(block)
-    held = _quoted([term for term in turn.question.terms if any(_holds(line.text, term) for line in order)])
+    held = _quoted(
+        [term for term in turn.question.terms if any(_contains(line.text, term) for line in order)]
+    )
     head = f"{len(order):,} lines match {held}. Best first:" if len(order) > 1 else f"1 line matches {held}."
     return "\n\n".join([head, *map(_block, blocks)])
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def told(deed: str = "done") -> Iterator[None]:
+def failures_as_results(deed: str = "done") -> Iterator[None]:
     """Turn what a tool cannot do into what the model reads about it.
 
     Args:
@@ -51,7 +51,7 @@ async def search_on_thread(work: Callable[[Stop], T]) -> T:
     cancelled = threading.Event()
     stop = Stop(cancelled)
     try:
-        with told("read"):
+        with failures_as_results("read"):
             return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
     finally:
         cancelled.set()

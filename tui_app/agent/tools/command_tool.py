@@ -11,16 +11,16 @@ from pydantic_ai import ModelRetry, RunContext, ToolDenied
 
 from tui_app.agent.approvals.command_line import prepare
 from tui_app.agent.approvals.rules import Action, Gate
-from tui_app.agent.tools.calls import on_thread, told
+from tui_app.agent.tools.calls import failures_as_results, on_thread
 from tui_app.agent.tools.commands import (
     CommandStopped,
     Ended,
     ProcessRunner,
     plain_shell,
-    shell_words,
+    shell_command,
     unattended,
 )
-from tui_app.agent.tools.made_places import MadePlaces, take_away
+from tui_app.agent.tools.made_places import MadePlaces, remove_unapproved
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.records import frozen, picked
@@ -77,7 +77,7 @@ class CommandTool:
             background: Leave it running (a server, a watcher), and see to it with `tasks`.
         """
         call = ctx.tool_call_id or ""
-        with told():
+        with failures_as_results():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
@@ -108,7 +108,9 @@ class CommandTool:
                 # At once: the wait for what is taken away may be cancelled as well.
                 self.cut_short[call] = stopped.printed
                 if inside is not None:
-                    self.cut_short[call] += "\n" + "\n".join(await on_thread(partial(take_away, inside)))
+                    self.cut_short[call] += "\n" + "\n".join(
+                        await on_thread(partial(remove_unapproved, inside))
+                    )
                 raise
             # Whoever stops at a question about what it made keeps what it has printed.
             self.cut_short[call] = result = command_result(ended, limit)
@@ -149,8 +151,8 @@ async def _admitted(
     if declined := await tool.gate(action):
         return declined
     inside = await asyncio.to_thread(inside.found) if inside is not None else None
-    words = shell_words(action.subject)
-    wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.words, words)
+    words = shell_command(action.subject)
+    wrapped = parented(words) if inside is None else await asyncio.to_thread(inside.wrap_command, words)
     return action, inside, wrapped
 
 
@@ -218,7 +220,7 @@ class TaskTool:
             rows = []
             for each in every.values():
                 each.told = each.told or not each.is_running
-                rows.append(f"{each.words}: {each.command}")
+                rows.append(f"{each.status_text}: {each.command}")
             return "\n".join(rows) or "There are no background commands."
         task = every.get(id)
         if task is None:

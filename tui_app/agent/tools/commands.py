@@ -125,7 +125,7 @@ class _Listening(Listener):
             self._later.cancel()
         text, self._waiting, self._later = self._shown.add(self._waiting), "", None
         self._due = monotonic() + _SHOW_S
-        text += self._shown.rest() if last else ""
+        text += self._shown.flush() if last else ""
         self._shown.shown.clear()
         if text:
             self._heard(text)
@@ -202,7 +202,7 @@ def shell() -> str:
     return shutil.which("bash", path=_SYSTEM_PATH) or "/bin/sh"
 
 
-def shell_words(command: str) -> tuple[str, ...]:
+def shell_command(command: str) -> tuple[str, ...]:
     """What runs a command line, whatever is in it: a shell alone says what a line means."""
     return (shell(), "-c", command)
 
@@ -244,7 +244,7 @@ class Stop:
     """On the clock of ``time.monotonic``, in seconds."""
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Seconds left before the deadline; never negative."""
         return max(0.0, self.deadline - time.monotonic())
 
@@ -256,4 +256,4 @@ class Stop:
         """
         if self.cancelled.is_set():
             raise Cancelled
-        return self.left_s <= 0.0
+        return self.remaining_s <= 0.0

@@ -100,7 +100,7 @@ def like_lines(new: str, old: str, usual: str) -> str:
         usual: The end that lines have there, where the old one has none.
     """
     ends, rows, olds = _END.findall(old) or [usual], _END.split(new), _END.split(old)
-    kept = max(len(rows) - _alike(reversed(rows), reversed(olds)), _alike(rows, olds))
+    kept = max(len(rows) - _common_lines(reversed(rows), reversed(olds)), _common_lines(rows, olds))
     shift = len(olds) - len(rows)
     behind = (at + shift if at >= kept and at + shift >= 0 else at for at in range(len(rows) - 1))
     own = (ends[min(at, len(ends) - 1)] for at in behind)
@@ -113,7 +113,7 @@ def _end_at(text: str, place: int) -> str:
     return found[0] if found else "\n"
 
 
-def _alike(one: Iterable[str], other: Iterable[str]) -> int:
+def _common_lines(one: Iterable[str], other: Iterable[str]) -> int:
     """How many lines both begin with."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -294,8 +294,8 @@ def _rows_of(text: str) -> list[str]:
 def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     prefix = suffix = 0
     if len(old) + len(new) > _COMPARED_LINES:
-        prefix = _alike(old, new)
-        suffix = _alike(reversed(old[prefix:]), reversed(new[prefix:]))
+        prefix = _common_lines(old, new)
+        suffix = _common_lines(reversed(old[prefix:]), reversed(new[prefix:]))
     at = max(0, prefix - _CONTEXT)
     old, new = (rows[at : len(rows) - max(0, suffix - _CONTEXT)] for rows in (old, new))
     if len(old) + len(new) > _COMPARED_LINES:

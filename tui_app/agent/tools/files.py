@@ -293,7 +293,7 @@ class _Hits(_Rows):
             "more hits exist: narrow the pattern or the path" if self.more else "",
             f"{self.large:,} files over 5 MB were skipped" if self.large else "",
             f"the end of {self.long:,} long lines was not searched" if self.long else "",
-            _left_out(self.withheld),
+            _skipped_text(self.withheld),
             cut,
         )
 
@@ -303,7 +303,7 @@ def _noted(rows: Iterable[str], *notes: str) -> str:
     return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
 
 
-def _left_out(files: int) -> str:
+def _skipped_text(files: int) -> str:
     return f"files left out by rules of the user: {files:,}; name one to ask for it" if files else ""
 
 
@@ -352,7 +352,7 @@ def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
 
     def matches(text: str) -> int | None:
         try:
-            left = min(_MATCH_S, max(0.01, stop.left_s))
+            left = min(_MATCH_S, max(0.01, stop.remaining_s))
             match = compiled.search(text, timeout=left, concurrent=True)
             return None if match is None else int(match.start())
         except TimeoutError as error:
@@ -437,7 +437,7 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
         raise ToolProblem(f"{ws.display(folder)} cannot be listed: {error.strerror or error}.") from error
     more = len(entries) - MAX_ENTRIES
     cut = f"{more:,} more entries; narrow them down with {GLOB.name}" if more > 0 else ""
-    left_out = _left_out(len(present) - len(entries))
+    left_out = _skipped_text(len(present) - len(entries))
     return _noted(rows, cut, left_out) or f"[{ws.display(folder)} {NOTHING_LISTED}"
 
 
@@ -466,7 +466,7 @@ def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsF
             walk.cut = f"only the first {MAX_ENTRIES} are listed; narrow the pattern"
             break
         rows.append(ws.display(path))
-    return _noted(rows or [f"[no file matches {pattern!r:.200}]"], _left_out(withheld), walk.cut)
+    return _noted(rows or [f"[no file matches {pattern!r:.200}]"], _skipped_text(withheld), walk.cut)
 
 
 def _split_base(ws: Workspace, pattern: str) -> tuple[Path, str]:

@@ -11,11 +11,11 @@ from tui_app.autorun import (
     MOST_FOLDERS,
     AutorunPlaces,
     Stamp,
+    changes_between,
     content,
     digest,
     files_of,
     is_showable,
-    made_since,
     put_back,
     remove,
     stamp,
@@ -54,7 +54,7 @@ class MadePlaces:
                 del waiting[0]
         except asyncio.CancelledError:
             # Whoever stops at a question has not said yes.
-            await asyncio.to_thread(lambda: [_taken_back(path, self.inside) for path in waiting])
+            await asyncio.to_thread(lambda: [_revert(path, self.inside) for path in waiting])
             raise
         if not after.is_whole:
             said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
@@ -62,7 +62,7 @@ class MadePlaces:
         self._said.update(said)
         return new
 
-    def left(self) -> list[str]:
+    def unapproved(self) -> list[str]:
         """What is there that nobody was asked about; blocking."""
         new, _ = self._unapproved(self.inside.autorun())
         shown = map(self.inside.shown, new[:_MOST_ASKED])
@@ -70,7 +70,7 @@ class MadePlaces:
 
     def _unapproved(self, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
         """What is new and nobody has said yes to, and what was changed; blocking."""
-        made, changed = made_since(self.inside.below, after)
+        made, changed = changes_between(self.inside.below, after)
         new = [path for path in made if self.answered.get(path) != after.places[path]]
         return [path for path in new if not self._is_written(path)], changed
 
@@ -82,7 +82,7 @@ class MadePlaces:
         if len(made) > _MOST_ASKED:
             # Nobody looks at so many questions.
             again = made
-        gone = [_taken_back(path, self.inside) for path in again if os.path.lexists(path)]
+        gone = [_revert(path, self.inside) for path in again if os.path.lexists(path)]
         said += gone[:_MOST_ASKED]
         if (more := len(gone) - _MOST_ASKED) > 0:
             said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
@@ -103,7 +103,7 @@ class MadePlaces:
         # What a background command makes of it meanwhile was not seen.
         if await self.gate(asked) or await asyncio.to_thread(stamp, path) != seen:
             self._declined.add(path)
-            return [await asyncio.to_thread(_taken_back, path, self.inside)]
+            return [await asyncio.to_thread(_revert, path, self.inside)]
         self.answered[path] = seen
         return []
 
@@ -115,16 +115,16 @@ class MadePlaces:
         )
 
 
-def take_away(inside: Confinement) -> list[str]:
+def remove_unapproved(inside: Confinement) -> list[str]:
     """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
-    made, _ = made_since(inside.below, inside.autorun())
+    made, _ = changes_between(inside.below, inside.autorun())
     # What was there before may have been changed by hand meanwhile: that is not thrown away unasked.
     changed = [path for path in made if path in inside.below.texts]
-    gone = [_taken_back(path, inside) for path in made if path not in changed]
+    gone = [_revert(path, inside) for path in made if path not in changed]
     return [*gone, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]
 
 
-def _taken_back(path: Path, inside: Confinement) -> str:
+def _revert(path: Path, inside: Confinement) -> str:
     shown, old = inside.shown(path), inside.below.texts.get(path)
     try:
         if old is None:

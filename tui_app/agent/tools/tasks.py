@@ -84,7 +84,7 @@ class _TaskListener(Listener):
                 (pipe.pause_reading if pause else pipe.resume_reading)()
 
     def finish(self) -> None:
-        self._output.add(self._masked.add(self._decoder.decode(b"", True)) + self._masked.rest())
+        self._output.add(self._masked.add(self._decoder.decode(b"", True)) + self._masked.flush())
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,7 +130,7 @@ class Task:
         return "running" if self.state == "running" else how_it_ended(self.state, self.exit_code)
 
     @property
-    def words(self) -> str:
+    def status_text(self) -> str:
         """Its id, how it is, how long it runs, and how much it has printed."""
         return f"{self.id} {self.how}, {self.age_s:.0f} s, {count(self.output.total, 'line')}"
 
@@ -250,7 +250,7 @@ class BackgroundTasks:
     async def close(self) -> None:
         """End all of them but those that are kept: the session is over."""
         ours = [task for task in self.running if task.group is not None]
-        kept = [task for task in ours if task.keep and await self._let_go(task)]
+        kept = [task for task in ours if task.keep and await self._detach(task)]
         for task in [task for task in self.running if task.group is None and task.keep]:
             # It goes on as before.
             if task.follower is not None:
@@ -282,7 +282,7 @@ class BackgroundTasks:
         task.keep = not task.keep
         return task.keep
 
-    async def _let_go(self, task: Task) -> bool:
+    async def _detach(self, task: Task) -> bool:
         """Have a task outlive us: somebody else reads its output, and its own parent ends with nobody."""
         group = task.group
         pipe = group.transport.get_pipe_transport(1) if group is not None else None
@@ -325,7 +325,7 @@ class BackgroundTasks:
             task.group.listener.printed.clear()
             await first_of(*ends, task.group.listener.printed.wait())
 
-    async def ask_about_made(self) -> None:
+    async def ask_about_changes(self) -> None:
         """Ask about what tasks have made so far that programs obey; what comes of it is news."""
         for id, made in list(self.made.items()):
             is_over = not self.tasks[id].is_running
@@ -366,7 +366,7 @@ class BackgroundTasks:
             finally:
                 loop.remove_reader(process)
                 os.close(process)
-        await self._told(task)
+        await self._report_end(task)
 
     async def _follow(self, task: Task, group: "ProcessGroup[_TaskListener]") -> None:
         await group.listener.exited.wait()
@@ -374,14 +374,14 @@ class BackgroundTasks:
         await group.end()
         group.listener.finish()
         task.exit_code = group.transport.get_returncode() if task.ending == "exited" else None
-        await self._told(task)
+        await self._report_end(task)
 
-    async def _told(self, task: Task) -> None:
+    async def _report_end(self, task: Task) -> None:
         """Report that one has ended."""
         task.state, task.ended = task.ending, time.monotonic()
         end = await asyncio.to_thread(task.output.page, -40, 40)
         made = self.made.get(task.id) if task.ending in ("session", "kept") else None
-        left = await asyncio.to_thread(made.left) if made is not None else []
+        left = await asyncio.to_thread(made.unapproved) if made is not None else []
         text = "\n".join([*(line for _, line in end.lines), *left])[-_END_CHARS:]
         self.report(
             like(

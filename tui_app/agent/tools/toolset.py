@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from pydantic_ai import RunContext, ToolDenied
 
 from tui_app.agent.approvals.rules import Action, Judge
-from tui_app.agent.tools.calls import on_thread, told
+from tui_app.agent.tools.calls import failures_as_results, on_thread
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.seen_files import seen_files
@@ -90,7 +90,7 @@ class FileTools:
     async def _change(
         self, ctx: RunContext[Any], path: str, plan: Callable[[], FileChange]
     ) -> str | ToolDenied:
-        with told():
+        with failures_as_results():
             # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
             async with self.arriving:
                 real: Path = await on_thread(lambda: self.workspace.writable(path))

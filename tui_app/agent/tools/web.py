@@ -20,8 +20,8 @@ from pydantic_ai.tools import AgentNativeTool
 
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.agent.network.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
-from tui_app.agent.network.network import NoWay, is_untrusted
-from tui_app.agent.tools.calls import told
+from tui_app.agent.network.network import NoRoute, is_untrusted
+from tui_app.agent.tools.calls import failures_as_results
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.records import frozen
@@ -211,7 +211,7 @@ class WebTool:
             ctx: The run.
             url: An http or https address.
         """
-        with told():
+        with failures_as_results():
             allowed, answer = None, url
             for _ in range(MAX_REDIRECTS + 1):
                 _parts(url)
@@ -226,7 +226,7 @@ class WebTool:
                         text, following = await self._fetched(url)
                 except TimeoutError as error:
                     raise ToolProblem(f"{url:.200} did not answer within {TIMEOUT_S:g} s.") from error
-                except NoWay as error:
+                except NoRoute as error:
                     raise ToolProblem(f"{url:.200} cannot be fetched: {error}") from error
                 except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                     why = type(error).__name__

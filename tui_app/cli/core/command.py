@@ -13,7 +13,7 @@ from tui_app.cli.core.output import tell
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.paths import Paths, from_home
 from tui_app.records import frozen
-from tui_app.session.stores.database import Database, database_of, has_begun, open_store
+from tui_app.session.stores.database import Database, database_of, log_exists, open_store
 from tui_app.settings import Settings, WrongFlag, load_settings
 from tui_app.settings.rules import Refused
 from tui_app.settings.sources import stored_at
@@ -85,7 +85,7 @@ class Program:
     @property
     def has_sessions(self) -> bool:
         """Whether sessions were ever kept where they are to be kept."""
-        return has_begun(self.database)
+        return log_exists(self.database)
 
     def opening(self, settings: Settings, args: argparse.Namespace, session: str = "") -> Opening:
         """What opens a session, or begins one, as the flags that commands share say."""
@@ -215,14 +215,14 @@ def place_of(program: Program, folder: Path, args: argparse.Namespace, session: 
     """
     if args.worktree is None and not session:
         return folder
-    from tui_app.system.worktrees import NoWorktree, is_apart, work_apart
+    from tui_app.system.worktrees import NoWorktree, is_in_worktree, worktree_folder
 
     if args.worktree is None:
-        return Path(session) if is_apart(Path(session)) else folder
+        return Path(session) if is_in_worktree(Path(session)) else folder
     if session:
         raise WrongUsage("--worktree is for new sessions: one that works apart is resumed where it was.")
     try:
-        return work_apart(folder, args.worktree, program.env)
+        return worktree_folder(folder, args.worktree, program.env)
     except NoWorktree as failed:
         raise CommandFailed(str(failed)) from None
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from tui_app.cli.core.command import FAILED, USAGE, CommandFailed, WrongUsage
 from tui_app.cli.core.output import tell
 from tui_app.events import Error, Notice, Payload, TurnRetry
-from tui_app.next_steps import shell_words
+from tui_app.next_steps import shell_text
 from tui_app.paths import Paths
 from tui_app.refusals import Refusal
 from tui_app.session.importers.formats import ImportFormatError
@@ -140,13 +140,13 @@ def for_shell(text: str) -> str:
     return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
 
 
-def spoken(payload: Payload) -> Payload:
+def with_shell_wording(payload: Payload) -> Payload:
     """The same event with its texts for the user worded for a shell."""
     match payload:
         case Error():
-            return replace(payload, hint=shell_words(for_shell(payload.hint), payload.actions))
+            return replace(payload, hint=shell_text(for_shell(payload.hint), payload.actions))
         case Notice():
-            return replace(payload, text=shell_words(for_shell(payload.text), payload.actions))
+            return replace(payload, text=shell_text(for_shell(payload.text), payload.actions))
         case TurnRetry():
             return replace(payload, reason=for_shell(payload.reason))
         case _:

@@ -98,7 +98,7 @@ def print_document(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
-def say_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
+def print_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> None:
     """Print rows in columns two spaces apart.
 
     Args:
@@ -131,7 +131,7 @@ def speaks_unicode() -> bool:
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
-def say_left_out(notes: Sequence[str], skipped: "Sequence[SkippedLine]") -> None:
+def print_skipped(notes: Sequence[str], skipped: "Sequence[SkippedLine]") -> None:
     """Say what of a file was changed or could not be used, the first lines of that one by one."""
     for note in notes:
         say(f"  {note}")

@@ -121,7 +121,7 @@ def named_files(argument: str, prompt: str) -> tuple[str, ...]:
     return () if argument == "-" and is_large(prompt) else mentions(prompt)
 
 
-def words_of_file(program: Program, name: str) -> str:
+def read_text_argument(program: Program, name: str) -> str:
     """The text of a file, or of what is piped in.
 
     Raises:

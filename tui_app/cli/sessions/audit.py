@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage, writable
 from tui_app.cli.core.failures import each_source
 from tui_app.cli.core.opened_session import recorded
-from tui_app.cli.core.output import print_json, say, say_left_out
+from tui_app.cli.core.output import print_json, print_skipped, say
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.conversation.requests.policies import choose_policy, policy_names
@@ -89,6 +89,6 @@ def _audit(
     if not stopped and not as_json:
         for told in audit_lines(done[-1].to_json()):
             say(told)
-        say_left_out(audited.recorded.notes, audited.recorded.skipped)
+        print_skipped(audited.recorded.notes, audited.recorded.skipped)
         say()
     return stopped

@@ -23,10 +23,10 @@ from tui_app.cli.core.stdin import is_piped
 from tui_app.cli.program import show_screen
 from tui_app.session.background import (
     HAND_OVER,
-    NotBegun,
-    Standing,
+    BackgroundState,
+    StartFailed,
+    background_state,
     begin,
-    standing_of,
     standings_of,
     stop,
 )
@@ -81,7 +81,7 @@ def stop_sessions(program: Program, args: argparse.Namespace) -> int:
     return FAILED if running else OK
 
 
-def standings(program: Program) -> dict[str, Standing]:
+def standings(program: Program) -> dict[str, BackgroundState]:
     """By id, how the sessions stand that were left in the background."""
     if not program.has_sessions:
         return {}
@@ -105,7 +105,7 @@ def leave_running(program: Program, args: argparse.Namespace) -> int:
         stdin = stdin if sys.stdin.isatty() else sys.stdin.fileno()
     try:
         session, said = begin(words, cwd=program.cwd, env=program.env, stdin=stdin)
-    except NotBegun as failed:
+    except StartFailed as failed:
         tell(str(failed))
         return failed.code
     if said:
@@ -148,7 +148,7 @@ class Foreground:
     async def finish(self, opened: "OpenSession", outcome: Outcome) -> None:
         """Do what comes before the session is closed."""
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Let go, once the session is closed."""
 
 
@@ -177,7 +177,7 @@ class BackgroundRun(Foreground):
         """
         session, folder = opened.conversation.session, opened.folder
         if self.goes_on:
-            standing = standing_of(opened.store, folder.path.parent, session)
+            standing = background_state(opened.store, folder.path.parent, session)
             if standing is None or not standing.is_unfinished:
                 raise CommandFailed(f"Nothing was left in {session}. Say what to do, behind --background.")
         opened.background.is_inside, opened.background.sends_held = True, self.goes_on
@@ -212,6 +212,6 @@ class BackgroundRun(Foreground):
             await opened.conversation.finish_work()
         background.write_down(background.step if background.turns.queue.is_left else outcome)
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         if self._lock is not None:
             self._lock.release()

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 
 from tui_app.cli.core.command import OK, CommandFailed, Program
 from tui_app.cli.core.opened_session import carry_out, notices_in, opened_session
-from tui_app.cli.core.output import answer, bar, print_json, say, say_table, sizes_json, speaks_unicode, tell
+from tui_app.cli.core.output import (
+    answer,
+    bar,
+    print_json,
+    print_table,
+    say,
+    sizes_json,
+    speaks_unicode,
+    tell,
+)
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.work import Exclude, Pin, Relieve, Restore, Work
@@ -166,7 +175,7 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
         for name, tokens in parts.items()
         if tokens
     ]
-    say_table([*rows, ("total", numbers.tokens(usage.total), "")], right=(1,))
+    print_table([*rows, ("total", numbers.tokens(usage.total), "")], right=(1,))
 
 
 def show_shares(shares: Sequence["Share"]) -> None:
@@ -177,4 +186,4 @@ def show_shares(shares: Sequence["Share"]) -> None:
         for each in shares:
             saved = f"{numbers.tokens(each.saved)} saved" if each.saved else ""
             rows.append((each.category, one_line(each.name, 60), numbers.tokens(each.tokens), saved))
-        say_table(rows, right=(2,))
+        print_table(rows, right=(2,))

@@ -8,7 +8,7 @@ from tui_app.cli.core.command import OK, Program, WrongUsage
 from tui_app.cli.core.output import print_json, say, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
-from tui_app.cli.core.stdin import words_of_file
+from tui_app.cli.core.stdin import read_text_argument
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import CompactionProgress
 from tui_app.ui.words import text as numbers
@@ -29,7 +29,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         raise WrongUsage("--brief starts a session with your text; it cannot be combined with --dry-run.")
     settings = program.settings(window=args.window)
     opening = program.opening(settings, args, program.session(args.id).id)
-    words = words_of_file(program, args.brief) if args.brief else None
+    words = read_text_argument(program, args.brief) if args.brief else None
     return run_until_signal(_hand_over(opening, args, goal, words))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage
 from tui_app.cli.core.failures import each_source
-from tui_app.cli.core.output import answer, moment, print_json, say, say_left_out, tell
+from tui_app.cli.core.output import answer, moment, print_json, print_skipped, say, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import interruptible
 from tui_app.conversation.imports.earlier_imports import earlier_imports, imported_as
@@ -132,7 +132,7 @@ def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespac
                 f"{numbers.count(report.tool_results, 'result')}, "
                 f"{numbers.tokens(report.tokens)} tokens"
             )
-            say_left_out(report.notes, report.skipped)
+            print_skipped(report.notes, report.skipped)
             return OK
 
         _, done = each_source([*map(str, files)], work, stopped)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, confirmed
 from tui_app.cli.core.failures import for_shell
-from tui_app.cli.core.output import answer, moment, print_json, say, say_table, tell
+from tui_app.cli.core.output import answer, moment, print_json, print_table, say, tell
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.cli.sessions.background import standings
@@ -20,11 +20,18 @@ from tui_app.session import management as removal
 from tui_app.session.background import where_open
 from tui_app.session.backup import back_up
 from tui_app.session.lock import SessionLocked
-from tui_app.session.management import Due, Limits, delete_session, due, rename_session, sizes_of
+from tui_app.session.management import (
+    DueSession,
+    Limits,
+    delete_session,
+    due_sessions,
+    rename_session,
+    sizes_of,
+)
 from tui_app.session.preview import StatsReader
 from tui_app.session.rewind_fork import NotAPrompt, fork_session
 from tui_app.session.search import as_json, search_sessions
-from tui_app.session.stores.database import has_begun
+from tui_app.session.stores.database import log_exists
 from tui_app.session.stores.store import SessionDeleted, SessionInfo, SessionNotFound, SessionStore
 from tui_app.session.views.user_view import fold_user_view
 from tui_app.session.workspace import SessionFolder
@@ -54,7 +61,7 @@ def backup(program: Program, args: argparse.Namespace) -> None:
     """
     [target], database, file = args.words, program.database, program.paths.database
     server = database if isinstance(database, SessionServer) else None
-    if not has_begun(file):
+    if not log_exists(file):
         if server is None:
             raise CommandFailed("There are no sessions yet: nothing to copy.")
         raise CommandFailed(
@@ -89,8 +96,8 @@ def _dump(server: SessionServer, target: str) -> str:
 class Pruned:
     """What became of the sessions over a limit."""
 
-    gone: tuple[Due, ...]
-    open: tuple[Due, ...]
+    gone: tuple[DueSession, ...]
+    open: tuple[DueSession, ...]
     """Open at the moment, or used since they were looked at: they are kept."""
 
 
@@ -135,15 +142,15 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
     paths = program.paths
     with program.sessions() as store:
         sizes = sizes_of(store, paths.sessions_dir) if limits.max_bytes else {}
-        found = due(store.sessions(), limits, now=time.time(), sizes=sizes)
-        parts: tuple[list[Due], list[Due]] = ([], [])
+        found = due_sessions(store.sessions(), limits, now=time.time(), sizes=sizes)
+        parts: tuple[list[DueSession], list[DueSession]] = ([], [])
         for each in found:
             parts[bool(where_open(store, paths.sessions_dir, each.info.id))].append(each)
     return Pruned(*map(tuple, parts))
 
 
 def _delete(program: Program, found: Pruned) -> Pruned:
-    paths, gone, kept = program.paths, list[Due](), list(found.open)
+    paths, gone, kept = program.paths, list[DueSession](), list(found.open)
     for each in found.gone:
         info = each.info
         try:
@@ -232,7 +239,7 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
             said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
             said += f" · {one_line(left[info.id].in_words, _LONG_TITLE_CELLS)}" if info.id in left else ""
             listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
-        say_table([header, *listed], right=(2,))
+        print_table([header, *listed], right=(2,))
 
 
 def title_of(store: SessionStore, info: SessionInfo) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tui_app.cli.core.command import FAILED, OK, Program, WrongUsage, writable
 from tui_app.cli.core.failures import each_source
 from tui_app.cli.core.opened_session import DEMO, recorded
-from tui_app.cli.core.output import print_json, say, say_left_out, say_table
+from tui_app.cli.core.output import print_json, print_skipped, print_table, say
 from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.cli.sessions.plot import plot
@@ -81,7 +81,7 @@ def _simulate(
     with ProgressLine(f"Reading {source}") as line:
         # All of it now: outside of any loop, where ctrl+c ends the reading of a large file at once.
         with recorded(program, source) as read:
-            read.said_items()
+            read.original_items()
         if source != DEMO and not Path(source).exists():
             read = replace(read, format="session")
         windows, model = tuple(dict.fromkeys(args.window)), args.model or ""
@@ -132,20 +132,20 @@ def show(simulation: "Simulation", *, verbose: bool) -> None:
         f"{numbers.count(simulation.answers, 'answer')}, "
         f"{numbers.tokens(simulation.tokens)} tokens, {priced}"
     )
-    say_left_out(source.notes, source.skipped)
+    print_skipped(source.notes, source.skipped)
     for outcomes in simulation.windows:
         window = outcomes[0].window
         say()
         say(
             f"Window of {window_text(window.limit)} tokens, {window_text(window.reserve)} kept for the answer"
         )
-        say_table([_HEADINGS, *map(_row, outcomes)], right=range(1, len(_HEADINGS) - 1))
+        print_table([_HEADINGS, *map(_row, outcomes)], right=range(1, len(_HEADINGS) - 1))
         if verbose:
             for outcome in outcomes:
                 say()
                 say(f"Requests under {outcome.policy}")
                 rows = [_request_row(request) for request in outcome.requests]
-                say_table([_REQUEST_HEADINGS, *rows], right=range(len(_REQUEST_HEADINGS) - 1))
+                print_table([_REQUEST_HEADINGS, *rows], right=range(len(_REQUEST_HEADINGS) - 1))
     say()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from tui_app.api_keys import held_names
+from tui_app.api_keys import stored_names
 from tui_app.cli.core.command import Program, WrongUsage
 from tui_app.cli.core.output import answer, tell
 from tui_app.settings import Settings, resolve_model
@@ -72,7 +72,7 @@ def show_paths(program: Program, args: argparse.Namespace) -> None:
 def show_settings(program: Program, args: argparse.Namespace) -> None:
     settings = program.settings()
     values = settings_json(settings)
-    in_use = resolve_model(settings, program.env, held_names(program.paths))
+    in_use = resolve_model(settings, program.env, stored_names(program.paths))
     rows = [
         (name, "=", "(not set)" if value in (None, "") else json.dumps(value, ensure_ascii=False))
         for name, value in values.items()

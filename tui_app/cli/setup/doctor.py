@@ -27,7 +27,7 @@ from tui_app.providers import MODELS_BY_KEY, OFFLINE_MODEL, PROVIDERS, required_
 from tui_app.records import frozen
 from tui_app.sandbox import INSTALL, find_sandbox
 from tui_app.session.damage import examine
-from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.database import log_exists, open_store
 from tui_app.settings import Endpoint, Settings, SettingsError, WrongFile, resolve_model
 from tui_app.settings.spec import SessionServer
 from tui_app.settings.tables import UNLESS_YOURS, misnamed, rules_of
@@ -135,7 +135,7 @@ def check_database(path: Path, sessions_dir: Path) -> Check:
             more = len(health.damage) - 1
             also = f", and {count(more, 'more place')}" if more else ""
             return Check(name, "fail", f"damaged: {one_line(health.damage[0], _CELLS)}{also}", hint)
-        if not has_begun(path):
+        if not log_exists(path):
             return Check(name, "ok", "none yet")
         with closing(open_store(path, read_only=True)) as store:
             known = len(store.sessions(hidden=True))
@@ -177,7 +177,7 @@ def check_server(server: SessionServer) -> Check:
     """Whether the server can be used, and what is there; nothing is changed."""
     name = "sessions"
     try:
-        if not has_begun(server):
+        if not log_exists(server):
             return Check(name, "ok", f"none yet on {server.shown}")
         with closing(open_store(server, read_only=True)) as store:
             known = len(store.sessions(hidden=True))

@@ -11,7 +11,7 @@ from tui_app.cli.core.progress_line import ProgressLine
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.settings import Settings
 from tui_app.settings.edit import RefusedChange, SettingsFile
-from tui_app.settings.tables import McpServer, defer_above, servers_here
+from tui_app.settings.tables import McpServer, defer_above, servers_for
 from tui_app.system.project_files import repository_root
 from tui_app.text import count
 from tui_app.ui.words.text import one_line, table_lines
@@ -92,7 +92,7 @@ def show(program: Program, args: argparse.Namespace) -> None:
     room = round((set_to or listed_window(settings.model) or DEFAULT_LIMIT) * defer_above(settings.tools))
     counter, seen = _counter(program), SeenTools(program.paths.state / "mcp.json")
     servers = settings.mcp
-    here = servers_here(servers, program.cwd)
+    here = servers_for(servers, program.cwd)
     known = {name: seen.of(server) for name, server in servers.items()}
     sizes = {name: counter.tools(tools) for name, tools in known.items() if tools is not None}
     started = {name: size for name, size in sizes.items() if name in here and servers[name].enabled}

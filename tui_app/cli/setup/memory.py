@@ -30,7 +30,7 @@ def list_entries(program: Program, args: argparse.Namespace) -> None:
     if program.has_sessions:
         if args.all or args.pruned:
             entries = [
-                each for each in store.entries(None if args.all else scope) if args.pruned or each.stands
+                each for each in store.entries(None if args.all else scope) if args.pruned or each.is_current
             ]
         else:
             entries = ContextBoard(store, scope).entries()
@@ -67,7 +67,7 @@ def _board(program: Program, args: argparse.Namespace) -> Iterator[ContextBoard]
     except NotRemembered as refusal:
         raise CommandFailed(f"Not done: {refusal}.") from refusal
     with program.sessions(writing=True) as store:
-        BoardLog(boards, store).tell()
+        BoardLog(boards, store).write_pending()
 
 
 def add_entry(program: Program, args: argparse.Namespace) -> None:

@@ -53,7 +53,7 @@ def known_names(program: Program) -> frozenset[str]:
 def list_keys(program: Program, args: argparse.Namespace) -> None:
     """Print names and where each comes from; the keyring is not asked."""
     keys = program.keys
-    found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.held)]
+    found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.stored)]
     rows = [(name, source, providers_of(name)) for name, source in found if source]
     named = [(name, source, ", ".join(providers)) for name, source, providers in rows]
     none = ["There are no keys. Keep one in the system keyring with: plimsoll keys set OPENAI_API_KEY"]
@@ -109,7 +109,7 @@ def _named(program: Program, args: argparse.Namespace) -> str:
     """The name that was given, where it is that of a key; what was typed is not repeated: it may be one."""
     if args.surplus:
         raise WrongUsage(_NO_ARGUMENT)
-    if args.name not in known_names(program) | program.keys.held:
+    if args.name not in known_names(program) | program.keys.stored:
         raise WrongUsage(
             "No provider's key has that name; docs/api-keys.md lists the names. "
             "Your own server names its key in key_env."

@@ -20,7 +20,7 @@ from tui_app.session.event_rows import STAGES
 from tui_app.session.importers.source import ImportFormatError
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.repair import SET_ASIDE, InUse, mend
-from tui_app.session.stores.sqlite_connection import is_begun
+from tui_app.session.stores.sqlite_connection import has_events
 from tui_app.session.stores.store import SessionStore, explained
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import Settings, SettingsError
@@ -46,9 +46,9 @@ def repair(program: Program, *, as_json: bool) -> int:
         except InUse as error:
             raise CommandFailed(f"{error} Nothing was changed.") from error
         line.update("Checking session files")
-        if health.missing and not is_begun(file):
+        if health.missing and not has_events(file):
             done += _from_folders(program)
-        if is_begun(file):
+        if has_events(file):
             done += _files(program)
     answer({"repaired": done}, *(done or ["Nothing to repair."]), as_json=as_json)
     return OK

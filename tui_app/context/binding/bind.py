@@ -51,7 +51,7 @@ class BoundLine:
     """Whether it stands word for word in what a tool returned, and nobody said it."""
 
     @property
-    def told(self) -> str:
+    def suffix(self) -> str:
         """The form at its end."""
         if self.form == "bound":
             numbers = ", ".join(f"#{key}" for key in self.keys)
@@ -101,7 +101,7 @@ def written_out(notes: str, lines: Sequence[BoundLine]) -> str:
     """Notes with the form of each statement at its end; forms that stand there are replaced."""
     text, end = "", 0
     for line in lines:
-        form, said = line.told, line.statement
+        form, said = line.suffix, line.statement
         text += f"{notes[end : said.start]}{said.text}{f' {form}' if form else ''}"
         end = said.end
     return text + notes[end:]
@@ -162,7 +162,7 @@ class Binder:
         if left and not given:
             told = tuple(new.look_up(statement, (), left, intent=False, found=False))
             return BoundLine(statement, "bound", tuple(left), told)
-        found = (self._given(statement, given) if given else None) or self._found(known)
+        found = (self._cited_units(statement, given) if given else None) or self._found(known)
         if found is None:
             return BoundLine(statement, "unchecked")
         places, keys = found
@@ -170,7 +170,7 @@ class Binder:
         states = tuple(new.look_up(statement, places, keys, intent=intent, found=not given))
         return BoundLine(statement, "bound", keys, states)
 
-    def _given(self, statement: Statement, given: Sequence[int]) -> _Source | None:
+    def _cited_units(self, statement: Statement, given: Sequence[int]) -> _Source | None:
         """The messages that a statement gives, if they bear out its anchors."""
         places = [place for key in given if (place := self.sources.place(key)) is not None]
         if not statement.anchors and {self.sources.units[place].voice for place in places} == {"program"}:
@@ -178,11 +178,11 @@ class Binder:
         near = {each for place in places for each in (place - 1, place, place + 1)}
         for anchor in statement.anchors:
             having = self.sources.having(anchor) or self.sources.rounded(anchor)
-            if near.isdisjoint(having) and not self._elsewhere(anchor):
+            if near.isdisjoint(having) and not self._is_circumstance(anchor):
                 return None
         return places, tuple(given)
 
-    def _elsewhere(self, anchor: Anchor) -> bool:
+    def _is_circumstance(self, anchor: Anchor) -> bool:
         """Whether an anchor is borne out by what no message has: circumstances, or a count."""
         return self.sources.beside(anchor) or (
             not self.sources.having(anchor) and (not anchor.strict or self.sources.counts(anchor))
@@ -193,7 +193,7 @@ class Binder:
         anchors = [anchor for anchor in known if self.sources.having(anchor)]
         if not anchors:
             # Only circumstances, or a count that the ledger has.
-            return ([], ()) if any(map(self._elsewhere, known)) else None
+            return ([], ()) if any(map(self._is_circumstance, known)) else None
         places = [self.sources.having(anchor) for anchor in anchors]
         # What was said about a call stands in the message before or behind it.
         near, held = map(self.sources.around, places), frozenset[int]().union(*places)
@@ -257,13 +257,13 @@ class Binder:
         for number, line in enumerate(lines):
             states = tuple(filter(None, (kept.get((number, state.subject)) for state in line.states)))
             # One name that came up in many places is a source only together with what is known of it.
-            lone = not states and not line.statement.sources and not _says_enough(line.statement.anchors)
+            lone = not states and not line.statement.sources and not _are_distinctive(line.statement.anchors)
             yield replace(
                 line, states=states, form="unchecked" if lone and line.form == "bound" else line.form
             )
 
 
-def _says_enough(anchors: Collection[Anchor]) -> bool:
+def _are_distinctive(anchors: Collection[Anchor]) -> bool:
     """Whether the anchors of a statement that gives no source tell where it comes from."""
     return len(anchors) > 1 or any(anchor.kind in {"quote", "address"} for anchor in anchors)
 

@@ -50,12 +50,12 @@ class Unit:
         self._passages.append(passage)
 
     @property
-    def is_said(self) -> bool:
+    def is_message(self) -> bool:
         """Whether it is a message in words, and no call."""
         return not {"call", "result"} & set(self.voices.values())
 
     @property
-    def said(self) -> str:
+    def plain_text(self) -> str:
         """What the user and the assistant have written in it, squeezed."""
         texts = (passage.text for passage in self._passages if passage.voice != "result")
         return squeeze("\x01".join(texts))
@@ -199,7 +199,7 @@ class Sources:
         if len(wanted) < _SENTENCE or (" " not in text.strip() and text.isascii()):
             return None
         holding = [place for place, unit in enumerate(self.units) if wanted in unit.squeezed]
-        if not holding or any(wanted in self.units[place].said for place in holding):
+        if not holding or any(wanted in self.units[place].plain_text for place in holding):
             return None
         return holding[-1]
 
@@ -207,7 +207,7 @@ class Sources:
         """Those units and their neighbours, where one of the two is only said."""
         near = ((place, other) for place in places for other in (place - 1, place + 1))
         inside = (pair for pair in near if 0 <= pair[1] < len(self.units))
-        return places | {pair[1] for pair in inside if any(self.units[each].is_said for each in pair)}
+        return places | {pair[1] for pair in inside if any(self.units[each].is_message for each in pair)}
 
     def knows(self, anchor: Anchor) -> bool:
         """Whether an anchor occurs anywhere, whole or put together of what does."""

@@ -71,14 +71,14 @@ def statements(text: str) -> Iterator[Statement]:
             continue
         if match := _HEADING.match(line):
             heading = match[1] or match[2]
-            if not _says_something(heading):
+            if not _is_statement(heading):
                 continue
         under = lines[number + 1] if number + 1 < len(lines) else ""
         is_head = line.lstrip().startswith("|") and "-" in under and _RULE.match(under) is not None
         lead = _LEAD.match(line)
         begin = lead.end() if lead else 0
         body = line[begin:].rstrip().rstrip("|").rstrip()
-        is_label = bare_text(body).rstrip("*_").endswith((":", "：")) and not _says_something(body)
+        is_label = bare_text(body).rstrip("*_").endswith((":", "：")) and not _is_statement(body)
         if is_head or is_label or not any(map(str.isalpha, body)):
             continue
         if len(body) > _LONGEST_LINE:
@@ -92,7 +92,7 @@ def statements(text: str) -> Iterator[Statement]:
                 yield _statement(body[first:last], start + begin + first, heading, number)
 
 
-def _says_something(label: str) -> bool:
+def _is_statement(label: str) -> bool:
     """Whether a heading or label is more than a name: it states something of what it names."""
     anchors = anchors_in(label[:_LONGEST_LINE])
     rest = len(label.split()) - sum(len(anchor.text.split()) for anchor in anchors)

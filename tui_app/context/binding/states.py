@@ -232,7 +232,7 @@ def _share(wanted: str, said: str) -> float:
 
 
 @lru_cache(maxsize=512)  # each line that cites a prompt asks
-def _said(prompt: str) -> Sequence[str]:
+def _user_sentences(prompt: str) -> Sequence[str]:
     """The sentences of the user in a prompt."""
     own = [
         sentence
@@ -246,7 +246,7 @@ def _said(prompt: str) -> Sequence[str]:
 
 def _nearest(prompt: str, statement: str) -> str:
     """The sentence of the user that shares most with a statement, short: its beginning and what it shares."""
-    said, words = _said(prompt), _words(statement)
+    said, words = _user_sentences(prompt), _words(statement)
     # In another language nothing is shared: then the longest says most.
     shared = {sentence: len(words & _words(sentence)) for sentence in said}
     best = max(said, key=lambda sentence: (shared[sentence], len(sentence) * (-1 if shared[sentence] else 1)))

@@ -119,7 +119,7 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
 
 def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False) -> CompactionStart:
     """The event that announces a job."""
-    leaving = key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.left)
+    leaving = key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.leaving_keys)
     return like(CompactionStart, blank, reviewed=reviewed, leaving=leaving, tokens_leaving=plan.old)
 
 
@@ -245,7 +245,7 @@ class Compactor:
         """Whether a request waits for the current job."""
         return self._waiting > 0
 
-    def wanted(self, trigger: Trigger) -> bool:
+    def should_start(self, trigger: Trigger) -> bool:
         """Whether an automatic compaction may start now: none is running, and the last ones made progress."""
         if self.stands_back and trigger not in FORCED:
             return False
@@ -300,7 +300,7 @@ class Compactor:
         )
         ledger, written, self._writer = Ledger(), asyncio.Event(), blank.model
         work = self._work(plan, blank, writers, reviewer, written, ledger, trial=trial)
-        replaces = keys_between(self.history.items(), plan.left)
+        replaces = keys_between(self.history.items(), plan.leaving_keys)
         task = asyncio.create_task(work, name=f"compaction-{job}")
         task.add_done_callback(lambda _: written.set())
         self._job = Job(
@@ -312,7 +312,7 @@ class Compactor:
         """Say why a compaction that the model asks for now would not be made; empty when it would."""
         if self._job is not None or self.asked is not None:
             return "a compaction is already running."
-        if not self.wanted("model"):
+        if not self.should_start("model"):
             return "the last attempts did not help, or the provider compacts itself. Continue without it."
         plan = plan_of(self.history, self.policy, "model", "", WHOLE, self.host.additions())
         return refuse_asked(plan, self.history.usage(), self._left)
@@ -385,7 +385,7 @@ class Compactor:
             reason = "the conversation changed meanwhile"
             return self._settle(without_effect(complete, "discarded", reason))
         if reason := refuse_gain(complete, self.policy):
-            self._hold_off(job)
+            self._postpone(job)
             return self._settle(without_effect(complete, "failed", reason))
         gained = gain_of(self.history, result)
         try:
@@ -455,7 +455,7 @@ class Compactor:
         writing = ProposalWriter(
             history=self.history,
             plan=replace(plan, instructions=said),
-            whole=original_view(self.history, plan.left),
+            whole=original_view(self.history, plan.leaving_keys),
             blank=replace(blank, instructions=said),
             job=blank.job,
             timeout_s=self.timeout_s,
@@ -490,10 +490,10 @@ class Compactor:
         return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
 
     def _failed(self, job: Job, reason: str) -> CompactionComplete:
-        self._hold_off(job)
+        self._postpone(job)
         return self._settle(job.ended(replace(job.blank, reason=reason)))
 
-    def _hold_off(self, job: Job) -> None:
+    def _postpone(self, job: Job) -> None:
         """Start no automatic compaction until the view has grown."""
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
 

@@ -118,9 +118,9 @@ class Breaker:
         if trigger in FORCED:
             return True
         # A veto holds for the background, not where one must be.
-        if self.tripped(policy) or (trigger == "background" and _holds(self.veto, usage)):
+        if self.tripped(policy) or (trigger == "background" and _applies(self.veto, usage)):
             return False
-        if not _holds(self.failure, usage):
+        if not _applies(self.failure, usage):
             return True
         if trigger != "blocking" or self.stopped_for is None or self.stopped_for == _THIS_AND_NEXT:
             return False
@@ -160,7 +160,7 @@ class Breaker:
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1
 
 
-def _holds(attempt: tuple[int, int], usage: ContextUsage) -> bool:
+def _applies(attempt: tuple[int, int], usage: ContextUsage) -> bool:
     """Whether the view has not grown since by enough; another window is another case."""
     tokens, limit = attempt
     return usage.window.limit == limit and usage.total < tokens * _REGROWTH

@@ -14,7 +14,7 @@ from tui_app.context.compaction.notes import NotesWriter, task_of
 from tui_app.context.compaction.plan import Addition, fitted, rough_tokens
 from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
 from tui_app.context.compaction.sections import deeds_section, unlike_ours
-from tui_app.context.compaction.user_words import words_section
+from tui_app.context.compaction.user_words import user_words_section
 from tui_app.context.history import History, OriginalView, original_view
 from tui_app.context.ledger.facts import ledger_facts
 from tui_app.context.ledger.ledger import Ledger
@@ -102,7 +102,7 @@ class BriefWriter(NotesWriter):
             writers: Whoever may write notes, best first.
             extract: Whether no model is asked.
         """
-        whole, window = self.whole, self.history.usage().window
+        whole, window = self.full_view, self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
         told = [item for item in whole.items if item.key > self.since]
         ledger = await asyncio.to_thread(Ledger.from_items, told) if self.since else whole.ledger
@@ -116,7 +116,7 @@ class BriefWriter(NotesWriter):
             carried = "\n".join((_MERGED if self.since else _CARRIED, *lines))
         beside = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
         left -= self.count(beside)
-        words = words_section(ledger.prompts(), left // _WORDS_SHARE, self.count)
+        words = user_words_section(ledger.prompts(), left // _WORDS_SHARE, self.count)
         said = "\n\n".join(filter(None, (words.rules_text, words.text)))
         left -= self.count(said)
         deeds = await asyncio.to_thread(deeds_section, ledger, left, self.count)
@@ -157,16 +157,16 @@ class BriefWriter(NotesWriter):
         )
 
     @cached_property
-    def whole(self) -> OriginalView:
+    def full_view(self) -> OriginalView:
         """The session; of it nothing stays in sight."""
         return original_view(self.history, [item.key for item in self.history.items()])
 
     @cached_property
     def binder(self) -> Binder:
         beside = (*self.history.circumstances(), *(addition.text for addition in self.additions))
-        return Binder(self.whole.ledger, list(passages(self.whole.items)), beside, rough_tokens)
+        return Binder(self.full_view.ledger, list(passages(self.full_view.items)), beside, rough_tokens)
 
     def task(self) -> SummaryTask:
         items = [item for item in self.history.items() if item.key > self.since]
         wish = _BRANCH_WISH if self.since else _WISH
-        return replace(task_of(items, self.whole.ledger, self._room), focus=self.goal, instructions=wish)
+        return replace(task_of(items, self.full_view.ledger, self._room), focus=self.goal, instructions=wish)

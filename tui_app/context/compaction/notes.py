@@ -79,7 +79,7 @@ class NotesWriter(ABC):
             return str(failed)
         except Exception as error:
             # Whatever a provider raises.
-            return self.said(error)
+            return self.describe_error(error)
 
     async def asked(
         self, model: AsksModel, work: Callable[[Callable[[str, str], Awaitable[str]]], Awaitable[_T]]
@@ -89,13 +89,13 @@ class NotesWriter(ABC):
             async with asyncio.timeout(self.timeout_s):
                 return await work(partial(model.ask, ledger=self.ledger))
         except Exception as error:
-            self.said(error)
+            self.describe_error(error)
             return None
 
     async def bound(self, notes: str) -> BoundNotes:
         return await asyncio.to_thread(lambda: self.binder.bind(notes))
 
-    def said(self, error: BaseException) -> str:
+    def describe_error(self, error: BaseException) -> str:
         """Log an error, and describe it."""
         _LOG.warning("a summary was not written: %s", outline(error))
         _LOG.debug("a summary was not written", exc_info=error)

@@ -41,7 +41,7 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
     if beyond := next((each for each in (span.first, span.last) if each > max(keys, default=0)), 0):
         return f"There is no message #{beyond} in the model's view."
     # An end that is in the view no more is where it would be; what stands for others has late numbers.
-    said = [(place, item.key) for place, item in enumerate(items) if _is_said(item)]
+    said = [(place, item.key) for place, item in enumerate(items) if _is_message(item)]
     safe = safe_cuts(items)
     start, end = 0, recent
     if span.first:
@@ -53,16 +53,16 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
         wanted = keys.index(span.last) if span.last in keys else wanted
         end = next(place for place in range(wanted + 1, len(safe)) if safe[place])
     elif start >= recent:
-        return f"Nothing to compact {span.words}: these are the newest messages, which stay as they are."
+        return f"Nothing to compact {span.text}: these are the newest messages, which stay as they are."
     latest = latest_prompt_index(items)
     stays = pinned if latest is None else pinned | {keys[latest]}
     split = split_at(items, max(start, end), stays, first=start)
-    if sum(map(_is_said, split.old)) < 2:
-        return f"Nothing to compact {span.words}: fewer than two messages there can be replaced."
+    if sum(map(_is_message, split.old)) < 2:
+        return f"Nothing to compact {span.text}: fewer than two messages there can be replaced."
     return split
 
 
-def _is_said(item: Item) -> bool:
+def _is_message(item: Item) -> bool:
     """Whether it is a message of its own and stands for no others."""
     message = item.message
     stands_in = is_summary(message) or is_digest(message) or is_acknowledgement(message)
@@ -192,7 +192,7 @@ class Plan:
     """Messages for which something stands in ``split.old`` that cannot be read here."""
 
     @property
-    def left(self) -> frozenset[int]:
+    def leaving_keys(self) -> frozenset[int]:
         """Keys of the messages that leave the view."""
         return frozenset(item.key for item in self.split.old)
 
@@ -248,7 +248,7 @@ def plan_compaction(
             reasons.append(reason)
         elif span.named and old < (usage.total - carried) * policy.minimum_gain:
             sizes_said = f"{_thousands(old)} of {_thousands(usage.total - carried)}"
-            reasons.append(f"Too little to gain: what would leave {span.words} is {sizes_said}.")
+            reasons.append(f"Too little to gain: what would leave {span.text} is {sizes_said}.")
         else:
             plan = Plan(
                 trigger=trigger,
@@ -266,7 +266,7 @@ def plan_compaction(
     if trigger in BY_HAND and not span.named:
         # Key of the last message in front of the latest prompt; of the last of all where no message is.
         place = latest_prompt_index(items) or len(items)
-        key = next((item.key for item in reversed(items[:place]) if _is_said(item)), items[-1].key)
+        key = next((item.key for item in reversed(items[:place]) if _is_message(item)), items[-1].key)
         split = split_span(items, Span(last=key), len(items), pinned)
         if isinstance(split, Split) and view.floor(split) < usage.window.effective:
             named = f" /compact --up-to #{key} replaces more."
@@ -558,7 +558,7 @@ def plan_of(
     )
     if isinstance(plan, str):
         return plan
-    behind = tuple(each for item in plan.split.old for each in history.behind(item))
+    behind = tuple(each for item in plan.split.old for each in history.sealed_messages(item))
     plan = _with_additions(plan, policy, usage.window, additions)
     plan = with_files(plan, policy, usage.window, read, history.tokens)
     return replace(plan, focus=focus, behind=behind)

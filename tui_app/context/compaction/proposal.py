@@ -21,7 +21,7 @@ from tui_app.context.compaction.replacement import (
 )
 from tui_app.context.compaction.sections import deeds_section
 from tui_app.context.compaction.trial import misread, share_answered, trial_questions, unanswered
-from tui_app.context.compaction.user_words import names_section, standing_notes, words_section
+from tui_app.context.compaction.user_words import names_section, state_notes, user_words_section
 from tui_app.context.history import History, OriginalView, Proposal
 from tui_app.context.ledger.facts import MOST_NAMES, ledger_facts
 from tui_app.context.ledger.name_lines import RankedName, names_to_carry
@@ -73,7 +73,7 @@ class Session:
         binder = Binder(ledger, texts, beside, rough_tokens)
         return cls(whole, names, facts, binder, json.dumps(ledger.dump(), ensure_ascii=False))
 
-    def now(self, alive: Sequence[str] | None) -> "Session":
+    def with_alive(self, alive: Sequence[str] | None) -> "Session":
         """The same with what is alive now: the log does not know what has ended since."""
         if alive is None:
             return self
@@ -95,11 +95,11 @@ def summary_task(plan: Plan, session: Session) -> SummaryTask:
         session: The session as it was before any stage touched it.
     """
     ledger, in_sight = session.whole.ledger, session.whole.in_sight
-    quoted = [standing_notes(ledger, plan.summary_budget, rough_tokens, in_sight)]
+    quoted = [state_notes(ledger, plan.summary_budget, rough_tokens, in_sight)]
     if not plan.facts_budget:
         quoted.append(deeds_section(ledger, plan.summary_budget // 2, rough_tokens, in_sight).text)
     if not plan.prompts_budget:
-        words = words_section(ledger.prompts(), plan.summary_budget // 3, rough_tokens, in_sight)
+        words = user_words_section(ledger.prompts(), plan.summary_budget // 3, rough_tokens, in_sight)
         quoted += [words.rules_text, words.text]
     return replace(
         task_of(plan.leaving, ledger, plan.summary_budget),
@@ -188,7 +188,7 @@ async def _propose(
     said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
     added = tokens.total + (history.tokens(Item(0, said)) if said else 0)
-    left, after = plan.left, plan.floor + plan.sizes.estimate(added)
+    left, after = plan.leaving_keys, plan.floor + plan.sizes.estimate(added)
     complete = replace(
         blank,
         outcome="success",
@@ -228,7 +228,7 @@ def _sections(
 ) -> tuple[tuple[Passage, ...], int, dict[str, Any]]:
     """What code writes, how many names are in it, and what the event says of the whole replacement."""
     ledger, in_sight, split = session.whole.ledger, session.whole.in_sight, plan.split
-    words = words_section(ledger.prompts(), plan.prompts_budget, rough_tokens, in_sight)
+    words = user_words_section(ledger.prompts(), plan.prompts_budget, rough_tokens, in_sight)
     # What the user's words do not need of their room is the deeds', and what those do not need the names'.
     spare = max(0, plan.prompts_budget - rough_tokens(f"{words.text}{words.rules_text}"))
     room = plan.facts_budget + spare if plan.facts_budget else _OPEN_TOKENS
@@ -327,7 +327,7 @@ class ProposalWriter(NotesWriter):
 
     async def tried(self, proposal: Proposal) -> Proposal:
         """Put the questions to the model that will read the view; where that fails it was not asked."""
-        session = (await self._read()).now(self.alive())
+        session = (await self._read()).with_alive(self.alive())
         whole = session.whole
         questions = trial_questions(whole.ledger, session.names, whole.in_sight, session.alive)
         stays = (item.message for item in self.history.items() if item.key not in proposal.left)
@@ -347,16 +347,16 @@ class ProposalWriter(NotesWriter):
         try:
             edited = with_sources(edited, await self.bound(text))
         except Exception as error:
-            return self.said(error)
+            return self.describe_error(error)
         return await self._proposed(edited, blank)
 
     async def _proposed(self, summary: Summary, blank: CompactionComplete) -> Proposal | str:
         try:
-            session = (await self._read()).now(self.alive())
+            session = (await self._read()).with_alive(self.alive())
             found = await propose(self.history, self.plan, session, summary, blank, way_back=self.way_back)
         except Exception as error:
             # Whatever goes wrong, the view must stay as it is and the text must not be lost.
-            return self.said(error)
+            return self.describe_error(error)
         return refuse_result(found.complete, self.plan) or found
 
     async def _read(self) -> Session:

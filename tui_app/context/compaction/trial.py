@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 
-from tui_app.context.ledger.facts import file_told, live_text
+from tui_app.context.ledger.facts import file_text, live_text
 from tui_app.context.ledger.ledger import Ledger, Prompt, is_look
 from tui_app.context.ledger.name_lines import RankedName, names_to_carry
 from tui_app.context.ledger.passages import passages
@@ -181,7 +181,7 @@ def _files(ledger: Ledger) -> Iterator[TrialQuestion]:
         yield TrialQuestion(f"Which file was changed at #{trail.key}?", (name,), trail.key)
         if place >= _MOST_DEEDS:
             continue
-        yield TrialQuestion(f"What was done to {trail.path}?", (name, file_told(trail)), trail.key)
+        yield TrialQuestion(f"What was done to {trail.path}?", (name, file_text(trail)), trail.key)
 
 
 def _runs(ledger: Ledger) -> Iterator[TrialQuestion]:

@@ -36,7 +36,7 @@ _MARK = 48
 
 
 @frozen
-class WordsSection:
+class UserWordsSection:
     """The user's own words, as far as there is room for them."""
 
     prompts: tuple[tuple[int, str], ...] = ()
@@ -71,9 +71,9 @@ class WordsSection:
         return "\n".join([RULES_HEADING, *(f"- {text} (#{key})" for key, text in self.rules)])
 
 
-def words_section(
+def user_words_section(
     prompts: Sequence[Prompt], budget: int, count: Count, in_sight: Collection[int] = ()
-) -> WordsSection:
+) -> UserWordsSection:
     """Choose what of the user's words has room.
 
     The latest prompt is shown before all others, then the newest of the rest, each whole; prompts without
@@ -96,9 +96,9 @@ def words_section(
     repeated = {key: text for key, text in wanted.items() if newest_of[one_line(text)] == key}
     costs = {key: count(text) + _FRAMING for key, text in repeated.items()}
     if budget <= 0 or not repeated:
-        return WordsSection(omitted=len(repeated))
+        return UserWordsSection(omitted=len(repeated))
     if sum(costs.values()) <= budget:
-        return WordsSection(prompts=tuple(repeated.items()), latest=prompts[-1].key)
+        return UserWordsSection(prompts=tuple(repeated.items()), latest=prompts[-1].key)
     newest = max(repeated)
     pasted = {key for key, text in repeated.items() if 2 * len(own_words(text)) < len(text)}
     order = sorted(repeated, key=lambda key: (key != newest, key in pasted, -key))
@@ -123,7 +123,7 @@ def words_section(
             shown[key] = text
             left -= cost
             clipped_now += text != repeated[key]
-    return WordsSection(
+    return UserWordsSection(
         prompts=tuple(sorted(shown.items())),
         rules=tuple(rules),
         omitted=len(repeated) - len(shown),
@@ -155,7 +155,7 @@ def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> lis
     return [(key, sentence) for key, _, sentence in sorted(chosen)]
 
 
-def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[int] = ()) -> str:
+def state_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[int] = ()) -> str:
     """Where things stand in the speakers' own words, for a replacement that no model has written.
 
     The assistant's last words that leave, and what each request led to: whole lines, the newest first while
@@ -169,7 +169,7 @@ def standing_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collecti
     """
     prompts = list(ledger.prompts())
     # The announcement of a call says nothing more than the call.
-    words = [each for each in ledger.words() if not each.text.rstrip().endswith((":", "：", "..."))]
+    words = [each for each in ledger.assistant_texts() if not each.text.rstrip().endswith((":", "：", "..."))]
     earlier: dict[int, str] = {}
     for prompt, following in pairwise(prompts):
         said = [each for each in words if prompt.key < each.key < following.key]

@@ -169,7 +169,7 @@ def _build(name: str) -> "Encoding":
     import hashlib
     from importlib import resources
 
-    from tui_app.context.resident_memory import give_back
+    from tui_app.context.resident_memory import release_pages
 
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != sha256:
@@ -186,5 +186,5 @@ def _build(name: str) -> "Encoding":
     # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
     ranks.clear()
     del raw, encoded
-    give_back()
+    release_pages()
     return encoding

@@ -59,7 +59,7 @@ class CacheRule:
         """
         return self.chooses and _HOUR_SURCHARGE * new < _HOUR_CHANCE * _HOUR_LOSS * total
 
-    def lasting(self, hour: float) -> "CacheRule":
+    def with_hour_share(self, hour: float) -> "CacheRule":
         """The rule behind a request of which that share is kept for an hour."""
         return replace(self, lifetime_s=HOUR_S) if self.chooses and hour >= _SHORTFALL else self
 
@@ -110,7 +110,7 @@ def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates
 
 
 @frozen
-class Held:
+class CacheContents:
     """What a cache was left with by a request."""
 
     tokens: int = 0
@@ -133,11 +133,11 @@ class Held:
         read = min(shared, left)
         return read if read >= rule.least else 0
 
-    def next(self, rule: CacheRule, shared: int, total: int, at: float) -> "Held":
+    def next(self, rule: CacheRule, shared: int, total: int, at: float) -> "CacheContents":
         """What the next request leaves it with, of so many tokens."""
         read = self.read(rule, shared, at)
         before = self.hour if read >= self.hour else 0
-        return Held(total, total if rule.hour_pays(total - read, total) else before, at)
+        return CacheContents(total, total if rule.hour_pays(total - read, total) else before, at)
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class CacheLife:
 
     rule: CacheRule | None
     """How it works; where that is not known, all that two requests share is taken for kept."""
-    held: Held = field(default_factory=Held)
+    held: CacheContents = field(default_factory=CacheContents)
 
     def read(self, shared: int, total: int, at: float) -> int:
         """Tokens of a request that are read.
@@ -222,9 +222,9 @@ class CachedAnswer:
     """What has changed the beginning of requests since this answer, in words; empty for nothing."""
 
     @property
-    def held(self) -> Held:
+    def contents(self) -> CacheContents:
         hour = 0 if self.changes else round(self.hour * self.input_tokens)
-        return Held(self.input_tokens, hour, self.asked)
+        return CacheContents(self.input_tokens, hour, self.asked)
 
 
 @frozen(kw_only=True)
@@ -281,11 +281,13 @@ def cache_outlook(
     last = answers[-1] if answers else None
     kept, until, cold_from = 0, None, None
     if rule is not None and last is not None and rule.lifetime_s:
-        cold_from = last.asked + (rule.lasting(last.held.share).lifetime_s if last.model == model else 0.0)
+        cold_from = last.asked + (
+            rule.with_hour_share(last.contents.share).lifetime_s if last.model == model else 0.0
+        )
     if cold_from is not None and last is not None and rule is not None and last.model == model:
         # Behind the minutes, what an hour keeps is left; the price while it is warm is not said of nothing.
         at = now if now < cold_from else last.asked
-        kept = last.held.read(rule, min(total, front if last.changes else last.input_tokens), at)
+        kept = last.contents.read(rule, min(total, front if last.changes else last.input_tokens), at)
         until = cold_from if kept else None
     written = last.output_tokens if last is not None else 0
     warm = until is not None and now < until
@@ -305,12 +307,12 @@ def predicted_read(rule: CacheRule | None, before: CachedAnswer, last: CachedAns
     """Tokens that an answer's request was to read of the one before; None where that cannot be said."""
     if rule is None:
         return None
-    if before.model != last.model or not before.held.read(rule, before.input_tokens, last.asked):
+    if before.model != last.model or not before.contents.read(rule, before.input_tokens, last.asked):
         return 0
     if last.kept is None and before.changes:
         return None
     shared = round(before.input_tokens * (1.0 if last.kept is None else last.kept))
-    return before.held.read(rule, shared, last.asked)
+    return before.contents.read(rule, shared, last.asked)
 
 
 def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> str:
@@ -330,7 +332,7 @@ def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) 
         return "another model"
     if before.changes:
         return ", ".join(before.changes)
-    if last.asked - before.asked >= rule.lasting(before.held.share).lifetime_s:
+    if last.asked - before.asked >= rule.with_hour_share(before.contents.share).lifetime_s:
         return "the cache had expired"
     if last.kept is not None and last.kept < _SHORTFALL:
         return "other instructions or tools"

@@ -293,7 +293,7 @@ class TokenCounter:
         self._parts.clear()
         self._texts.clear()
 
-    def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
+    def overhead(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
         """Tokens of instructions and tools; a history scales them by the factor of its model."""
         return Breakdown(system=self.instructions(instructions), tools=self.tools(tools))
 

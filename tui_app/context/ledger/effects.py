@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tui_app.context.ledger.tools import SUBCOMMANDS
-from tui_app.context.shell_line import SimpleCommand, bare_words, simple_commands
+from tui_app.context.shell_line import SimpleCommand, program_words, simple_commands
 from tui_app.records import frozen
 from tui_app.text import words
 
@@ -47,7 +47,7 @@ def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
     for command, has_run in zip(commands, _has_run(commands), strict=True):
         places.reach(command)
         skips = command.joint == "||" or (skips and command.joint == "|")
-        words = bare_words(command.words)
+        words = program_words(command.words)
         if not words or skips or not has_run:
             continue
         if words[0] in FOLDERS:
@@ -80,7 +80,7 @@ def _has_run(commands: Sequence[SimpleCommand]) -> list[bool]:
     run, sure = list[bool](), True
     for at, command in enumerate(commands):
         if command.joint == "&&":
-            sure = sure and tells_failure(commands[at - 1].words)
+            sure = sure and prints_failures(commands[at - 1].words)
         elif command.joint != "|":
             sure = True
         run.append(sure or at >= last)
@@ -267,9 +267,9 @@ _TELLING = words(
 )
 
 
-def tells_failure(words: Sequence[str]) -> bool:
+def prints_failures(words: Sequence[str]) -> bool:
     """Whether a command is of a program that cannot fail, or prints its name when it does."""
-    bare = bare_words(words)
+    bare = program_words(words)
     program = posixpath.basename(bare[0]) if bare else ":"
     return program in _TELLING or program in _PROGRAMS
 

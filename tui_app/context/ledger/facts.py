@@ -151,7 +151,7 @@ def _file_entry(trail: FileTrail, rank: float, share: float = 1.0) -> Entry:
     keys = tuple(trail.keys or trail.reads[-1:])
     # The newest first where not all have room.
     rank += 0.9 * (1 - 1 / (1 + keys[-1] / 1000)) * -1 + 0.9
-    text = f"{trail.path}{SEPARATOR}{file_told(trail)}"
+    text = f"{trail.path}{SEPARATOR}{file_text(trail)}"
     return Entry("file", text, keys, rank, share, folder=posixpath.dirname(trail.path))
 
 
@@ -174,7 +174,7 @@ def _prompt_facts(ledger: Ledger) -> Iterator[Fact]:
         yield _fact(kind, clipped(prompt.text, PROMPT_LIMIT), prompt.key)
 
 
-def file_told(trail: FileTrail) -> str:
+def file_text(trail: FileTrail) -> str:
     return trail.describe() if trail.is_changed else "read"
 
 

@@ -48,7 +48,7 @@ from tui_app.context.ledger.tools import (
 )
 from tui_app.context.message_marks import (
     is_archived,
-    is_given_part,
+    is_program_part,
     is_shell_part,
     mark_of,
     shell_command,
@@ -62,7 +62,7 @@ from tui_app.context.shell_line import (
     read_line,
     simple_commands,
 )
-from tui_app.context.user_text import is_bare_command, said_in_refusal, typed_text
+from tui_app.context.user_text import is_bare_command, refusal_reason, typed_text
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
 from tui_app.text import words
@@ -83,7 +83,7 @@ class Prompt:
 
 
 @frozen
-class Words:
+class AssistantText:
     """Something the assistant said."""
 
     key: int
@@ -114,7 +114,7 @@ class Answer:
     """What the user answered, where the call was a question; the handle's state, where it was about one."""
 
 
-Entry = Prompt | Words | Call | Answer
+Entry = Prompt | AssistantText | Call | Answer
 _STORED = {
     kind.__name__: kind for kind in (*get_args(Entry), *get_args(Operation), Outcome, Counts, TaskEntry)
 }
@@ -333,13 +333,15 @@ class Ledger:
             match part:
                 case UserPromptPart() if is_shell_part(part):
                     yield from self._shell(item.key, part)
-                case UserPromptPart() if not is_given_part(part):
+                case UserPromptPart() if not is_program_part(part):
                     if text := "\n\n".join(filter(None, map(typed_text, prompt_texts(part)))):
                         yield Prompt(item.key, text)
                 case TextPart():
                     if text := part.content.strip():
                         is_long, half = len(text) > _LONGEST_WORDS, _LONGEST_WORDS // 2
-                        yield Words(item.key, f"{text[:half]}\n…\n{text[-half:]}" if is_long else text)
+                        yield AssistantText(
+                            item.key, f"{text[:half]}\n…\n{text[-half:]}" if is_long else text
+                        )
                 case BaseToolCallPart():
                     done = operations(part.tool_name, part.args_as_dict())
                     calls[part.tool_call_id] = call = Call(item.key, part.tool_call_id, part.tool_name, done)
@@ -384,7 +386,7 @@ class Ledger:
                     pass
         yield Answer(key, part.tool_call_id, part.tool_name or "", outcomes, said)
         is_refused = all(outcome.state == "refused" for outcome in outcomes)
-        if is_refused and (typed := said_in_refusal(text)):
+        if is_refused and (typed := refusal_reason(text)):
             yield Prompt(key, typed, reply=True)
 
     # What is asked of it.
@@ -421,9 +423,9 @@ class Ledger:
         return [one for one in typed if one.reply or not is_bare_command(one.text)]
 
     @_derived
-    def words(self) -> Sequence[Words]:
+    def assistant_texts(self) -> Sequence[AssistantText]:
         """What the assistant said, oldest first."""
-        return [one for one in self.entries if isinstance(one, Words)]
+        return [one for one in self.entries if isinstance(one, AssistantText)]
 
     @property
     def not_understood(self) -> int:
@@ -506,7 +508,7 @@ class Ledger:
     @_derived
     def test_commands(self) -> Collection[str]:
         """Commands whose output has told of tests, by their producers."""
-        return {name for name, run in self.runs().items() if any(map(_tells_tests, run.actions))}
+        return {name for name, run in self.runs().items() if any(map(_counts_tests, run.actions))}
 
     def tested(self, commands: Collection[str]) -> int:
         """Number of the newest run of tests; 0 for none.
@@ -517,7 +519,7 @@ class Ledger:
         runs = (
             action.key
             for action in self.actions()
-            if _tells_tests(action)
+            if _counts_tests(action)
             or (
                 isinstance(action.operation, Command)
                 and action.outcome.state not in _NOT_RUN
@@ -573,7 +575,7 @@ class Ledger:
                     tasks[id] = _task(each, action.key, None, id)
                 elif each.id in tasks:
                     tasks[each.id] = replace(tasks[each.id], state=each.state, key=action.key)
-        for said in () if tasks else reversed(self.words()):
+        for said in () if tasks else reversed(self.assistant_texts()):
             if boxes := CHECKBOX.findall(said.text):
                 return [Task(text, _BOXES.get(mark, "open"), said.key) for mark, text in boxes]
         return list(tasks.values())
@@ -623,7 +625,7 @@ class Ledger:
         return self._keys[-1] if self._keys else 0
 
 
-def _tells_tests(action: Action) -> bool:
+def _counts_tests(action: Action) -> bool:
     """Whether an output counts tests: what compilers and linters report counts errors alone."""
     counts = action.outcome.counts
     return counts is not None and bool(counts.passed or counts.failed)

@@ -23,13 +23,13 @@ from tui_app.context.ledger.ledger import result_text
 from tui_app.context.ledger.passages import LONGEST
 from tui_app.context.ledger.tools import argument_texts, asks_user
 from tui_app.context.message_marks import (
-    is_given_part,
     is_inbox_part,
+    is_program_part,
     is_shell_part,
     shell_command,
     shell_result,
 )
-from tui_app.context.user_text import said_in_refusal, typed_text
+from tui_app.context.user_text import refusal_reason, typed_text
 from tui_app.context.views.view import Item
 from tui_app.records import frozen
 
@@ -146,7 +146,7 @@ class Origins:
                 case BaseToolReturnPart() | RetryPromptPart() if part.tool_name:
                     text = result_text(part)
                     if isinstance(part, BaseToolReturnPart) and part.outcome == "denied":
-                        yield _USER, said_in_refusal(text)
+                        yield _USER, refusal_reason(text)
                     else:
                         yield self._calls.get(part.tool_call_id, part.tool_name), text
                 case TextPart(content=text):
@@ -183,7 +183,7 @@ def _prompt(part: UserPromptPart) -> Iterator[tuple[str, str]]:
         yield _USER, shell_command(part)
         yield "a command of yours", shell_result(part)
         return
-    given = "a note of the program" if is_given_part(part) else ""
+    given = "a note of the program" if is_program_part(part) else ""
     given = "the memory" if is_inbox_part(part) else given
     for piece in [part.content] if isinstance(part.content, str) else part.content:
         if name := file_name(piece):

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from tui_app.context.ledger.effects import tells_failure
+from tui_app.context.ledger.effects import prints_failures
 from tui_app.context.ledger.tools import Command, FileUse, HandleUse, Operation
 from tui_app.context.shell_line import SimpleCommand, hides_failure, simple_commands
 from tui_app.context.user_text import is_barred
@@ -80,7 +80,7 @@ def _summed(matches: list[re.Match[str]]) -> Counts:
     found = Counter[str]()
     for match in matches:
         groups = {name: int(number or 0) for name, number in match.groupdict().items()}
-        found.update(groups or _told(match[0]))
+        found.update(groups or _counts_in(match[0]))
     return _counted(found)
 
 
@@ -156,7 +156,7 @@ def report_counts(output: str) -> Counts | None:
     return best[1] if best else _sum(text.splitlines()[-60:])
 
 
-def _told(line: str) -> dict[str, int]:
+def _counts_in(line: str) -> dict[str, int]:
     """Numbers in a line by what they count."""
     counts = [(re.findall(_N, count)[0], [*_KINDS.finditer(count)]) for count in _COUNT.findall(line)]
     return {kinds[-1].lastgroup or "": int(number) for number, kinds in counts if kinds}
@@ -168,7 +168,7 @@ def _sum(lines: Sequence[str]) -> Counts | None:
     for behind, line in enumerate(reversed(lines)):
         match = _SUM.fullmatch(line.strip(_RULES))
         if match and (match["all"] or found or behind < 5):
-            found = {**_told(match["all"] or match["one"]), **found}
+            found = {**_counts_in(match["all"] or match["one"]), **found}
     return _counted(Counter(found)) if found.keys() & {"passed", "failed", "errors"} else None
 
 
@@ -284,7 +284,7 @@ def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, f
     told = (
         counts
         or (quiet and code)
-        or all(each.program in answers or tells_failure(each.words) for each in _hidden(commands))
+        or all(each.program in answers or prints_failures(each.words) for each in _hidden(commands))
     )
     return Outcome("ok" if told else "", code, counts)
 
@@ -302,7 +302,7 @@ def _hidden(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
 def _complains(commands: Sequence[SimpleCommand], text: str) -> bool:
     """Whether a program that tells its failures by its name does so."""
     # ``mkdir -v`` says in the same form what it has made.
-    names = {re.escape(each.program) for each in commands if tells_failure(each.words)} - {"", "mkdir"}
+    names = {re.escape(each.program) for each in commands if prints_failures(each.words)} - {"", "mkdir"}
     said = rf"(?m)^(?:\S{{0,40}}sh: (?:line \d{{1,5}}: )?)?(?:{'|'.join(sorted(names))}): \S"
     git = any(each.program == "git" for each in commands) and _GIT_BROKEN.search(text)
     return bool(git or (names and re.search(said, text)))

@@ -20,11 +20,11 @@ from tui_app.context.ledger.tools import (
     argument_texts,
     asks_user,
     command_line,
-    name_words,
+    name_parts,
     target_path,
     task_update,
 )
-from tui_app.context.message_marks import is_given_part, is_shell_part, shell_command, shell_result
+from tui_app.context.message_marks import is_program_part, is_shell_part, shell_command, shell_result
 from tui_app.context.user_text import typed_text
 from tui_app.context.views.view import Item
 from tui_app.events import NOT_IN_LOG
@@ -69,7 +69,7 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                 case BaseToolCallPart():
                     args = part.args_as_dict()
                     path = "" if command_line(args) else target_path(args)
-                    named, said = name_words(part.tool_name), argument_texts(args)
+                    named, said = name_parts(part.tool_name), argument_texts(args)
                     if named & TASK_TOOLS and (update := task_update(named, args)):
                         said = (entry.text for entry in update.entries)  # a state is no name
                     text = "\n".join([part.tool_name, *said])[:LONGEST]
@@ -99,7 +99,7 @@ def _prompt(part: UserPromptPart, key: int) -> Iterator[Passage]:
         yield Passage(key, "call", shell_command(part), key)
         yield Passage(key, "result", shell_result(part)[:LONGEST], key)
         return
-    given = is_given_part(part)
+    given = is_program_part(part)
     for text in prompt_texts(part):
         typed = "" if given else typed_text(text)
         if typed:

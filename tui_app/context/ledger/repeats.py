@@ -17,7 +17,7 @@ from tui_app.context.ledger.tools import (
     TaskUpdate,
     operations,
 )
-from tui_app.context.shell_line import bare_words, producer, read_line, simple_commands
+from tui_app.context.shell_line import producer, program_words, read_line, simple_commands
 from tui_app.context.user_text import beginning, one_line
 from tui_app.events import RepeatKind
 from tui_app.records import frozen
@@ -157,7 +157,9 @@ def _name(line: str) -> str:
     commands = simple_commands(line)
     moves = any(each.program in FOLDERS or each.reads for each in commands)
     # Variables that it is run with, and texts that are no words of it.
-    words = (word.text for each in commands for word in each.parts if word.text not in bare_words(each.words))
+    words = (
+        word.text for each in commands for word in each.parts if word.text not in program_words(each.words)
+    )
     if moves or any("=" in word for word in words) or read_line(line).texts or _written(line):
         return " ".join(line.split())
     return producer(line)

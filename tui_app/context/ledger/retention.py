@@ -45,7 +45,7 @@ def judge(
     judged: list[Fact] = []
     for fact in facts:
         exact = written is not None and fact.kind in _EXACT
-        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _holds(told, fact))
+        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _contains_fact(told, fact))
         state: FactState = "kept" if kept else "recoverable" if recoverable and fact.source else "lost"
         judged.append(fact if fact.state == state else replace(fact, state=state, put_back=False))
     return tuple(judged), retention(judged)
@@ -56,17 +56,17 @@ _EXACT = frozenset({"file", "command", "error", "todo", "live"})
 
 def retention(judged: Sequence[Fact]) -> float:
     """The kept share of the weight; names count only where there is nothing else."""
-    counted = weighed(judged)
+    counted = weighted_facts(judged)
     total = sum(fact.weight for fact in counted)
     return round(sum(fact.weight for fact in counted if fact.state == "kept") / total, 4) if total else 1.0
 
 
-def weighed(facts: Sequence[Fact]) -> Sequence[Fact]:
+def weighted_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
     """The facts of which a share is told: of names nobody knows which will be needed."""
     return [fact for fact in facts if fact.kind != "detail"] or facts
 
 
-def _holds(told: str, fact: Fact) -> bool:
+def _contains_fact(told: str, fact: Fact) -> bool:
     pieces = _pieces(_key_text(fact))
     if fact.kind in {"file", "detail"}:
         return any(_as_name(told, piece) for piece in pieces)

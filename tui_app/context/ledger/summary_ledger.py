@@ -19,7 +19,7 @@ def with_ledger(message: ModelMessage, ledger: Mapping[str, Any]) -> ModelMessag
     return replace(message, parts=[replace(part, metadata={**(part.metadata or {}), OWN: own})])
 
 
-def carried_ledgers(items: Sequence[Item]) -> Iterator[Mapping[str, Any]]:
+def ledger_dumps(items: Sequence[Item]) -> Iterator[Mapping[str, Any]]:
     """Dumps of ledgers that summaries among some messages carry."""
     for part in (part for item in items for part in item.message.parts):
         own = own_metadata(part.metadata) if isinstance(part, CompactionPart) else {}

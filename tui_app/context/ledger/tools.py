@@ -186,7 +186,7 @@ def operations(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
     Returns:
         Nothing where the call is not understood: it may have done anything.
     """
-    named = name_words(tool)
+    named = name_parts(tool)
     if own := _own_tool(tool, args):
         return own
     if (short := _NO_LETTER.sub("", tool.lower())) in _QUESTIONS:
@@ -241,7 +241,7 @@ def asks_user(tool: str) -> bool:
     return any(isinstance(each, Question) for each in operations(tool, {}))
 
 
-def name_words(tool: str) -> frozenset[str]:
+def name_parts(tool: str) -> frozenset[str]:
     """The words of a tool's name in small letters, without the server that offers it."""
     return frozenset(word.lower() for word in _NAME_WORD.findall(re.split(r"__|[./:]", tool)[-1]))
 

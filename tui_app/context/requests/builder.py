@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.history import History, same_objects, sizes_of, with_parts
-from tui_app.context.message_marks import is_given_part
+from tui_app.context.message_marks import is_program_part
 from tui_app.context.policy import Policy
 from tui_app.context.truncator import truncate
 from tui_app.context.views.cuts import sections
@@ -275,7 +275,7 @@ def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> 
     extras = [
         part
         for part, request in alone
-        if not (is_prompt(request) or is_system(request) or is_summary(request) or is_given_part(part))
+        if not (is_prompt(request) or is_system(request) or is_summary(request) or is_program_part(part))
     ]
     if not isinstance(own, ModelRequest):
         return [*messages, replace(last, parts=extras)] if extras or not messages else messages

@@ -11,7 +11,7 @@ from itertools import chain
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.message_marks import fullness_text, fullness_told
+from tui_app.context.message_marks import fullness_percent, fullness_text
 from tui_app.context.policy import Policy
 from tui_app.context.views.view import Item, is_summary
 from tui_app.events import FullnessTold, Payload
@@ -44,7 +44,7 @@ class FullnessNotes:
     """What was told before that summary, and still holds: it has not brought the view below."""
     _told: int = 0
 
-    def tell(self, items: Sequence[Item], usage: ContextUsage, policy: Policy) -> None:
+    def add_note(self, items: Sequence[Item], usage: ContextUsage, policy: Policy) -> None:
         """Say how full the window is, if a mark was passed for the first time since the last compaction.
 
         Args:
@@ -57,7 +57,7 @@ class FullnessNotes:
         summary = max((item.key for item in items if is_summary(item.message)), default=0)
         if summary != self._summary:
             self._summary, self._known = summary, min(self._told, passed)
-        since = (fullness_told(item.message) for item in items if item.key > summary)
+        since = (fullness_percent(item.message) for item in items if item.key > summary)
         self._told = max(chain(since, (self._known,)))
         if passed <= self._told:
             return

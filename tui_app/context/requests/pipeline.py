@@ -132,7 +132,7 @@ class Pipeline:
             await self.relief.make_room()
         await self._relieve()
         if self.fullness is not None and request.model.system not in SEARCHING:
-            self.fullness.tell(self.history.items(), self.history.usage(), self.policy)
+            self.fullness.add_note(self.history.items(), self.history.usage(), self.policy)
         self._persist(ctx, version)
         return self._outgoing(request)
 
@@ -245,14 +245,14 @@ class Pipeline:
         model = self.model = unserved(request.model)
         if model.provider is not None:
             self.meter.count_as(self._adjusted(model).form.shown, model.model_name)
-        overhead = self.limits.overhead(model, self.meter.carried(request))
+        overhead = self.limits.overhead(model, self.meter.overhead(request))
         self.history.set_overhead(overhead, model.model_name)
 
     def _heavy(self, request: ModelRequestContext) -> str:
         """Name what fills most of the window before a word is said; empty where nothing does."""
         factor, window = self.limits.factor(request.model), self.limits.window(request.model)
         instructions, tools = request_head(request)
-        spent = round(self.meter.carried(request).total * factor)
+        spent = round(self.meter.overhead(request).total * factor)
         if spent < most(window) * _HEAVY:
             return ""
         by_source: dict[str, list[ToolDefinition]] = {}
@@ -338,7 +338,7 @@ class Pipeline:
             await compactor.finish_for(trigger)
 
     def _start(self, compactor: Compactor, trigger: Trigger, asked: Asked = _NOT_ASKED) -> bool:
-        if not compactor.wanted(trigger):
+        if not compactor.should_start(trigger):
             return False
         try:
             compactor.start(trigger, asked.focus, asked=asked.reason)
@@ -375,7 +375,7 @@ async def compact_at_turn_end(compactor: Compactor) -> None:
     It is applied at once, unless the user has to decide on it first.
     """
     usage = usage_as_sent(compactor.history, compactor.policy)
-    if not compactor.policy.due_at_turn_end(usage) or not compactor.wanted("turn_end"):
+    if not compactor.policy.is_due_at_turn_end(usage) or not compactor.should_start("turn_end"):
         return
     try:
         compactor.start("turn_end")

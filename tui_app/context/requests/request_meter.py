@@ -18,11 +18,11 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_json
 
 from tui_app.context.counting.prompt_cache import (
+    CacheContents,
     CachedAnswer,
     CacheOutlook,
     CacheRates,
     CacheRule,
-    Held,
     cache_outlook,
     cache_rates,
     cache_rule,
@@ -60,7 +60,7 @@ def prefix_kept(before: Sequence[Piece], now: Sequence[Piece]) -> float:
     Returns:
         1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
     """
-    kept = _alike(before, now)
+    kept = _common_prefix(before, now)
     if kept == len(before):
         return 1.0
     total = sum(piece.tokens for piece in before)
@@ -68,7 +68,7 @@ def prefix_kept(before: Sequence[Piece], now: Sequence[Piece]) -> float:
     return min(round(sum(piece.tokens for piece in before[:kept]) / total, 4), 0.9999) if total else 0.0
 
 
-def _alike(before: Sequence[Piece], now: Sequence[Piece]) -> int:
+def _common_prefix(before: Sequence[Piece], now: Sequence[Piece]) -> int:
     """How many pieces at the beginning of both are the same."""
     same = map(eq, (piece.digest for piece in before), (piece.digest for piece in now))
     return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
@@ -115,7 +115,7 @@ class PrefixMeter:
         now, self.broken = [*self.head, *chain(*self._pieces)], None
         if earlier is None:
             return None
-        place = _alike(before, now)
+        place = _common_prefix(before, now)
         if len(front) == len(self.head) <= place < len(before):
             self.broken = message_break(earlier, place - len(front), message_parts(messages), _sent)
         return prefix_kept(before, now)
@@ -157,9 +157,9 @@ class CacheWatch:
     _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
     _asked: float = 0.0
     _kept: float | None = None
-    _held: Held = field(default_factory=Held)
+    _held: CacheContents = field(default_factory=CacheContents)
     """What the last answered request has left, in tokens as they are counted here."""
-    _leaves: Held = field(default_factory=Held)
+    _leaves: CacheContents = field(default_factory=CacheContents)
     """What the newest request leaves if it is answered."""
     _model: str = ""
     _version: int = 0
@@ -182,7 +182,7 @@ class CacheWatch:
         """
         self._asked, self._kept = self.now(), kept
         if model != self._model:
-            self._model, self._held = model, Held()
+            self._model, self._held = model, CacheContents()
         rule = cache_rule(f"{ANTHROPIC}:{model}")
         if rule is not None:
             shared = round((kept or 0.0) * self._held.tokens)
@@ -235,10 +235,10 @@ class CacheWatch:
         if not self._answers:
             return None
         last, rule = self._answers[-1], self._rule
-        return cache_rates(last.model, rule and rule.lasting(last.hour), self.now() - last.asked)
+        return cache_rates(last.model, rule and rule.with_hour_share(last.hour), self.now() - last.asked)
 
 
-class Told(NamedTuple):
+class AnsweredRequest(NamedTuple):
     """An answered request: its model, what stands in front of its messages, their size, and its report."""
 
     model: str
@@ -271,7 +271,7 @@ class RequestMeter:
     """Those of its tokens that a server cannot have had in its cache."""
     _cache_read: int | None = field(default=None, init=False)
     """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
-    _told: Told | None = field(default=None, init=False)
+    _told: AnsweredRequest | None = field(default=None, init=False)
     """The last answered request."""
     _short: bool = field(default=False, init=False)
     """Whether the newest report fell short of its request, and that is not explained."""
@@ -290,9 +290,9 @@ class RequestMeter:
         """Tokens of the newest request by a model's factor."""
         return round(Kinds(self.counted, attached=self._messages.attached).scaled(factor))
 
-    def carried(self, request: ModelRequestContext) -> Breakdown:
+    def overhead(self, request: ModelRequestContext) -> Breakdown:
         """Tokens of instructions and tools, without any factor."""
-        return self.counter.carried(*request_head(request))
+        return self.counter.overhead(*request_head(request))
 
     def sent(self, request: ModelRequestContext, usage: ContextUsage, *, hour: bool) -> UsageInfo:
         """Measure a request that is about to be sent.
@@ -306,7 +306,7 @@ class RequestMeter:
         head = request_head(request)
         kept = self._prefix.next(*head, messages)
         parts, broken = self._front.next(request, head[1])
-        carried, growth = self.carried(request), self.limits.learnt.growth(self.limits.model_key(model))
+        carried, growth = self.overhead(request), self.limits.learnt.growth(self.limits.model_key(model))
         self._messages = self._running.kinds(messages)
         before, self.counted = self.counted, self._messages.tokens + carried.total
         self.cache.asked(kept, self.counted, model.model_name)
@@ -354,7 +354,7 @@ class RequestMeter:
 
     def _learn_growth(self, key: str, reported: int) -> None:
         """Learn from what has come and gone since the last answer of a model, where both were text alone."""
-        before, now = self._told, Told(key, self._prefix.head, self._messages, reported)
+        before, now = self._told, AnsweredRequest(key, self._prefix.head, self._messages, reported)
         self._told = now if self.plain and reported else None
         # Requests that have nothing in common, such as those for summaries, differ by no change.
         if not self._prefix.goes_on:

@@ -26,7 +26,7 @@ from tui_app.context.counting.expenses import Ledger, spent_on
 from tui_app.context.summaries.prompt import INSTRUCTIONS, LONG, REPEATS, repeats, unwrapped, why_no_notes
 from tui_app.context.telemetry import SpanMarker
 from tui_app.records import frozen
-from tui_app.wires.answer_end import CUT_OFF, FILTERED, why_not_whole
+from tui_app.wires.answer_end import CUT_OFF, FILTERED, incomplete_reason
 
 INTERACTION = "conversation-compaction"
 """Marks summary requests in headers and spans, so that usage can be told apart from turns."""
@@ -213,4 +213,4 @@ def thinks(model: Model) -> bool:
 def _ended(messages: Sequence[ModelMessage]) -> str:
     """Why the last answer is not whole; empty when it is, or when there is none."""
     answer = next((one for one in reversed(messages) if isinstance(one, ModelResponse)), None)
-    return "" if answer is None else why_not_whole(answer)
+    return "" if answer is None else incomplete_reason(answer)

@@ -48,7 +48,7 @@ from tui_app.context.summaries.writer import (
 from tui_app.context.user_text import one_line
 from tui_app.context.views.view import Item, to_messages
 from tui_app.context.windows.cache_marks import is_cache_mark
-from tui_app.wires.answer_end import CUT_OFF, why_not_whole
+from tui_app.wires.answer_end import CUT_OFF, incomplete_reason
 from tui_app.wires.error_text import outline
 from tui_app.wires.library import PreparesAttempts
 from tui_app.wires.wire_form import WireForm
@@ -180,7 +180,7 @@ class PrefixSummariser:
         if any(isinstance(part, ToolCallPart) for part in answer.parts):
             raise SummaryFailed("the model continued working instead of summarising")
         said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
-        notes = checked_notes(said, why_not_whole(answer))
+        notes = checked_notes(said, incomplete_reason(answer))
         refuse_wordy(self.count(notes), max(1_024, 4 * task.budget_tokens))
         title, text = split_title(self.mask(notes))
         return Summary(text=text, title=title, model=self.model_name)

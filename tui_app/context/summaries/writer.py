@@ -94,7 +94,7 @@ class Material:
             digest.update(text.encode("utf-8", "surrogatepass") + b"\0")
         return digest.digest()
 
-    def goes_on(self, notes: Notes, about: tuple[str, ...]) -> bool:
+    def continues(self, notes: Notes, about: tuple[str, ...]) -> bool:
         """Whether notes are about the beginning of just this history."""
         if notes.about != about or notes.block + bool(notes.offset) > len(self.items):
             return False
@@ -121,7 +121,7 @@ def agenda(
     Returns:
         The notes that it begins with, and each part of the transcript with the place behind it.
     """
-    if not material.goes_on(notes, about):
+    if not material.continues(notes, about):
         notes = material.place(Notes(about, about[0]), 0, 0, RESULT_LIMIT)
     for limit in _RESULT_LIMITS:
         ahead = material.blocks(limit)[notes.block :]

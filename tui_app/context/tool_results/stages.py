@@ -132,7 +132,7 @@ class StageRunner:
             await self._archive(archive)
         if (settings := stages.trim) is not None and self._reached(settings.start):
             self._commit_batch(trim(self.history.items(), settings), self._enough("trim", settings.batch))
-        if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._due):
+        if (sizes := stages.pointers) is not None and (self._reached(sizes.threshold) or self._is_due):
             rewrite = pointers(
                 self.history.items(),
                 self._ways(),
@@ -143,7 +143,7 @@ class StageRunner:
             self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
 
     @property
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         """Whether a compaction would start with the view as it is."""
         return self.policy.pressure(self.history.usage()) != "none"
 
@@ -204,14 +204,14 @@ class StageRunner:
             batch: How many changes are enough; None takes it only where it spares a compaction.
         """
         usage, shares = self.history.usage(), self.policy.limit is None
-        if batch is not None and not self._due and (rates := self.around.cache()) is not None:
+        if batch is not None and not self._is_due and (rates := self.around.cache()) is not None:
             items = self.history.items()
             behind = sum(self.history.tokens(item) for item in items if item.key >= min(changed)) - freed
             answers = sum(isinstance(item.message, ModelResponse) for item in items)
             return rates.pays(freed, behind, answers)
         if batch is not None and len(changed) >= batch:
             return True
-        spares = shares and self._due and usage.total - freed < self.policy.background_mark(usage.window)
+        spares = shares and self._is_due and usage.total - freed < self.policy.background_mark(usage.window)
         return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 
     def _allowed(self, rewrite: Rewrite) -> Rewrite:

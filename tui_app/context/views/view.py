@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from tui_app.context.message_marks import is_digest, is_given_part, is_inbox_part
+from tui_app.context.message_marks import is_digest, is_inbox_part, is_program_part
 from tui_app.context.user_text import only_reminds
 from tui_app.records import frozen
 
@@ -68,11 +68,11 @@ def answers_of(message: ModelMessage) -> tuple[str, ...]:
 
 def is_prompt(message: ModelMessage) -> bool:
     """Whether the message is a prompt of the user, or of a program in their place."""
-    return isinstance(message, ModelRequest) and any(map(_is_said, message.parts))
+    return isinstance(message, ModelRequest) and any(map(_is_message_part, message.parts))
 
 
-def _is_said(part: object) -> bool:
-    return isinstance(part, UserPromptPart) and not is_given_part(part)
+def _is_message_part(part: object) -> bool:
+    return isinstance(part, UserPromptPart) and not is_program_part(part)
 
 
 def is_request(message: ModelMessage) -> bool:
@@ -81,7 +81,7 @@ def is_request(message: ModelMessage) -> bool:
 
 
 def _reminds(part: object) -> bool:
-    if not isinstance(part, UserPromptPart) or not _is_said(part):
+    if not isinstance(part, UserPromptPart) or not _is_message_part(part):
         return True
     pieces = [part.content] if isinstance(part.content, str) else part.content
     return all(isinstance(piece, str) and only_reminds(piece) for piece in pieces)

@@ -48,7 +48,7 @@ class CacheMarks:
             settings["cache"] = asked = "1h"
             request = replace(request, model_settings=cast("ModelSettings", settings))
         messages = request.messages
-        lasting = lasting_end(messages)
+        lasting = stable_end(messages)
         before = (
             place for place, each in enumerate(messages) if each.parts and each.parts[-1] is self._marked
         )
@@ -88,7 +88,7 @@ def is_cache_mark(part: object) -> bool:
     return bool(part.content) and all(isinstance(piece, CachePoint) for piece in part.content)
 
 
-def lasting_end(messages: Sequence[ModelMessage]) -> int | None:
+def stable_end(messages: Sequence[ModelMessage]) -> int | None:
     """Place of the last request in front of all that a stage may rewrite; None where there is none.
 
     What was trimmed or left out may still be archived, so it lasts only where nothing is.

@@ -115,11 +115,11 @@ class Grown(NamedTuple):
             return None
         mean = (self.told[0] + self.told[2] + self.told[3]) / whole
         likely = [(mean, 1.0), (0.0, _LIKE_TEXT), (mean, 1.0), (mean, _LIKE_COUNTED)]
-        found = _held(rows, self.told, likely)
+        found = _bounded(rows, self.told, likely)
         if found[1] > _ESCAPED:
             # What else there is comes with the calls.
             likely[1] = (_ESCAPED, _AT_MOST)
-            found = _held(rows, self.told, likely)
+            found = _bounded(rows, self.told, likely)
         said, of_results, of_calls, of_thoughts = found
         said, of_calls = _clamp(said), min(_CALLS_MOST, max(_CALLS_LEAST, of_calls))
         of_results = _clamp(said + of_results) - said
@@ -127,7 +127,7 @@ class Grown(NamedTuple):
         return Growth(*(round(each, _DIGITS) for each in (said, of_results, of_calls, of_thoughts)))
 
 
-def _held(
+def _bounded(
     rows: Sequence[Sequence[float]], told: Sequence[float], held: Sequence[tuple[float, float]]
 ) -> list[float]:
     """What sums of least squares say, each held to what is likely, and so many times as firmly as usual."""
@@ -223,7 +223,7 @@ class LearntModels:
                 factor = ratio
             elif known * _FAR_BELOW <= ratio <= known * _FAR_ABOVE:
                 factor = known + _WEIGHT * (ratio - known)
-            elif before is not None and _say_the_same(before, (counted, reported), known):
+            elif before is not None and _agree(before, (counted, reported), known):
                 factor = ratio
             else:
                 self._doubted[model] = (counted, reported)
@@ -280,7 +280,7 @@ class LearntModels:
             _log.warning("Could not keep what was learnt about %s: %s", model, error)
 
 
-def _say_the_same(before: tuple[int, int], now: tuple[int, int], factor: float) -> bool:
+def _agree(before: tuple[int, int], now: tuple[int, int], factor: float) -> bool:
     """Whether two counts with their reports tell of the same tokenizer.
 
     A server that drops the beginning of long requests reports much the same whatever they have grown by.

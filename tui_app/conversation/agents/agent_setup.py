@@ -87,7 +87,7 @@ class AgentSetup:
             toolsets=[*tools, McpTools(extras.servers)],
             # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
             capabilities=[
-                RequestHook(extras.in_use.tell_instructions),
+                RequestHook(extras.in_use.add_folder_instructions),
                 *inner,
                 ToolFailures([tool.name for tool in extras.own]),
                 *tooling.by_provider,

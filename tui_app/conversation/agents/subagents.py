@@ -46,7 +46,7 @@ from tui_app.events import (
 from tui_app.records import like, picked
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
 from tui_app.settings.spec import ExploreSettings
-from tui_app.text import count, words_of
+from tui_app.text import count, plain_first_line
 from tui_app.tool_specs import AGENTS
 
 AT_ONCE = 4
@@ -180,7 +180,9 @@ class SubAgents:
 
     async def tend(self, action: Action, name: str, text: str) -> str:
         if action == "list":
-            lines = [f"{each.name}: {each.place}, {words_of(each.description)}" for each in self.rows()]
+            lines = [
+                f"{each.name}: {each.place}, {plain_first_line(each.description)}" for each in self.rows()
+            ]
             return "\n".join(lines) or "No sub-agent was sent."
         if action == "wait" and not name:
             return await self._wait(None)
@@ -190,11 +192,11 @@ class SubAgents:
         if action == "wait":
             return await self._wait(agent)
         if action == "send":
-            return await self.tell(agent, text)
+            return await self.send_message(agent, text)
         await self.stop_agent(name)
         return self._claim(agent)
 
-    async def tell(self, agent: SubAgent, text: str) -> str:
+    async def send_message(self, agent: SubAgent, text: str) -> str:
         """Tell one more, after its step under way; one that has ended goes on."""
         if not text.strip():
             raise ToolFailed("The text is empty: say what to tell it.")
@@ -289,7 +291,7 @@ class SubAgents:
 
     def alive(self) -> Iterator[str]:
         """Those that work now, a line each."""
-        return (live_text(each.name, words_of(each.start.task)) for each in self.working)
+        return (live_text(each.name, plain_first_line(each.start.task)) for each in self.working)
 
     def news(self) -> list[tuple[str, str]]:
         """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
@@ -299,16 +301,16 @@ class SubAgents:
     def _unread(self, *, or_told: bool = False) -> list[SubAgent]:
         """Those that nobody waits for and that have ended, and whose brief the view does not hold."""
         ended = [each for each in self.every.values() if each.behind and each.outcome and not each.claimed]
-        known = {head.seq for head in self.history.view.each_held()} if ended else set[int]()
+        known = {head.seq for head in self.history.view.iter_held()} if ended else set[int]()
         return [each for each in ended if known.isdisjoint([*each.read, *(each.told if or_told else ())])]
 
-    async def tell_news(self, _request: object) -> None:
+    async def report_ended(self, _request: object) -> None:
         """Tell the model, behind the newest message, which of them in the background have ended."""
         if news := self.news():
             told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
-            self.history.tell_model(told)
+            self.history.write_note(told)
 
-    def note_told(self, record: Record) -> None:
+    def note_reported(self, record: Record) -> None:
         """Note what the model is told of them."""
         match record.data:
             case TaskTold(ids=ids):
@@ -357,7 +359,7 @@ class SubAgents:
             elif head.type == TaskTold.TYPE or calls & {*head.ids}:
                 record = store.record(history.session, head.seq)
                 if record is not None:
-                    self.note_told(record)
+                    self.note_reported(record)
         for agent in self.working:
             agent.reason = ENDED
             own = self.sessions.history(agent.start, store)

@@ -18,7 +18,7 @@ from tui_app.context.summaries.prompt import message_text
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.views.view import Item, to_messages
 from tui_app.conversation.audits.replay import FactsKept, Replay
-from tui_app.conversation.audits.simulate import STATES, count_facts, facts_given
+from tui_app.conversation.audits.simulate import STATES, count_facts, look_up_facts
 from tui_app.conversation.audits.transcript import Recorded
 from tui_app.conversation.history.view_messages import ViewMessages
 from tui_app.events import KIND_LABELS, CompactionComplete, Fact
@@ -98,7 +98,7 @@ class AuditedCompaction:
         """What became of the facts, by weight and in numbers."""
         return count_facts(self.facts)
 
-    def gone(self, *kinds: str) -> tuple[Fact, ...]:
+    def lost_facts(self, *kinds: str) -> tuple[Fact, ...]:
         """Facts that what stands in their place does not hold word for word; of all kinds, or of some."""
         return tuple(
             each for each in self.facts if each.state != "kept" and (not kinds or each.kind in kinds)
@@ -114,9 +114,9 @@ class AuditedCompaction:
             **picked(self.kept, "retention recoverable"),
             "facts": by_kind(self.facts),
             "unanswered": list(self.unanswered),
-            "rules_gone": [_told(fact) for fact in self.gone(*_SAID)],
-            "errors_gone": [_told(fact) for fact in self.gone("error")],
-            "others_gone": [_told(fact) for fact in self.gone() if fact.kind not in (*_SAID, "error")],
+            "rules_gone": [_told(fact) for fact in self.lost_facts(*_SAID)],
+            "errors_gone": [_told(fact) for fact in self.lost_facts("error")],
+            "others_gone": [_told(fact) for fact in self.lost_facts() if fact.kind not in (*_SAID, "error")],
             "claims": list(self.claims),
             "policies": [each.to_json() for each in self.instead],
         }
@@ -178,8 +178,8 @@ def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
         "tokens_before": sum(each.tokens_before for each in compactions),
         "tokens_after": sum(each.tokens_after for each in compactions),
         "facts": by_kind(fact for each in compactions for fact in each.facts),
-        "rules_gone": sum(len(each.gone(*_SAID)) for each in compactions),
-        "errors_gone": sum(len(each.gone("error")) for each in compactions),
+        "rules_gone": sum(len(each.lost_facts(*_SAID)) for each in compactions),
+        "errors_gone": sum(len(each.lost_facts("error")) for each in compactions),
         "claims": sum(len(each.claims) for each in compactions),
         "statements": sum(each.statements for each in compactions),
     }
@@ -237,7 +237,7 @@ def _size(heads: Sequence[Head]) -> int:
     return sum(sum(head.tokens.values()) for head in heads)
 
 
-def _as_said(heads: Sequence[Head]) -> list[Head]:
+def _original_messages(heads: Sequence[Head]) -> list[Head]:
     """The messages among some heads, in their first form."""
     return [replace(head, form=(0, 0)) if head.form[0] else head for head in heads if head.type in MESSAGES]
 
@@ -273,7 +273,7 @@ def _audited(
     done, messages = recorded.event(moment.head.seq), recorded.messages
     assert isinstance(done, CompactionComplete)
     messages.load([*moment.before, *moment.after])
-    view = [Item(head.seq, messages.of(head)) for head in _as_said(moment.before)]
+    view = [Item(head.seq, messages.of(head)) for head in _original_messages(moment.before)]
     known = {(fact.kind, fact.text) for fact in earlier}
     fresh = _by_sentence(session_facts(view, {head.seq for head in moment.after}))
     facts = (*earlier, *(fact for fact in fresh if (fact.kind, fact.text) not in known))
@@ -351,7 +351,7 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
         return audited
     recorded = audited.recorded
     window = max(_SMALLEST, *(each.tokens_before for each in audited.compactions))
-    items = recorded.said_items()
+    items = recorded.original_items()
     answers = sum(item.message.kind == "response" for item in items)
     text = TextCounter(encoding_name(recorded.model))
     text.load()
@@ -383,5 +383,5 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
 def _policy_kept(replay: Replay, compaction: AuditedCompaction, items: Sequence[Item]) -> PolicyKept:
     whole = replay.history.usage().total
     messages, fits = len(replay.view()), whole <= replay.known_window.effective
-    facts = tuple(facts_given(compaction.facts, items, replay.outgoing()))
+    facts = tuple(look_up_facts(compaction.facts, items, replay.outgoing()))
     return PolicyKept(policy=replay.policy.name, tokens=whole, messages=messages, fits=fits, facts=facts)

@@ -47,7 +47,7 @@ class ReplayHistory(ListHistory):
             item = Item(self._next, part, whole=message if len(parts) > 1 else None)
             self._next += 1
             self._items.append(item)
-            self._tally.add(self._weighed(item))
+            self._tally.add(self._message_weight(item))
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Nothing to do: everything is appended before the next request."""
@@ -361,7 +361,7 @@ class Replay:
     def _rates(self) -> CacheRates | None:
         """What changing the beginning of a request costs now."""
         rule = self._cache.rule
-        return cache_rates(self._model, rule and rule.lasting(self._cache.held.share), self._idle)
+        return cache_rates(self._model, rule and rule.with_hour_share(self._cache.held.share), self._idle)
 
     async def _turn_ends(self) -> None:
         await self._compactor.finish()

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 from tui_app.context.counting.encodings import TextCounter, encoding_name
 from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.ledger.facts import session_facts
-from tui_app.context.ledger.retention import judge, weighed
+from tui_app.context.ledger.retention import judge, weighted_facts
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.prompt import message_text
 from tui_app.context.views.view import Item
@@ -24,7 +24,7 @@ from tui_app.refusals import Refusal
 STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
 
-def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
+def look_up_facts(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
     """Look every fact up.
 
     A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
@@ -46,7 +46,7 @@ def facts_given(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[Mo
 def count_facts(judged: Sequence[Fact]) -> FactsKept:
     """Add up what became of facts."""
     weights = dict.fromkeys(STATES, 0.0)
-    for fact in weighed(judged):
+    for fact in weighted_facts(judged):
         weights[fact.state] += fact.weight
     total = sum(weights.values())
     return FactsKept(
@@ -115,7 +115,7 @@ async def simulate(
     Raises:
         CannotSimulate: if there is no answer in it, or no request fits a window.
     """
-    items = recorded.said_items()
+    items = recorded.original_items()
     messages = tuple(item.message for item in items)
     answers = sum(isinstance(message, ModelResponse) for message in messages)
     if not answers:
@@ -153,7 +153,7 @@ async def simulate(
             work=work,
             view=tuple(replay.view()),
             view_tokens=replay.history.usage().total,
-            facts=count_facts(await asyncio.to_thread(facts_given, facts, items, given)),
+            facts=count_facts(await asyncio.to_thread(look_up_facts, facts, items, given)),
         )
 
     played = [tuple([await play(policy, window) for policy in policies]) for window in windows]

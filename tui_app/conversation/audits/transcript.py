@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from tui_app.context.views.view import Item
-from tui_app.conversation.history.view_messages import ViewMessages, said_heads
+from tui_app.conversation.history.view_messages import ViewMessages, original_heads
 from tui_app.conversation.imports.imports import count_events
 from tui_app.events import Payload, SessionStart, data_of
 from tui_app.records import frozen, like
@@ -34,9 +34,9 @@ class Recorded:
     skipped: tuple[SkippedLine, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def said_items(self) -> list[Item]:
+    def original_items(self) -> list[Item]:
         """What was said, in the form it was said in; compactions are left out."""
-        heads = said_heads(self.heads)
+        heads = original_heads(self.heads)
         self.messages.load(heads)
         return [Item(head.seq, self.messages.of(head)) for head in heads]
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tui_app.agent.tools.edits import diff_of_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.conversation.files.file_snapshots import held_bytes
+from tui_app.conversation.files.file_snapshots import read_with_mode
 from tui_app.events import MergedFile
 from tui_app.records import frozen
 from tui_app.session.kept_files import KeptFiles, checksum
 from tui_app.system.git import NO_FILE, Git, GitFailed, TreeChange
-from tui_app.system.worktrees import NoWorktree, Worktrees, is_apart
+from tui_app.system.worktrees import NoWorktree, Worktrees, is_in_worktree
 
 _PLAIN = ("100644", "100755", NO_FILE)
 """What git calls files, executable ones, and none at all."""
@@ -44,7 +44,7 @@ def files_of_branch(
     """
     if branch.resolve() == here.root:
         return FilesOfBranch(note="Both work in the same folder: its files are as the branch left them.")
-    if not is_apart(branch):
+    if not is_in_worktree(branch):
         return FilesOfBranch(note=f"Its folder is gone, so its files are not taken over: {branch}")
     try:
         trees, git = Worktrees.around(branch, env), Git(branch, env)
@@ -86,8 +86,8 @@ def _merged(
     if change.old not in _PLAIN or change.new not in _PLAIN:
         return replace(file, left="it is a link or a repository"), (), ""
     try:
-        ours, mode = held_bytes(here, path, _LARGEST)
-        theirs, their_mode = held_bytes(Workspace(git.folder), path, _LARGEST)
+        ours, mode = read_with_mode(here, path, _LARGEST)
+        theirs, their_mode = read_with_mode(Workspace(git.folder), path, _LARGEST)
     except (ToolProblem, OSError) as error:
         return replace(file, left=f"it cannot be taken over: {error}"), (), ""
     made = checksum(theirs)

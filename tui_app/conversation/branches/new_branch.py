@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
-from tui_app.conversation.files.file_snapshots import file_steps, taken_together
+from tui_app.conversation.files.file_snapshots import file_steps, merge_steps
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import RestoredFile
 from tui_app.records import frozen
@@ -22,7 +22,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.system.git import NO_FILE, Git, GitFailed
 from tui_app.system.project_files import repository_root
 from tui_app.system.worktrees import NoWorktree, Worktrees
-from tui_app.text import words_of
+from tui_app.text import plain_first_line
 
 _NAME_CHARS = 80
 _PATIENCE_S = 60.0
@@ -60,15 +60,15 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         info = store.info(opening.session)
         known = {each.name.casefold() for each in branches_of(store, info.id)}
         numbered = (f"branch {number}" for number in range(1, 10_000))
-        name = words_of(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
+        name = plain_first_line(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
         if name.casefold() in known:
-            raise _is_taken(name)
+            raise _name_taken(name)
         if at is not None:
             prompt_at(store, info.id, at)  # before anything is made
         for half in _namesakes(store, info.id, name):
             if half.events < 2:
                 store.delete(half.id)
-        steps = taken_together(file_steps(store, info.id, at)) if at is not None else []
+        steps = merge_steps(file_steps(store, info.id, at)) if at is not None else []
         folder, note, trees = opening.cwd.resolve(), "", None
         try:
             trees = Worktrees.around(folder, env)
@@ -91,7 +91,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             fork = fork_session(store, places, info.id, at=at, now=now, title=name, cwd=cwd, check=check)
         except SessionDeleted:
             # Another machine took it for a half, and makes it anew.
-            raise _is_taken(name) from None
+            raise _name_taken(name) from None
         if trees is not None:
             trees.occupy(top)
     return Branched(fork=fork, name=name, folder=folder, note=note)
@@ -106,10 +106,10 @@ def _namesakes(store: SessionStore, session: str, name: str) -> list[SessionInfo
 def _check_name(store: SessionStore, session: str, name: str) -> None:
     """Raise where another machine that shares the sessions has begun such a branch meanwhile."""
     if _namesakes(store, session, name):
-        raise _is_taken(name)
+        raise _name_taken(name)
 
 
-def _is_taken(name: str) -> BranchRefused:
+def _name_taken(name: str) -> BranchRefused:
     return BranchRefused(f"This session has a branch {name} already. Choose another name.")
 
 

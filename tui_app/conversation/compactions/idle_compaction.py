@@ -60,7 +60,7 @@ class IdleCompaction:
         # A process that was asleep comes too late.
         if rates is None or rates.kept >= rates.changed or self.is_busy():
             return False
-        if not compactor.policy.automatic or not compactor.wanted("background"):
+        if not compactor.policy.automatic or not compactor.should_start("background"):
             return False
         if usage.total < _FULL * compactor.policy.background_mark(usage.window):
             return False

@@ -24,7 +24,7 @@ from tui_app.context.views.rewrites import Digest
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import Notice, Trigger
 from tui_app.providers import OFFLINE
-from tui_app.session.figures.cache_forecast import lasting_rule
+from tui_app.session.figures.cache_forecast import last_cache_rule
 from tui_app.settings import Settings
 from tui_app.system.secrets import mask_secrets
 
@@ -108,14 +108,14 @@ class SummaryWriters:
         model = self.history.model
         return cache_rates(model, self._rule(model), self._idle_s())
 
-    def cache_left_s(self) -> float:
+    def cache_remaining_s(self) -> float:
         """Seconds until that model's cache expires; 0 where it is not known, or keeps nothing."""
         rule = self._rule(self.history.model)
         return max(0.0, rule.lifetime_s - self._idle_s()) if rule is not None else 0.0
 
     def _rule(self, model: str) -> CacheRule | None:
         """How the prompt cache of a model works, if that is known."""
-        return lasting_rule(self.history.store, self.history.session, model, self.settings)
+        return last_cache_rule(self.history.store, self.history.session, model, self.settings)
 
     def _idle_s(self) -> float:
         """Seconds since the conversation's last answer began."""

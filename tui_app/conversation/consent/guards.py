@@ -119,7 +119,7 @@ class Guards:
         self._renew()
 
     @property
-    def standing(self) -> dict[int, GuardSet]:
+    def active(self) -> dict[int, GuardSet]:
         """Those that hold, by their log numbers."""
         return guards_in(self.history.store, self.history.session)
 
@@ -129,7 +129,7 @@ class Guards:
         Args:
             before: Log number of the prompt that ends what is looked at; 0 for none.
         """
-        folder, held = self.approvals.folder.root or Path(), {each.text for each in self.standing.values()}
+        folder, held = self.approvals.folder.root or Path(), {each.text for each in self.active.values()}
         found: dict[str, GuardSet] = {}
         ledger = self.history.ledger()
         for prompt in ledger.prompts():
@@ -142,7 +142,7 @@ class Guards:
 
     def set(self, *guards: GuardSet) -> None:
         """Let guards hold from now on, those that do not already."""
-        held = {each.text for each in self.standing.values()}
+        held = {each.text for each in self.active.values()}
         for guard in guards:
             if guard.text not in held:
                 self.history.report(guard)
@@ -150,7 +150,7 @@ class Guards:
 
     def lift(self, seq: int) -> bool:
         """Take a guard away, by its log number; whether it was there."""
-        if (guard := self.standing.get(seq)) is not None:
+        if (guard := self.active.get(seq)) is not None:
             self.history.report(GuardLifted(guard=seq, text=guard.text))
             self._renew()
         return guard is not None
@@ -161,7 +161,7 @@ class Guards:
         Those of sub-agents count from the last answer of the turn before on: what one does in the background
         is for the turn that follows to check.
         """
-        wanted = [(seq, each) for seq, each in self.standing.items() if each.forbids == "tests"]
+        wanted = [(seq, each) for seq, each in self.active.items() if each.forbids == "tests"]
         for seq, guard in wanted[:1]:
             paths = [shown_path(each, self.approvals.folder) for each in self._untested(since)]
             if files := tuple(each for each in paths if not each.startswith(("/", ".."))):
@@ -216,7 +216,7 @@ class Guards:
         return self._lineage
 
     def _renew(self) -> None:
-        self.approvals.guards = self.standing
+        self.approvals.guards = self.active
 
     def traced(self, action: Action) -> Action:
         """The action with its origin, if the user never wrote it; no rule covers what reaches out then."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from pydantic_ai.models import ModelRequestContext
 
-from tui_app.context.message_marks import mode_text, mode_told
+from tui_app.context.message_marks import mode_text, noted_mode
 from tui_app.conversation.approvals import Approvals
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.events import ModeChange, ModeTold
@@ -53,7 +53,7 @@ class ModeSwitch:
             return ACCEPTED
         return ""
 
-    async def tell_mode(self, request: ModelRequestContext) -> None:
+    async def add_mode_note(self, request: ModelRequestContext) -> None:
         """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
 
         What it knows is read off the view, so it is told again once a compaction has taken the line along.
@@ -61,6 +61,6 @@ class ModeSwitch:
         # The built-in search takes whatever is last for what it is asked.
         if request.model.system in SEARCHING:
             return
-        known = (told for item in reversed(self.history.items()) if (told := mode_told(item.message)))
+        known = (told for item in reversed(self.history.items()) if (told := noted_mode(item.message)))
         if self.current != next(known, "ask"):
-            self.history.tell_model(ModeTold(text=mode_text(self.current), mode=self.current))
+            self.history.write_note(ModeTold(text=mode_text(self.current), mode=self.current))

@@ -122,7 +122,7 @@ class Repeats(AbstractCapability[Any]):
                     return None
                 return replace(found, text=f"{found.text}; nothing changed since")
             case Repeat(kind="edit"):
-                stands = await asyncio.to_thread(edit_stands, self.folders[0], call.args_as_dict())
+                stands = await asyncio.to_thread(is_already_written, self.folders[0], call.args_as_dict())
                 return found if stands else None
             case _:
                 return found
@@ -136,7 +136,7 @@ class Repeats(AbstractCapability[Any]):
         changed = next(iter(history.store.newest(history.session, (ModelChange.TYPE,))), None)
         before = max(self._opened, changed.seq if changed is not None else 0)
         seen = {head.seq for head in history.view.visible() if head.seq > before}
-        if not self._ancestors and all(head.seq in seen for head in history.view.held()):
+        if not self._ancestors and all(head.seq in seen for head in history.view.held_originals()):
             return ()
         return [Past(history.ledger(), lambda key: key not in seen), *self._ancestors]
 
@@ -244,7 +244,7 @@ def _is_newer(path: Path, since: float) -> bool:
     return max(found.st_mtime, found.st_ctime) > since
 
 
-def edit_stands(folder: Path, args: Mapping[str, Any]) -> bool:
+def is_already_written(folder: Path, args: Mapping[str, Any]) -> bool:
     """Whether a file holds what a call would write into it."""
     path = folder / target_path(args)
     try:

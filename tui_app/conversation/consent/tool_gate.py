@@ -61,9 +61,9 @@ class ToolGate(AbstractCapability[Any]):
             case FunctionToolCallEvent(part=call, args_valid=True):
                 looks = call.tool_name in FILE_LOOKERS and call.tool_name in self.known
                 if not looks and call.tool_name not in self.free:
-                    self.ahead.hold(call.tool_call_id)
+                    self.ahead.require_approval(call.tool_call_id)
             case FunctionToolResultEvent(part=part):
-                self.ahead.let(part.tool_call_id)
+                self.ahead.allow(part.tool_call_id)
 
     async def wrap_tool_execute(
         self,
@@ -76,9 +76,9 @@ class ToolGate(AbstractCapability[Any]):
     ) -> Any:
         """Ask, and run the tool with the very arguments that were asked about."""
         if tool_def.tool_kind in _DESCRIBING:
-            self.ahead.let(call.tool_call_id)
+            self.ahead.allow(call.tool_call_id)
             return await handler(args)
-        with self.ahead.begun(call.tool_call_id):
+        with self.ahead.reserve(call.tool_call_id):
             if call.tool_name in self.known:
                 return await handler(args)
             asked = replace(call, args=args.said) if isinstance(args, ChangedArguments) else call
@@ -86,7 +86,7 @@ class ToolGate(AbstractCapability[Any]):
             if action in self._let_through and ctx.tool_call_approved:
                 self._let_through.discard(action)
                 self.ahead.judged(call.tool_call_id)
-                self.ahead.let(call.tool_call_id)
+                self.ahead.allow(call.tool_call_id)
             elif declined := await self.gate(action):
                 return ToolDenied(declined)
             try:

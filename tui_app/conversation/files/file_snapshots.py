@@ -78,7 +78,7 @@ class FileKeeper:
         await self._apply(FilesRestored(to=to, files=self._since(to)), overwrite=overwrite)
 
     def _since(self, to: int) -> tuple[RestoredFile, ...]:
-        return taken_back(file_steps(self.history.store, self.history.session, to))
+        return invert_steps(file_steps(self.history.store, self.history.session, to))
 
     def restorings(self, seq: int) -> list[Head]:
         """The restorings behind a log number, in order."""
@@ -91,7 +91,7 @@ class FileKeeper:
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
         else:
-            await self._apply(FilesRestored(to=seq, undo=True, files=taken_back(step.files)))
+            await self._apply(FilesRestored(to=seq, undo=True, files=invert_steps(step.files)))
 
     async def merge(self, work: Merge) -> None:
         """Bring in the brief and the files of a branch.
@@ -126,7 +126,9 @@ class FileKeeper:
         if merged is None or not merged.taken:
             return
         steps = self.restorings(merge)
-        wanted = [merge] if merge == newest.seq else standing([h for h in steps if h.seq < newest.seq])
+        wanted = (
+            [merge] if merge == newest.seq else pending_restores([h for h in steps if h.seq < newest.seq])
+        )
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
         unfinished = (each for each in wanted if each not in carried_out)
         sums = {each for file in merged.taken for each in (file.before, file.after) if each}
@@ -137,7 +139,7 @@ class FileKeeper:
             if (done := data_of(store.record(session, seq), FilesRestored)) is None:
                 await self._merge(merge, merged)
             else:
-                step = FilesRestored(to=seq, undo=True, files=taken_back(done.files))
+                step = FilesRestored(to=seq, undo=True, files=invert_steps(done.files))
                 await self._apply(step, is_begun=True)
 
     async def _apply(self, step: FilesRestored, *, overwrite: bool = False, is_begun: bool = False) -> None:
@@ -165,7 +167,7 @@ class FileKeeper:
 
     def _fate(self, file: RestoredFile) -> FileFate:
         try:
-            now = checksum(held_bytes(self.workspace, file.path)[0])
+            now = checksum(read_with_mode(self.workspace, file.path)[0])
         except (ToolProblem, OSError):
             now = "unreadable"
         if now == file.after:
@@ -183,7 +185,7 @@ class FileKeeper:
             return None
         try:
             real = self.workspace.writable(file.path)
-            now, _ = held_bytes(self.workspace, file.path)
+            now, _ = read_with_mode(self.workspace, file.path)
             if not self.kept.put(now):
                 return None
             put_bytes(real, data, expected=now, mode=file.mode or None, shown=file.path)
@@ -192,7 +194,7 @@ class FileKeeper:
         return replace(file, before=checksum(now))
 
 
-def held_bytes(workspace: Workspace, path: str, largest: int = sys.maxsize) -> tuple[bytes | None, int]:
+def read_with_mode(workspace: Workspace, path: str, largest: int = sys.maxsize) -> tuple[bytes | None, int]:
     """What a file holds that may be written, and its rights; None where there is none.
 
     Raises:
@@ -219,7 +221,7 @@ def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[Re
                 yield from files
 
 
-def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
+def merge_steps(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
     """For each file one step from what it held first, with its rights then, to what it was given last."""
     every = list(steps)
     first = {step.path: step for step in reversed(every)}
@@ -227,12 +229,12 @@ def taken_together(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
     return [replace(first[path], after=after) for path, after in last.items()]
 
 
-def taken_back(steps: Iterable[RestoredFile]) -> tuple[RestoredFile, ...]:
+def invert_steps(steps: Iterable[RestoredFile]) -> tuple[RestoredFile, ...]:
     """The steps that take others back, for each file one."""
-    return tuple(replace(each, before=each.after, after=each.before) for each in taken_together(steps))
+    return tuple(replace(each, before=each.after, after=each.before) for each in merge_steps(steps))
 
 
-def standing(steps: Sequence[Head]) -> list[int]:
+def pending_restores(steps: Sequence[Head]) -> list[int]:
     """Numbers of what to take back so that no restoring stands any more, the newest first.
 
     Taking back what took a restoring back makes it stand again; that is then what has to be undone.

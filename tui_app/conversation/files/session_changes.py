@@ -7,7 +7,7 @@ from typing import Literal
 
 from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
-from tui_app.conversation.files.file_snapshots import file_steps, taken_together
+from tui_app.conversation.files.file_snapshots import file_steps, merge_steps
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.records import frozen, picked
 from tui_app.session.kept_files import KeptFiles
@@ -80,7 +80,7 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
     kept = KeptFiles(SessionFolder(opening.paths.sessions_dir / opening.session).kept_files)
     found: dict[str, ChangedFile] = {}
     if store is not None and opening.session:
-        for step in taken_together(file_steps(store, opening.session)):
+        for step in merge_steps(file_steps(store, opening.session)):
             path, before = step.path, step.before
             now, problem = _read(workspace, path)
             old = kept.get(before) if before else None

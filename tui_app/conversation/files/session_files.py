@@ -199,7 +199,7 @@ class SessionFiles:
     def _names_in(self, heads: Sequence[Head]) -> list[str]:
         """Names in messages, and the histories of summaries, which name their folder."""
         summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
-        checkpoints = self.history.archive.standing(summaries)
+        checkpoints = self.history.archive.checkpoints_of(summaries)
         histories = [f"{each.number:03d}-before-compaction" for each in checkpoints]
         plain: list[int] = []
         forms: dict[int, set[int]] = {}
@@ -234,7 +234,7 @@ class SessionFiles:
         """
         archive, store, session = self.history.archive, self.history.store, self.history.session
         if name == "index.md":
-            self.folder.write_index(archive.standing(self.history.view.compactions))
+            self.folder.write_index(archive.checkpoints_of(self.history.view.compactions))
             return True
         if match := _HISTORY.fullmatch(name):
             return self._history(int(match[1]))

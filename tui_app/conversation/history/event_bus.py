@@ -28,6 +28,6 @@ class EventBus:
         """Call a listener with every record at once, for as long as the bus lasts; it must not wait."""
         self._listeners.append(listener)
 
-    def tell(self, session: str, payload: Payload) -> None:
+    def publish_live(self, session: str, payload: Payload) -> None:
         """Publish something that no log keeps."""
         self.publish(Record(seq=0, time=time.time(), session=session, data=payload))

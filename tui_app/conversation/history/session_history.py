@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from tui_app.context.counting.tokens import TokenCounter
-from tui_app.context.history import EVENTS, Proposal, as_told, measured, new_messages, rewrite_event
+from tui_app.context.history import EVENTS, Proposal, measured, new_messages, rewrite_event, with_forms
 from tui_app.context.ledger.ledger import Ledger
 from tui_app.context.ledger.origins import Origins
 from tui_app.context.storage_errors import as_disk_errors
@@ -61,7 +61,7 @@ from tui_app.system.environment import NO_SECRETS, Secrets
 from tui_app.usage import Breakdown, ContextUsage, Overhead
 
 
-def apart_from(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tuple[tuple[int, int], ...]:
+def ranges_without(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tuple[tuple[int, int], ...]:
     """Inclusive ranges without some numbers inside of them."""
     parts: list[tuple[int, int]] = []
     for low, high in ranges:
@@ -153,15 +153,15 @@ class SessionHistory:
         """The messages as they were said, read from the log where a stage has rewritten them."""
         first = self.view.rewritten()
         heads = (first[item.key] for item in items if item.key in first)
-        return as_told(items, self._messages.read_heads(heads))
+        return with_forms(items, self._messages.read_heads(heads))
 
     def everything(self) -> Sequence[Item]:
         """Every message that the view holds, or holds in a summary, as it was said; read from the log."""
         # A summary of another program stands for messages that the log does not hold.
-        return self._read(self._said())
+        return self._read(self._message_heads())
 
     def ledger(self) -> Ledger:
-        heads = {head.seq: head for head in self._said()}
+        heads = {head.seq: head for head in self._message_heads()}
         if self._ledger is None:
             self._ledger = Ledger.loaded(self.store.kept_ledger(self.session))
         return self._ledger.catch_up(list(heads), lambda keys: self._read([heads[key] for key in keys]))
@@ -179,9 +179,9 @@ class SessionHistory:
         version, seen = origins.mark
         origins.mark = self.view.mark
         more, rest = origins.mark[0] == version, bool(origins.unread)
-        said = self.view.said_behind(seen) if more else self._said(CARRYING)
+        said = self.view.originals_after(seen) if more else self._message_heads(CARRYING)
         origins.count([head.seq for head in said], more=more)
-        heads = {head.seq: head for head in (self._said(CARRYING) if rest else said)}
+        heads = {head.seq: head for head in (self._message_heads(CARRYING) if rest else said)}
         unread = sorted(origins.unread & heads.keys())
         origins.grow(self._read([heads[key] for key in unread[:most]]))
         return most is None or len(unread) <= most
@@ -190,10 +190,10 @@ class SessionHistory:
         start = data_of(self.store.record(self.session, 1), SessionStart)
         return (start.cwd, start.branch, self.model) if start else (self.model,)
 
-    def _said(self, kinds: Collection[str] = MESSAGES) -> list[Head]:
+    def _message_heads(self, kinds: Collection[str] = MESSAGES) -> list[Head]:
         return [
             head
-            for head in self.view.held()
+            for head in self.view.held_originals()
             if head.type in kinds
             or (head.type == CompactionComplete.TYPE and not self.view.hidden_by(head.seq))
         ]
@@ -263,7 +263,7 @@ class SessionHistory:
             self.show_gauge()
         return record
 
-    def tell_model(self, event: FolderInstructions | ModeTold | TaskTold) -> Record:
+    def write_note(self, event: FolderInstructions | ModeTold | TaskTold) -> Record:
         """Write an event whose text the model is told, in a message of the program behind the newest one."""
         message = ModelRequest(parts=[UserPromptPart(event.text)])
         return self.append(replace(event, tokens=self.counter.message(message).nonzero()), message)
@@ -280,14 +280,14 @@ class SessionHistory:
     def pinned(self) -> frozenset[int]:
         return frozenset(self.view.pins)
 
-    def behind(self, item: Item) -> Sequence[Item]:
+    def sealed_messages(self, item: Item) -> Sequence[Item]:
         """The originals that a provider's sealed summary stands for, also through an earlier one."""
         if not is_sealed(item.message):
             return ()
         heads = self.view.hidden_by(item.key)
         self._messages.load(heads)
         originals = [self._item(head) for head in heads]
-        return [each for one in originals for each in (*self.behind(one), one)]
+        return [each for one in originals for each in (*self.sealed_messages(one), one)]
 
     def rewrite(self, rewrite: Rewrite) -> None:
         """Apply a stage's decision: files first, then one event, then the view.
@@ -330,7 +330,7 @@ class SessionHistory:
         heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
         before, after = self.usage().total, self.after(*heads).total
         whole = self.originals(self.items())
-        removed = apart_from(trial.removed, self.view.excluded)
+        removed = ranges_without(trial.removed, self.view.excluded)
         planned = replace(
             trial, removed=removed, tokens_before=before, tokens_after=after, tokens_removed=before - after
         )

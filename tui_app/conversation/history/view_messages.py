@@ -90,7 +90,7 @@ def _place(head: Head) -> Place:
     return head.form if head.form[0] else (head.seq, ALONE)
 
 
-def said_heads(heads: Iterable[Head], *, cleared: bool = False) -> list[Head]:
+def original_heads(heads: Iterable[Head], *, cleared: bool = False) -> list[Head]:
     """What was said, in the form it was said in, less what was undone, or cleared if that is not wanted."""
     view = AgentView()
     for head in heads:

@@ -191,4 +191,4 @@ def count_events(
 
 
 def _size(view: AgentView) -> int:
-    return sum(weighed.tokens.total for weighed in view.weighed())
+    return sum(weighed.tokens.total for weighed in view.message_weights())

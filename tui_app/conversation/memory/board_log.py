@@ -34,7 +34,7 @@ class BoardLog:
     here: Callable[[Payload], object] = ignore
     """Writes to the open session's log and shows it."""
 
-    def tell(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
+    def write_pending(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
         """Write what no log holds yet.
 
         Args:
@@ -49,8 +49,8 @@ class BoardLog:
         for change in self.boards.untold():
             if entries is None or change.entry.id in entries:
                 payload, log = payload_of(change), session or change.entry.session
-                if self._is_told(log, payload, change.entry.id, known):
-                    self.boards.told(change)
+                if self._write_change(log, payload, change.entry.id, known):
+                    self.boards.mark_logged(change)
                     told.append(payload)
         return told
 
@@ -69,7 +69,7 @@ class BoardLog:
         else:
             self.sessions.append(session, payload, None, time=time())
 
-    def _is_told(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
+    def _write_change(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
         """Write a change, unless its log has it; whether nothing is left to be told."""
         if not log:
             return True  # the user's own, made outside any session

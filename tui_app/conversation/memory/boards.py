@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from tui_app.memory.entries import Due
+from tui_app.memory.entries import DueSession
 from tui_app.memory.scope import Scope
 from tui_app.memory.store import BoardStore, PostgresBoardStore, SqliteBoardStore
 from tui_app.paths import Paths
@@ -36,7 +36,7 @@ def lock_of(paths: Paths) -> Path:
 
 
 def own_scope(
-    boards: BoardStore, database: Database, info: SessionInfo, here: Path, due: Due | None = None
+    boards: BoardStore, database: Database, info: SessionInfo, here: Path, due: DueSession | None = None
 ) -> Scope | None:
     """Find whose board a session fills.
 

@@ -27,7 +27,7 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.memory.board import Added, ContextBoard, rank
-from tui_app.memory.entries import KINDS, PERSON, Draft, Due, Entry
+from tui_app.memory.entries import KINDS, PERSON, Draft, DueSession, Entry
 from tui_app.memory.scope import Scope
 from tui_app.providers import OFFLINE
 from tui_app.records import frozen, like, picked
@@ -157,7 +157,7 @@ class SessionMemory:
         if not self.settings.enabled or budget <= 0:
             return
         passed_over = {Handoff.TYPE, BranchMerged.TYPE, ShellResult.TYPE}
-        if any(head.type in CARRYING - passed_over for head in self.history.view.each_held()):
+        if any(head.type in CARRYING - passed_over for head in self.history.view.iter_held()):
             return
 
         def read(info: SessionInfo) -> tuple[Scope, list[Entry]]:
@@ -190,12 +190,14 @@ class SessionMemory:
         """Ask for this session to be read, once enough has been said in it."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
             return
-        prompts = (head for head in self.history.view.each_held() if head.type == UserMessage.TYPE)
+        prompts = (head for head in self.history.view.iter_held() if head.type == UserMessage.TYPE)
         fewest = self.settings.min_turns
         if sum(1 for _ in islice(prompts, fewest)) >= fewest:
             try:
                 scope = self._scope()
-                self.boards.want(like(Due, scope, session=self.history.session, asked=time.time()))
+                self.boards.request_reading(
+                    like(DueSession, scope, session=self.history.session, asked=time.time())
+                )
             except sqlite3.Error as error:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 
@@ -234,7 +236,7 @@ class SessionMemory:
             if not offline or info.events > _SHORT:
                 return
             async with asyncio.timeout(MOMENT_S):
-                waiting = await asyncio.to_thread(self.boards.due)
+                waiting = await asyncio.to_thread(self.boards.due_sessions)
                 due = next((each for each in waiting if each.session == session), None)
                 if due is not None:
                     await self._read(due)
@@ -268,7 +270,7 @@ class SessionMemory:
         return self._told(self.board().edit(number, text))
 
     def _told(self, done: Added) -> Added:
-        self.telling.tell(self.history.session, {done.entry.id, *done.pruned})
+        self.telling.write_pending(self.history.session, {done.entry.id, *done.pruned})
         return done
 
     def forget(self, number: int) -> Entry:
@@ -278,7 +280,7 @@ class SessionMemory:
             NotRemembered: if there is no such entry.
         """
         entry = self.board().prune(number, PERSON)
-        self.telling.tell(self.history.session, {entry.id})
+        self.telling.write_pending(self.history.session, {entry.id})
         return entry
 
     # Reading
@@ -297,7 +299,7 @@ class SessionMemory:
 
     async def _catch_up(self) -> None:
         try:
-            self.telling.tell()
+            self.telling.write_pending()
             for look in range(_LOOKS):
                 if look:
                     await asyncio.sleep(_BETWEEN_S)
@@ -309,7 +311,7 @@ class SessionMemory:
     async def _read_all(self) -> bool:
         """Read every session that waits and is over; whether one was still held by a window."""
         held = False
-        for due in await asyncio.to_thread(self.boards.due):
+        for due in await asyncio.to_thread(self.boards.due_sessions):
             if due.session == self.history.session or not is_session_id(due.session):
                 continue
             if where_open(self.history.store, self.paths.sessions_dir, due.session):
@@ -323,7 +325,7 @@ class SessionMemory:
                 self.history.append(Notice(text=outcome_text(done)))
         return held
 
-    async def _read(self, due: Due) -> MemoryConsolidated | None:
+    async def _read(self, due: DueSession) -> MemoryConsolidated | None:
         """Read one session that waits.
 
         Raises:
@@ -332,10 +334,10 @@ class SessionMemory:
         try:
             self.history.store.info(due.session)
         except SessionNotFound:
-            self.boards.done(due.session, 0)
+            self.boards.mark_read(due.session, 0)
             return None
         if due.attempts >= _TRIES:
-            self.boards.done(due.session, 0)
+            self.boards.mark_read(due.session, 0)
             reason = f"it was started {due.attempts} times and never finished"
             failed = MemoryConsolidated(outcome="failed", performed_by="model", reason=reason)
             self.telling.note_reading(due.session, failed)
@@ -344,9 +346,9 @@ class SessionMemory:
             done = await self._consolidated(due.session, like(Scope, due), begin=True)
         except asyncio.CancelledError:
             # Stopped in order: only attempts that took the program along count.
-            self.boards.want(due)
+            self.boards.request_reading(due)
             raise
-        self.boards.done(due.session, 0, asked=due.asked)
+        self.boards.mark_read(due.session, 0, asked=due.asked)
         return done
 
     async def _consolidated(
@@ -355,7 +357,7 @@ class SessionMemory:
         async with self._reading:
             with WriterLock(lock_of(self.paths)):
                 if begin:
-                    self.boards.begun(session)
+                    self.boards.count_attempt(session)
                 return await self.reader.consolidate(self.history.store.info(session), scope)
 
 

@@ -16,7 +16,7 @@ from tui_app.agent.model_shelf import ModelShelf
 from tui_app.context.counting.encodings import TextCounter
 from tui_app.context.governor import request_guard
 from tui_app.context.views.view import Item
-from tui_app.conversation.history.view_messages import ViewMessages, said_heads
+from tui_app.conversation.history.view_messages import ViewMessages, original_heads
 from tui_app.conversation.memory.board_log import BoardLog
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import MemoryConsolidated
@@ -71,15 +71,15 @@ class SessionReader:
         started = monotonic()
         boards = self.telling.boards
         after = await asyncio.to_thread(boards.read_until, session.id)
-        items = await asyncio.to_thread(said_in, self.opening.database, session.id)
+        items = await asyncio.to_thread(messages_of, self.opening.database, session.id)
         folders = (session.cwd, scope.folder or scope.repository)
         task = Task(items=items, session=session.id, after=after, folders=folders)
         if task.until <= after:
             return None
         board = ContextBoard(boards, scope, self.settings.max_entries)
         done = await self._ask(task, model or self.settings.model or session.model, board)
-        await asyncio.to_thread(boards.done, session.id, task.until, asked=_KEEP_DUE)
-        self.telling.tell()
+        await asyncio.to_thread(boards.mark_read, session.id, task.until, asked=_KEEP_DUE)
+        self.telling.write_pending()
         done = replace(done, read_until=task.until, duration_s=round(monotonic() - started, 3))
         self.telling.note_reading(session.id, done)
         return done
@@ -89,21 +89,21 @@ class SessionReader:
 
         def note(until: int) -> None:
             # Parts that have been read need not be paid for twice, should the rest be cut off.
-            self.telling.boards.done(task.session, until, asked=_KEEP_DUE)
+            self.telling.boards.mark_read(task.session, until, asked=_KEEP_DUE)
 
         timeout_s = self.opening.settings.summary_timeout_s
         agent, why = await self._agent(name)
         if agent is not None:
             try:
                 async with asyncio.timeout(timeout_s):
-                    outcome = await ask(task, board, agent, name, self.telling.tell, note)
+                    outcome = await ask(task, board, agent, name, self.telling.write_pending, note)
                 return _ended(outcome, agent, name)
             except TimeoutError:
                 why = f"{name} took longer than {timeout_s:g} seconds"
             except Exception as error:  # a provider may raise anything; rules need none
                 _log.info("%s could not read %s: %s", name, task.session, error)
                 why = describe_error(error, model=name).message.rstrip(".")
-        outcome = await extract(task, board, self.telling.tell)
+        outcome = await extract(task, board, self.telling.write_pending)
         return _ended(outcome, agent, "", why)
 
     async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
@@ -134,7 +134,7 @@ def _ended(
     return like(MemoryConsolidated, outcome, outcome="success", reason=reason, **by, **spent)
 
 
-def said_in(database: Database, session: str) -> list[Item]:
+def messages_of(database: Database, session: str) -> list[Item]:
     """Everything that was said in a session and neither undone nor excluded, oldest first.
 
     Opens the file by itself: meant for a thread.
@@ -143,7 +143,10 @@ def said_in(database: Database, session: str) -> list[Item]:
         sqlite3.Error: if the file cannot be used.
     """
     with closing(open_store(database, read_only=True)) as store:
-        excluded, heads = excluded_in(store, session).since, said_heads(store.heads(session), cleared=True)
+        excluded, heads = (
+            excluded_in(store, session).since,
+            original_heads(store.heads(session), cleared=True),
+        )
         heads = [head for head in heads if head.seq not in excluded]
         messages = ViewMessages(partial(store.message, session))
         messages.load(heads)

@@ -89,7 +89,7 @@ class SessionSearch:
             hit = SessionSearch(self.store, known[0]).fetch(seq) if len(known) == 1 else None
             return None if hit is None else replace(hit, session=known[0])
         record = self.store.record(self.session, seq)
-        if record is not None and excluded_in(self.store, self.session).holds(seq, record.data):
+        if record is not None and excluded_in(self.store, self.session).covers(seq, record.data):
             return None
         hit = hit_of(seq, record.data) if record is not None else None
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
@@ -102,14 +102,14 @@ class SessionSearch:
                 break
             if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:
                 wanted.discard(record.data.tool_call_id)
-                calls.append(record.data.said)
+                calls.append(record.data.as_text)
         return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
 
 
 def hit_in(seq: int, payload: Payload, excluded: Excluded) -> HistoryHit | None:
     """What a search may show; not what repeats an earlier search, which is elsewhere in the log."""
     was_searched = isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
-    return None if was_searched or excluded.holds(seq, payload) else hit_of(seq, payload)
+    return None if was_searched or excluded.covers(seq, payload) else hit_of(seq, payload)
 
 
 def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
@@ -120,7 +120,7 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
         case AssistantMessage(text=text) if text:
             return HistoryHit(seq, "assistant", text)
         case ToolCall(name=name):
-            return HistoryHit(seq, name or "tool", payload.said)
+            return HistoryHit(seq, name or "tool", payload.as_text)
         case ToolResult(text=text, name=name):
             return HistoryHit(seq, name or "tool", text)
         case ShellCommand(text=text) | ShellResult(text=text):

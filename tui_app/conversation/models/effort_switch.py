@@ -29,9 +29,9 @@ class EffortSwitch:
             return
         self.runner.manner = replace(self.runner.manner, thinking=effort)
         history.append(EffortChange(old=old, new=effort))
-        await self.tell(old)
+        await self.report_change(old)
 
-    async def tell(self, before: str) -> None:
+    async def report_change(self, before: str) -> None:
         """Say so where the effort in force is another one than before, and the model makes nothing of it."""
         history = self.models.history
         if self.current == before:

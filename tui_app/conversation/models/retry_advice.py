@@ -26,7 +26,7 @@ def with_size(error: Error, tokens: int, answered: int) -> Error:
     return replace(error, hint=f"{error.hint} {size}.".strip(), actions=(*error.actions, "compact"))
 
 
-def with_way_back(error: Error, *, handed_back: bool) -> Error:
+def with_retry_step(error: Error, *, handed_back: bool) -> Error:
     """The same error with how to try again among its steps.
 
     Args:

@@ -51,7 +51,7 @@ class ProjectUse:
             case UserMessage(attachments=paths):
                 self._touched += map(Path, paths)
 
-    async def tell_instructions(self, _request: object) -> None:
+    async def add_folder_instructions(self, _request: object) -> None:
         """Put the instructions of folders that were come to behind the newest message of the view."""
         touched, self._touched = self._touched, []
         if not touched or not self.project.follows:
@@ -71,7 +71,7 @@ class ProjectUse:
                 continue
             if file.text:
                 text = folder_text(instructions_text([file], intro=""))
-                self.history.tell_model(FolderInstructions(text=text, path=file.path))
+                self.history.write_note(FolderInstructions(text=text, path=file.path))
             if file.problem:
                 self.history.append(Notice(text=file.problem))
 
@@ -81,13 +81,13 @@ class ProjectUse:
         told = {each.seq: event.path for each in records if (event := data_of(each, FolderInstructions))}
         if not told:
             return {}
-        held = {head.seq for head in self.history.view.each_held()} | self.history.view.excluded.keys()
+        held = {head.seq for head in self.history.view.iter_held()} | self.history.view.excluded.keys()
         return {seq: path for seq, path in sorted(told.items()) if seq in held}
 
     def skills(self) -> list[str]:
         """Names of the skills that were loaded, the last one at the end."""
         history, called = self.history, f"{USE_SKILL.name} "
-        results = (head for head in history.view.each_held() if head.type == ToolResult.TYPE)
+        results = (head for head in history.view.iter_held() if head.type == ToolResult.TYPE)
         loaded = {id for head in results if head.state == "success" for id in head.ids}
         calls = history.store.newest(history.session, (ToolCall.TYPE,))
         calls = (head for head in calls if head.title.startswith(called) and head.ids[0] in loaded)

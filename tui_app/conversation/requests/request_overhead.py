@@ -43,7 +43,7 @@ class RequestOverhead:
         project, servers, surroundings = self._apart()
         memory = counter.instructions(project) + counter.instructions(servers)
         system = "\n\n".join(filter(None, (self.instructions, surroundings)))
-        return counter.carried(system, self.tools) + Breakdown(memory=memory)
+        return counter.overhead(system, self.tools) + Breakdown(memory=memory)
 
     async def note_request(self, request: ModelRequestContext) -> None:
         """Note what a request really holds."""

@@ -19,7 +19,7 @@ from tui_app.conversation.stoppable_step import StoppableStep, Stopped
 from tui_app.conversation.work import Prompt
 from tui_app.events import GoalChecked, GoalEnded, GoalOutcome, GoalSet, GuardSet, Notice
 from tui_app.session.measurement import Goal
-from tui_app.session.model_state import standing_goal
+from tui_app.session.model_state import active_goal
 from tui_app.session.stores.store import SessionStore
 from tui_app.settings.rules import Refused, show
 from tui_app.system.processes import NotStarted
@@ -88,7 +88,7 @@ def refusal(refused: Refused, command: str) -> str:
 
 def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:
     """The goal as every replacement and every handoff carries it."""
-    if (goal := standing_goal(store, session)) is not None:
+    if (goal := active_goal(store, session)) is not None:
         text = f"{goal.data.text}\nReached {goal.data.condition}; {goal.turns} turns taken so far."
         yield Addition("Goal", text)
 
@@ -96,7 +96,7 @@ def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:
 def in_force(store: SessionStore, session: str) -> list[GuardSet | GoalSet]:
     """The guards and the goal of a session, as one that it is handed over to begins with them."""
     held = guards_in(store, session).values()
-    goal = standing_goal(store, session)
+    goal = active_goal(store, session)
     guards = [replace(each, session=each.session or session) for each in held]
     return [*guards, *([goal.data] if goal is not None else [])]
 
@@ -113,8 +113,8 @@ class Goals:
     _checking: StoppableStep = field(default_factory=StoppableStep, init=False)
 
     @property
-    def standing(self) -> Goal | None:
-        return standing_goal(self.history.store, self.history.session)
+    def active(self) -> Goal | None:
+        return active_goal(self.history.store, self.history.session)
 
     def set(self, goal: GoalSet) -> Prompt:
         """Set a goal in place of any other; the prompt that it begins with."""
@@ -126,7 +126,7 @@ class Goals:
 
     def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
         """End the goal; whether there was one."""
-        if (goal := self.standing) is not None:
+        if (goal := self.active) is not None:
             self.cancel()
             self.history.report(GoalEnded(goal=goal.seq, outcome=outcome, reason=reason))
         return goal is not None
@@ -137,7 +137,7 @@ class Goals:
 
     async def next_prompt(self) -> Prompt | None:
         """Check the goal after a turn; what the model is told to go on, None where it need not."""
-        if (goal := self.standing) is None:
+        if (goal := self.active) is None:
             return None
         turn, data = goal.turns + 1, goal.data
         if not data.check:
@@ -145,7 +145,7 @@ class Goals:
             checked, told = GoalChecked(goal=goal.seq, turn=turn, held=held), ""
         else:
             ended = await self._check(data.check)
-            if ended is None or self.standing is None:
+            if ended is None or self.active is None:
                 return None
             if isinstance(ended, str):
                 self.end("not checked", ended)
@@ -204,6 +204,6 @@ class GoalTools(FunctionToolset[None]):
 
     def __init__(self, goals: Goals) -> None:
         async def prepared(_ctx: object, tool: ToolDefinition) -> ToolDefinition | None:
-            return tool if goals.standing is not None else None
+            return tool if goals.active is not None else None
 
         super().__init__([Tool(goals.end_goal, prepare=prepared)], docstring_format="google")

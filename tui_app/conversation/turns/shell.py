@@ -109,14 +109,14 @@ class UserShell:
             StageRunner(policy, history, count, around=StageHost(), looked_at=before).arrivals()
 
 
-async def tell_tasks(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
+async def add_task_notes(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
     """Tell the model, behind the newest message, which background commands have ended.
 
     The user is asked about what they made that programs obey.
     """
-    await tasks.ask_about_made()
+    await tasks.ask_about_changes()
     if news := tasks.take_news():
-        history.tell_model(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
+        history.write_note(TaskTold(text=tasks_text(news), ids=tuple(id for id, _ in news)))
 
 
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:

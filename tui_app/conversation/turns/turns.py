@@ -34,7 +34,7 @@ from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.conversation.history.session_history import SessionHistory
 from tui_app.conversation.hooks.hooks import Hooks
 from tui_app.conversation.models.model_switch import ModelSwitch
-from tui_app.conversation.models.retry_advice import too_large, with_size, with_way_back
+from tui_app.conversation.models.retry_advice import too_large, with_retry_step, with_size
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.conversation.session_extras import Extras
 from tui_app.conversation.stoppable_step import StoppableStep, Stopped
@@ -60,9 +60,9 @@ from tui_app.wires.answer_end import (
     FILTERED,
     FULL,
     TOO_LONG,
-    says_something,
-    told_end,
-    why_not_whole,
+    has_content,
+    incomplete_reason,
+    provider_end_text,
 )
 
 _log = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ class Turns:
             raise
         except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
             told = why_unavailable(error, model=self.history.model)
-            self.history.append(with_way_back(told, handed_back=True))
+            self.history.append(with_retry_step(told, handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         try:
             return await (self._go_on(model) if prompt is UNFINISHED else self._send(prompt, model))
@@ -196,7 +196,7 @@ class Turns:
 
     async def go_on(self) -> None:
         """Go on with what was left: a turn, or the check of the goal after one that is complete."""
-        if self.is_unanswered or self.goals is None or self.goals.standing is None:
+        if self.is_unanswered or self.goals is None or self.goals.active is None:
             await self.run_turn(UNFINISHED)
         else:
             await self._check_goal(self.goals)
@@ -225,7 +225,7 @@ class Turns:
             going_on = "Continue: a stop hook says that this is not done."
             self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, told),)))
 
-    def give_up(self) -> None:
+    def abort(self) -> None:
         """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
         if self.prompt is not None:
             self._end(TurnEnd(outcome="failed", prompt=self.prompt.text))
@@ -261,7 +261,7 @@ class Turns:
         if self.hooks is not None:
             self.hooks.notify_waiting("budget", told)
         if isinstance(told, Error) and handed_back:
-            told = with_way_back(told, handed_back=True)
+            told = with_retry_step(told, handed_back=True)
         self.history.append(told)
         return not isinstance(told, Error)
 
@@ -276,13 +276,13 @@ class Turns:
     @property
     def is_unanswered(self) -> bool:
         """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
-        visible = self.history.view.said()
+        visible = self.history.view.originals()
         return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
 
     def mark_unanswered(self) -> None:
         """Report that the process ended before the newest prompt was answered, if it did."""
         history = self.history
-        visible = history.view.said()
+        visible = history.view.originals()
         # A call that was broken off says so itself.
         if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return
@@ -319,7 +319,7 @@ class Turns:
         needed += usage.parts.system + usage.parts.tools + usage.parts.memory
         # Where tools fill the window the request's own error names them.
         if needed > most(usage.window) > 2 * usage.parts.tools:
-            history.append(with_way_back(too_large(usage.window, needed), handed_back=True))
+            history.append(with_retry_step(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         tokens = history.counter.message(request).nonzero()
         named = (file.path for file in files if file.path not in (HOOK, GUARD, GOAL, CHECKED))
@@ -330,7 +330,7 @@ class Turns:
     async def _go_on(self, model: Model) -> TurnEnd:
         """Have a turn end that was left: its calls that wait first, then what the model makes of all."""
         started = monotonic()
-        prompts = (head for head in reversed(self.history.view.said()) if head.type == UserMessage.TYPE)
+        prompts = (head for head in reversed(self.history.view.originals()) if head.type == UserMessage.TYPE)
         seq = next((head.seq for head in prompts), 0)
         prompt = data_of(self.history.store.record(self.history.session, seq), UserMessage)
         result = await self._answer(model, open_calls(self.history.newest()))
@@ -361,7 +361,7 @@ class Turns:
         if self.hooks is not None:
             said, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
             if refused:
-                self.history.append(with_way_back(Error(kind="input", message=refused), handed_back=True))
+                self.history.append(with_retry_step(Error(kind="input", message=refused), handed_back=True))
                 return None
             attached += [AttachedFile(HOOK, said)] if said else []
         if self.deliver is not None:
@@ -435,12 +435,12 @@ class Turns:
         newest = self.history.items()[-1]
         if not isinstance(newest.message, ModelResponse):
             return False
-        reason = why_not_whole(newest.message)
-        no_room = reason == FULL and not says_something(newest.message)
+        reason = incomplete_reason(newest.message)
+        no_room = reason == FULL and not has_content(newest.message)
         if not no_room and (error is not None or reason not in ASKED_AGAIN):
             return False
         self.history.append(SessionRewind(to=newest.key, failed=True))
-        reason = _sentence(told_end(newest.message))
+        reason = _sentence(provider_end_text(newest.message))
         self.history.append(TurnRetry(attempt=2, attempts=2, wait_s=0.0, reason=reason))
         return True
 
@@ -518,14 +518,14 @@ class Turns:
         last = messages[-1] if messages else None
         if not isinstance(last, ModelResponse):
             return
-        reason = why_not_whole(last)
-        if reason == TOO_LONG and not says_something(last):
+        reason = incomplete_reason(last)
+        if reason == TOO_LONG and not has_content(last):
             told = only_thought(self.history.model, last.usage.output_tokens)
             self.history.append(Notice(text=f"{told.message} {told.hint}".strip(), actions=told.actions))
         elif reason:
             hint, way = (FILTER_HINT, "rewind") if reason == FILTERED else (CUT_HINT, "retry")
-            self.history.append(Notice(text=f"{_sentence(told_end(last))} {hint}", actions=(way,)))
-        elif not says_something(last):
+            self.history.append(Notice(text=f"{_sentence(provider_end_text(last))} {hint}", actions=(way,)))
+        elif not has_content(last):
             self.history.append(Notice(text="The model gave no answer.", actions=("retry",)))
 
     def _failed(self, error: Exception, prompt: int) -> bool:
@@ -544,8 +544,8 @@ class Turns:
         if told.kind == "internal":
             _log.error("the turn failed", exc_info=error)
         later = (item.message for item in self.history.items() if item.key > prompt)
-        kept = any(isinstance(each, ModelResponse) and says_something(each) for each in later)
-        self.history.append(with_way_back(told, handed_back=not kept))
+        kept = any(isinstance(each, ModelResponse) and has_content(each) for each in later)
+        self.history.append(with_retry_step(told, handed_back=not kept))
         if not kept:
             self.history.append(SessionRewind(to=prompt, failed=True))
         return not kept

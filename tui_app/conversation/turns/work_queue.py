@@ -51,7 +51,7 @@ class WorkQueue:
         self.announce()
 
     @property
-    def held_back(self) -> tuple[Work, ...]:
+    def held_work(self) -> tuple[Work, ...]:
         """What a stop holds back of what waits, oldest first."""
         return tuple(work for work in self._waiting if isinstance(work, HELD_BACK))
 

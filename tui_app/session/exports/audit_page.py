@@ -5,7 +5,7 @@ from html import escape
 from operator import itemgetter
 from typing import Any
 
-from tui_app.events import KIND_LABELS, answers_told
+from tui_app.events import KIND_LABELS, answers_text
 from tui_app.session.exports.html import page
 from tui_app.session.exports.markdown import safe
 from tui_app.text import count, thousands
@@ -98,11 +98,11 @@ def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | No
         f"{found['messages_before']:,} → {count(found['messages_after'], 'message')}{told}</p>"
     )
     way = "What left can still be looked up." if found["way_back"] else "There is no way back to what left."
-    told = "".join(f" {each}." for each in answers_told(found["questions"], found["unanswered"]))
+    told = "".join(f" {each}." for each in answers_text(found["questions"], found["unanswered"]))
     yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}{told}</p>"
     yield _kinds(found["facts"])
-    yield from _gone("The user's words that are gone word for word", found["rules_gone"])
-    yield from _gone("Open errors that are gone word for word", found["errors_gone"])
+    yield from _lost_rows("The user's words that are gone word for word", found["rules_gone"])
+    yield from _lost_rows("Open errors that are gone word for word", found["errors_gone"])
     if found["statements"]:
         yield (
             f"<p>Claims that the log does not hold: {len(found['claims']):,} of "
@@ -135,7 +135,7 @@ def number_of(facts: Mapping[str, Mapping[str, int]], state: str) -> int:
     return sum(counts[state] for kind, counts in facts.items() if kind != "detail")
 
 
-def _gone(heading: str, facts: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def _lost_rows(heading: str, facts: Sequence[Mapping[str, str]]) -> Iterator[str]:
     if facts:
         yield f"<p>{_text(heading)}: {len(facts):,}</p><ul>{''.join(map(_fact, facts))}</ul>"
 

@@ -142,7 +142,7 @@ def export_session(
         excluded = {
             record.seq
             for record in everything
-            if not isinstance(record.data, CompactionComplete) and kept.holds(record.seq, record.data)
+            if not isinstance(record.data, CompactionComplete) and kept.covers(record.seq, record.data)
         }
         return page(everything, title=title, mask=mask, excluded=excluded)
     records, shown = agent_records(store, session)

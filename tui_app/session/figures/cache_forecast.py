@@ -59,14 +59,14 @@ def rule_of(model: str, settings: Settings) -> CacheRule | None:
     return cache_rule(model, settings.prompt_cache, endpoint.protocol if endpoint is not None else "")
 
 
-def lasting_rule(store: SessionStore, session: str, model: str, settings: Settings) -> CacheRule | None:
+def last_cache_rule(store: SessionStore, session: str, model: str, settings: Settings) -> CacheRule | None:
     """The same behind the last request of a session, which may have been kept for an hour.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
     rule, last = rule_of(model, settings), data_of(store.last_of(session, UsageInfo.TYPE), UsageInfo)
-    return rule and rule.lasting((last and last.cache_hour) or 0.0)
+    return rule and rule.with_hour_share((last and last.cache_hour) or 0.0)
 
 
 def forecast_cache(

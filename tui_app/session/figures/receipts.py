@@ -254,18 +254,18 @@ class _Fold:
         pause = now.asked - before.asked
         if rule is not None and not rule.lifetime_s:
             short = False
-        elif rule is not None and short and pause >= rule.lasting(before.hour).lifetime_s:
+        elif rule is not None and short and pause >= rule.with_hour_share(before.hour).lifetime_s:
             return "pause", f"the cache was cold after {_duration(pause)}", 0
         broken = self._broken or (None if self._kept is not None else self._resumed())
         if broken is not None and not broken.part.startswith("message "):
-            return "front", words_of_break(broken), 0
+            return "front", break_text(broken), 0
         if not short and (self._kept is None or self._kept >= 1.0):
             return "", "", 0
         if self._moves:
             name, seq = self._moves[0]
             return "view", f"the {name}, #{seq}", seq
         if broken is not None:
-            return "view", words_of_break(broken), 0
+            return "view", break_text(broken), 0
         return ("unknown", "the provider did not keep it", 0) if short else ("", "", 0)
 
     def _resumed(self) -> PrefixBreak | None:
@@ -286,7 +286,7 @@ class _Fold:
         return None if paid is None or whole is None else max(0.0, paid - whole)
 
 
-def words_of_break(broken: PrefixBreak) -> str:
+def break_text(broken: PrefixBreak) -> str:
     """Where a request first differs from the one before, in words."""
     whose = f"{broken.part} of {broken.by}" if broken.by and broken.by not in broken.part else broken.part
     place = f", byte {broken.byte:,}" if broken.how == "changed" and broken.line else ""

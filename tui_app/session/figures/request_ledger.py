@@ -8,7 +8,7 @@ from typing import Literal
 from tui_app.events import REWRITES, AssistantMessage, FormState, ToolResult, UserMessage
 from tui_app.records import frozen
 from tui_app.session.event_rows import MessageKind, Seen
-from tui_app.session.views.agent_view import AgentView, pictured, weighed
+from tui_app.session.views.agent_view import AgentView, message_weight, pictured
 from tui_app.usage import Breakdown, Kinds, sum_breakdowns
 
 ItemKind = MessageKind | Literal["tools"]
@@ -67,7 +67,7 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
         rows.append(
             LedgerRow(
                 seq=head.seq,
-                tokens=weighed(head).tokens.total,
+                tokens=message_weight(head).tokens.total,
                 attached=pictured(head),
                 age=age + 1,
                 kind=item.kind,
@@ -94,7 +94,7 @@ def fixed_rows(view: AgentView, parts: Breakdown, factor: float, names: Mapping[
         factor: By how much the model counts more than was counted of the messages.
         names: What a user reads for each.
     """
-    held = sum_breakdowns(each.tokens for each in view.weighed())
+    held = sum_breakdowns(each.tokens for each in view.message_weights())
     sizes = {kind: getattr(parts, kind) - round(getattr(held, kind) * factor) for kind in _FIXED}
     return [
         LedgerRow(seq=-place, tokens=sizes[kind], age=0, kind=kind, title=names.get(kind, ""), state="stays")
@@ -134,7 +134,7 @@ def growths(view: AgentView, *, running: bool = False) -> list[int]:
     tokens, answered, over = 0, False, not running
     for item in view.newest_first():
         if item.user:
-            tokens += weighed(item.head).tokens.total
+            tokens += message_weight(item.head).tokens.total
             answered |= item.head.type == AssistantMessage.TYPE
         if item.head.type == UserMessage.TYPE:
             turns += [tokens] if answered and over else []

@@ -31,7 +31,7 @@ class LocalTranscript:
     """Bytes; 0 for a session in a database."""
 
 
-def told(path: Path, info: Json, program: str = "") -> LocalTranscript:
+def transcript_at(path: Path, info: Json, program: str = "") -> LocalTranscript:
     """A transcript by what its place says of it: title, folder and time."""
     title, moment = given_title(text_at(info, "title")), seconds(value_at(info, "time.updated"), 0.0)
     return LocalTranscript(
@@ -67,6 +67,6 @@ def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
     def search(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
         for path in (found.path for found in files(env, home, cwd)):
             for info in store.sessions(path):
-                yield told(path.with_name(f"{path.name}#{info['id']}"), info)
+                yield transcript_at(path.with_name(f"{path.name}#{info['id']}"), info)
 
     return search

@@ -10,7 +10,7 @@ from tui_app.session.importers import books
 from tui_app.session.importers.books import NOTES, Content, Imported, Timeline, ToolOutcome
 from tui_app.session.importers.content import BESIDE, ContentReader, file_block, joined, text_block
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, aside, elements, filled
+from tui_app.session.importers.shape import ABOUT, SUB_AGENTS, Records, Shape, elements, filled, side_record
 from tui_app.session.importers.source import Json, Source, beside_file, shown
 from tui_app.session.importers.titles import given_title, title_of
 from tui_app.session.importers.values import (
@@ -287,7 +287,7 @@ class Reader:
         """A record as messages in the shared spelling."""
         shape, kind = self.shape, text_at(record, *self.shape.kind)
         if self._is(record, shape.about):
-            return [{**record, **aside()}]
+            return [{**record, **side_record()}]
         whole = {**object_at(record, shape.message), **record}
         how = shape.kinds.get(kind, shape.convert)
         if how is None:

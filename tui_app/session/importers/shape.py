@@ -172,6 +172,6 @@ def filled(table: Json, record: Json) -> Json:
     return {name: value(given) for name, given in table.items()}
 
 
-def aside(left: str = ABOUT, **fields: Any) -> Json:
+def side_record(left: str = ABOUT, **fields: Any) -> Json:
     """A record about the conversation, with the sentence that counts it."""
     return {"role": ASIDE, "left": left, **fields}

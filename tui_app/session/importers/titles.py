@@ -7,7 +7,7 @@ from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
 from tui_app.session.importers.books import ImportedEvent
 from tui_app.session.views.user_view import is_interruption
-from tui_app.text import without_sequences, words_of
+from tui_app.text import plain_first_line, without_sequences
 
 MAX_TITLE = 60
 """Characters of a title that is taken from the first prompt."""
@@ -42,13 +42,13 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
     """A title from the first prompt that says what was wanted; where none does, from a slash command."""
     texts = [event.data.text for event in events if isinstance(event.data, UserMessage)]
     commands = (text for text in texts if not is_interruption(text) and not text.startswith("<"))
-    title = next(filter(None, map(wanted, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
+    title = next(filter(None, map(prompt_title, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
     first, _, rest = title.partition("\n")
     if first.rstrip().endswith(":"):
         # What a first line only announces stands behind it.
         told = rest.lstrip("# \r\n")
         title = f"{first.strip()} {told}"
-    return words_of(one_line(title or next(filter(None, commands), "")))
+    return plain_first_line(one_line(title or next(filter(None, commands), "")))
 
 
 def given_title(text: str) -> str:
@@ -56,7 +56,7 @@ def given_title(text: str) -> str:
     return "" if PLACEHOLDER.fullmatch(text.strip()) else one_line(text)
 
 
-def wanted(prompt: str) -> str:
+def prompt_title(prompt: str) -> str:
     """What the user wanted with a prompt; empty for bare commands, marks and what a program wrote."""
     if task := _ISSUE.search(prompt[:_LOOKED_AT]):
         return str(next(filter(None, task.groups())))

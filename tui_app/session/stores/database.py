@@ -42,7 +42,7 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
     return SqliteStore(database, read_only=read_only)
 
 
-def has_begun(database: Database) -> bool:
+def log_exists(database: Database) -> bool:
     """Whether there is a log; an empty file is left when the first start is cut off.
 
     Raises:
@@ -53,9 +53,9 @@ def has_begun(database: Database) -> bool:
         from tui_app.session.stores.postgres_store import has_log
 
         return has_log(database)
-    from tui_app.session.stores.sqlite_connection import is_begun
+    from tui_app.session.stores.sqlite_connection import has_events
 
-    return is_begun(database) or is_begun(database.with_name(f"{database.name}-wal"))
+    return has_events(database) or has_events(database.with_name(f"{database.name}-wal"))
 
 
 def follow(database: Database, session: str, lock_file: Path) -> "Follower":

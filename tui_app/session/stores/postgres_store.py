@@ -16,7 +16,7 @@ from tui_app.events import (
     Record,
     payload_to_json,
 )
-from tui_app.session.event_rows import EventRow, payload_of, plain, said
+from tui_app.session.event_rows import EventRow, event_text, payload_of, plain
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.stats import COUNTED
 from tui_app.session.stats_rows import FIGURES
@@ -63,11 +63,11 @@ POSTGRES = Dialect(
     keeps_last=True,
     place="place",
     figures="figures",
-    beside={"figures": _figures, "words": lambda payload, _row: vector(said(payload))},
+    beside={"figures": _figures, "words": lambda payload, _row: vector(event_text(payload))},
 )
 
 
-def tell(db: Connection, session: str) -> None:
+def notify_followers(db: Connection, session: str) -> None:
     """Let everybody who follows a session look at it, once this is committed."""
     db.execute("SELECT pg_notify(%s, '')", (channel_of(session),))
 
@@ -86,7 +86,7 @@ def key_of(session: str) -> int:
 
 
 @dataclass(slots=True)
-class Hold:
+class WriterHold:
     """A session that is ours to write."""
 
     session: str
@@ -107,7 +107,7 @@ def holder_of(db: Connection, session: str) -> str:
     return str(row[0]) if row and row[0] else "another window"
 
 
-def lock_take(db: Connection, session: str) -> Hold:
+def lock_take(db: Connection, session: str) -> WriterHold:
     """Become the writer of a session.
 
     Raises:
@@ -123,11 +123,11 @@ def lock_take(db: Connection, session: str) -> Hold:
     if row is None:
         _free(db, session)
         raise SessionDeleted(session)
-    tell(db, session)
-    return Hold(session, int(str(row[0])), int(str(row[1])), db.info.backend_pid)
+    notify_followers(db, session)
+    return WriterHold(session, int(str(row[0])), int(str(row[1])), db.info.backend_pid)
 
 
-def take_again(db: Connection, hold: Hold) -> int:
+def take_again(db: Connection, hold: WriterHold) -> int:
     """Become the writer again on a new connection, if no other process was meanwhile.
 
     Returns:
@@ -168,12 +168,12 @@ def borrow(db: Connection, session: str) -> None:
         raise SessionLocked(holder_of(db, session) or "another window")
 
 
-def let_go(db: Connection, hold: Hold) -> None:
+def release(db: Connection, hold: WriterHold) -> None:
     db.execute(
         "UPDATE plimsoll.sessions SET writer = '' WHERE id = %s AND epoch = %s", (hold.session, hold.epoch)
     )
     _free(db, hold.session)
-    tell(db, hold.session)
+    notify_followers(db, hold.session)
 
 
 def _try(db: Connection, session: str) -> bool:
@@ -196,7 +196,7 @@ class ServerLock:
         """Let others write; without the server there is nothing to let go of."""
         if self._held:
             self._held = False
-            self.store.let_go()
+            self.store.release_all()
 
 
 T = TypeVar("T")
@@ -225,7 +225,7 @@ class PostgresStore(SessionStore):
     dialect = POSTGRES
 
     def __init__(self, server: SessionServer, *, read_only: bool = False) -> None:
-        self._hold: Hold | None = None
+        self._hold: WriterHold | None = None
         self._wire, version = schema.open_wire(server, read_only=read_only)
         super().__init__(read_only=read_only, snapshots=version >= schema.WITH_SNAPSHOTS)
 
@@ -237,19 +237,19 @@ class PostgresStore(SessionStore):
 
     def lock(self, session: str, file: Path) -> ServerLock:
 
-        def take(db: Connection) -> Hold:
+        def take(db: Connection) -> WriterHold:
             with db.transaction():
                 return lock_take(db, session)
 
         self._hold = self._wire.ask(take)
         return ServerLock(self)
 
-    def let_go(self) -> None:
+    def release_all(self) -> None:
         hold, self._hold = self._hold, None
         if hold is not None and hold.lost is None and hold.backend == self._wire.backend:
             # A lock whose connection is gone is free already.
             with suppress(psycopg.Error):
-                let_go(self._wire.db, hold)
+                release(self._wire.db, hold)
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         phrases = (phrase(index_words(word, ends=False), begins=True) for word in words)
@@ -312,7 +312,7 @@ class PostgresStore(SessionStore):
         if hold is None:
             with self._wire.explaining():
                 return write(self._living())
-        records = self._held(hold, write, events)
+        records = self._write_held(hold, write, events)
         hold.last += len(records)
         return records
 
@@ -324,7 +324,7 @@ class PostgresStore(SessionStore):
             with db.transaction():
                 done = work(PostgresDb(db))
                 if session:
-                    tell(db, session)
+                    notify_followers(db, session)
                 return done
 
         if session:
@@ -334,7 +334,7 @@ class PostgresStore(SessionStore):
             return change(self._living())
 
     def _announce(self, session: str) -> None:
-        tell(self._wire.db, session)
+        notify_followers(self._wire.db, session)
 
     def _begin_alone(self, db: Db) -> None:
         db.execute("SELECT pg_advisory_xact_lock(?)", (key_of(""),))
@@ -344,8 +344,8 @@ class PostgresStore(SessionStore):
             self._wire.renew()
         return self._wire.db
 
-    def _held(
-        self, hold: Hold, write: Callable[[Connection], list[Record]], events: Sequence[Event]
+    def _write_held(
+        self, hold: WriterHold, write: Callable[[Connection], list[Record]], events: Sequence[Event]
     ) -> list[Record]:
         """Write what only the holder of the lock may, also where the connection is lost over it."""
         if hold.lost is not None:
@@ -368,7 +368,7 @@ class PostgresStore(SessionStore):
                 for offset, (payload, _, time) in enumerate(events, start=1)
             ]
 
-    def _regain(self, hold: Hold) -> int:
+    def _regain(self, hold: WriterHold) -> int:
         """Connect and lock again; number of the newest event. Whoever came meanwhile ends the writing."""
         if not self._wire.alive:
             self._wire.renew(_PATIENCE_S)
@@ -377,6 +377,6 @@ class PostgresStore(SessionStore):
         except (SessionDeleted, Overtaken) as error:
             raise self._end(hold, error) from None
 
-    def _end(self, hold: Hold, why: StorageError) -> StorageError:
+    def _end(self, hold: WriterHold, why: StorageError) -> StorageError:
         hold.lost = why
         return why

@@ -41,7 +41,7 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
     """
     log = path.with_name(f"{path.name}-wal")
     # In this order: another program may be making both.
-    if is_begun(log) and not is_begun(path):
+    if has_events(log) and not has_events(path):
         # SQLite would delete it.
         raise StorageError(
             f"The sessions file {path} is missing, and {log.name} holds what was written last.",
@@ -51,7 +51,7 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
         make_private(path.parent)
         path.touch(mode=0o600, exist_ok=True)
     elif not path.exists():
-        raise gone(path)
+        raise missing_file_error(path)
     with storage_explained(path):
         db = open_file(path, "ro" if read_only else "rw")
         try:
@@ -81,7 +81,7 @@ def lossy(text: bytes) -> str:
     return text.decode("utf-8", "replace")
 
 
-def is_begun(path: Path) -> bool:
+def has_events(path: Path) -> bool:
     """Whether there is a log in a file; an empty one is left when the first start is cut off."""
     # Another process may remove it meanwhile, as SQLite does with its own beside the log.
     with suppress(FileNotFoundError):
@@ -113,7 +113,7 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
         if error.sqlite_errorcode & 0xFF not in _NO_MEMORY:
             return db
         db.close()
-        with_log = is_begun(path.with_name(f"{path.name}-wal"))
+        with_log = has_events(path.with_name(f"{path.name}-wal"))
         db = opened("mode=rw&vfs=unix-excl" if with_log else "mode=ro&immutable=1")
     return db
 
@@ -147,7 +147,7 @@ def identity(path: Path) -> tuple[int, int]:
     return 0, 0
 
 
-def gone(path: Path) -> StorageError:
+def missing_file_error(path: Path) -> StorageError:
     """Why a sessions file that has been there cannot be used."""
     return StorageError(
         f"The sessions file {path} was deleted or moved while it was open.",

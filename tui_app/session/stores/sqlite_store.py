@@ -11,7 +11,13 @@ from tui_app.session.lock import WriterLock, holder
 from tui_app.session.stats_rows import FIGURES
 from tui_app.session.stores.migrations import WITH_SNAPSHOTS, transaction, version_of
 from tui_app.session.stores.sql_store import Db, Dialect
-from tui_app.session.stores.sqlite_connection import RESERVED_FROM, connect, gone, identity, keep_back
+from tui_app.session.stores.sqlite_connection import (
+    RESERVED_FROM,
+    connect,
+    identity,
+    keep_back,
+    missing_file_error,
+)
 from tui_app.session.stores.store import SessionStore
 from tui_app.session.stores.word_index import index_words
 
@@ -84,7 +90,7 @@ class SqliteStore(SessionStore):
     def _change(self, work: Callable[[Db], T], session: str = "") -> T:
         if identity(self.path) != self._opened:
             # What is written into a deleted file would be gone with the program, and nothing would say so.
-            raise gone(self.path)
+            raise missing_file_error(self.path)
         with transaction(self._db):
             return work(self._db)
 

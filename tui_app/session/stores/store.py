@@ -18,7 +18,7 @@ from tui_app.context.storage_errors import StorageError, storage_error
 from tui_app.events import Payload, Record, SessionStart, UsageInfo, UserMessage, data_of
 from tui_app.records import frozen
 from tui_app.refusals import Refusal
-from tui_app.session.event_heads import Head, spoken_line
+from tui_app.session.event_heads import Head, prompt_line
 from tui_app.session.event_rows import AFTERWARDS, CARRYING, DamagedEvent, payload_of, record_of, row_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.stats import StatsFold
@@ -410,7 +410,7 @@ class SessionStore(ABC):
                 sum(data.TYPE in CARRYING for data in payloads),
                 sum(len(text.encode()) for row in rows for text in row[4:] if text is not None),
                 self._tokens(db, session, tokens, payloads),
-                self.dialect.text(spoken_line(next(prompts, ""))),
+                self.dialect.text(prompt_line(next(prompts, ""))),
                 session,
             ),
         )

@@ -76,7 +76,7 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
     return lies_in
 
 
-def weighed(head: Head) -> MessageWeight:
+def message_weight(head: Head) -> MessageWeight:
     """Size of one message in the form it has, from its head."""
     counted = {name: count for name, count in head.tokens.items() if name in CATEGORIES}
     beside = around(head.tokens.get("thinking", 0), head.ids)
@@ -144,7 +144,7 @@ class AgentView:
             self._heads[head.seq] = head
             self._visible.append(ViewItem(head.seq, (head.seq,)))
             if self._tally is not None:
-                self._tally.add(weighed(head))
+                self._tally.add(message_weight(head))
             if head.reported > 0:
                 self.newest = self.tally().newest
             return False
@@ -176,7 +176,7 @@ class AgentView:
                 # It belongs to the newest summary, with which it is recorded.
                 self._heads[head.seq] = head
                 self._acknowledged[self.compactions[-1]] = head.seq
-                self._put_behind(self.compactions[-1], head.seq, head.seq)
+                self._insert_after(self.compactions[-1], head.seq, head.seq)
             case CompactionUndone.TYPE:
                 self._undo([head.ref])
             case CompactionEdited.TYPE if self._succeeded(head.ref):
@@ -258,21 +258,21 @@ class AgentView:
 
     def visible(self) -> list[Head]:
         """Heads of the visible messages, in the order they are sent."""
-        self._want(self._visible)
+        self._load_heads(self._visible)
         return [self._shown(item) for item in self._visible]
 
-    def said_behind(self, count: int) -> list[Head]:
+    def originals_after(self, count: int) -> list[Head]:
         """Heads of the visible messages behind the first ones, as they were said."""
         items = self._visible[count:]
-        self._want(items)
-        return [self._said(item.seq) for item in items]
+        self._load_heads(items)
+        return [self._original(item.seq) for item in items]
 
     @property
     def mark(self) -> tuple[int, int]:
         """The version and the number of visible messages: with the same version the view has only grown."""
         return self.version, len(self._visible)
 
-    def said(self) -> list[Head]:
+    def originals(self) -> list[Head]:
         """What is visible, less the notes in the middle of a turn."""
         return [head for head in self.visible() if head.type not in NOTES]
 
@@ -287,7 +287,7 @@ class AgentView:
 
     def sent(self) -> list[Seen]:
         """The messages of the next request, in the order they are sent."""
-        self._want(self._visible)
+        self._load_heads(self._visible)
         return [self._seen(item, 0) for item in self._visible]
 
     def seen_of(self, seq: int) -> Seen | None:
@@ -306,26 +306,26 @@ class AgentView:
 
     def rewritten(self) -> dict[int, Head]:
         """Visible messages that a stage has given another form, as they were, by number."""
-        return {item.seq: self._said(item.seq) for item in self._visible if item.forms}
+        return {item.seq: self._original(item.seq) for item in self._visible if item.forms}
 
     def hidden_by(self, seq: int) -> list[Head]:
         """Heads of the messages that an event took out of the view."""
         items = self._items_hidden_by(seq)
-        self._want(items)
+        self._load_heads(items)
         return [self._shown(item) for item in items]
 
     def _items_hidden_by(self, seq: int) -> Sequence[ViewItem]:
         return self._hidden[seq].items if seq in self._hidden else ()
 
-    def held(self) -> list[Head]:
+    def held_originals(self) -> list[Head]:
         """Heads of the messages that the view holds, or holds in a summary, as they were said."""
         items = sorted(chain(*self._held()), key=by_order)
-        self._want(items)
-        return [self._said(item.seq) for item in items]
+        self._load_heads(items)
+        return [self._original(item.seq) for item in items]
 
-    def each_held(self) -> Iterator[Head]:
+    def iter_held(self) -> Iterator[Head]:
         """As ``held`` in no order, the visible ones first; each is looked at when it is asked for."""
-        return (self._said(item.seq) for items in self._held() for item in items)
+        return (self._original(item.seq) for items in self._held() for item in items)
 
     @property
     def excluded(self) -> dict[int, int]:
@@ -359,8 +359,8 @@ class AgentView:
         found = (seq for seq, edits in self.edits.items() if edit in edits)
         return next(found, 0)
 
-    def weighed(self) -> list[MessageWeight]:
-        return [weighed(head) for head in self.visible()]
+    def message_weights(self) -> list[MessageWeight]:
+        return [message_weight(head) for head in self.visible()]
 
     def tally(self) -> Tally:
         """What the next request holds, counted; it follows the view until that is rewritten."""
@@ -369,7 +369,7 @@ class AgentView:
             # An answer has measured this view if it was the same then.
             known = [stretch[1:] for stretch in self._stretches if stretch[0] == self._shape]
             trusted = in_ranges([*known, (self.version, sys.maxsize)])
-            self._tally.reset(self.weighed(), trusted=trusted, newest=self.newest)
+            self._tally.reset(self.message_weights(), trusted=trusted, newest=self.newest)
         return self._tally
 
     def read_heads_with(self, read: Read) -> None:
@@ -405,20 +405,20 @@ class AgentView:
         hidden = {by: HiddenItems.from_text(group) for by, group in groups.items()}
         return replace(msgspec.json.decode(parts["own"], type=cls), _heads=Heads(read), _hidden=hidden)
 
-    def _want(self, items: Iterable[ViewItem]) -> None:
+    def _load_heads(self, items: Iterable[ViewItem]) -> None:
         """Read the heads of some items, all at once."""
-        self._heads.want(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
+        self._heads.load(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
 
-    def _said(self, seq: int) -> Head:
+    def _original(self, seq: int) -> Head:
         """A message as it was said; a summary in the words it has now."""
         if edits := self.edits.get(seq):
             worded = self._heads[edits[-1]]
             return replace(self._heads[seq], tokens=worded.tokens, form=(worded.seq, ALONE))
-        return self._heads.said(seq)
+        return self._heads.original(seq)
 
     def _shown(self, item: ViewItem) -> Head:
         """A message in the form that the next request holds, or would hold."""
-        said = self._said(item.seq)
+        said = self._original(item.seq)
         return self._heads.formed(said, item.forms[-1]) if item.forms else said
 
     def _succeeded(self, compaction: int) -> Head | None:
@@ -437,7 +437,7 @@ class AgentView:
         others = (item for items, _ in self._groups() for item in items if item.seq == seq)
         return next((item.order for item in chain(filter(None, said), others)), ())
 
-    def _put_behind(self, ref: int, seq: int, event: int) -> None:
+    def _insert_after(self, ref: int, seq: int, event: int) -> None:
         """Put a message directly behind another; without one, behind the system prompts that lead.
 
         Args:
@@ -458,9 +458,9 @@ class AgentView:
         """Let a summary stand for what it was made of."""
         leaves = in_ranges(done.removed)
         self._hide([item for item in self._visible if leaves(item.seq)], done.seq)
-        self._put_behind(done.ref, done.seq, event)
+        self._insert_after(done.ref, done.seq, event)
         if acknowledged := self._acknowledged.get(done.seq):
-            self._put_behind(done.seq, acknowledged, event)
+            self._insert_after(done.seq, acknowledged, event)
         self.compactions.append(done.seq)
 
     def _undo(self, compactions: Iterable[int]) -> None:

@@ -103,7 +103,7 @@ class Heads(dict[int, Head]):
         self._forms: dict[tuple[int, int], Head] = {}
 
     def __missing__(self, seq: int) -> Head:
-        self.want((seq,))
+        self.load((seq,))
         if seq not in self:
             raise KeyError(seq)
         return self[seq]
@@ -114,14 +114,14 @@ class Heads(dict[int, Head]):
         else:
             self._read = read
 
-    def want(self, seqs: Iterable[int]) -> None:
+    def load(self, seqs: Iterable[int]) -> None:
         """Read what is not here yet, all at once."""
         if self._read is not None and (missing := [seq for seq in seqs if seq not in self]):
             self.update((head.seq, head) for head in self._read(missing))
 
     def found(self, seqs: Iterable[int]) -> list[Head]:
         wanted = list(seqs)
-        self.want(wanted)
+        self.load(wanted)
         return [self[seq] for seq in wanted if seq in self]
 
     def first(self, seq: int, types: Collection[str]) -> Head | None:
@@ -129,7 +129,7 @@ class Heads(dict[int, Head]):
         found = self.found((seq,))
         return found[0] if found and found[0].type in types else None
 
-    def said(self, seq: int) -> Head:
+    def original(self, seq: int) -> Head:
         """The head of a message as it was said; of a rewrite, of the digest that it has put in."""
         head = self[seq]
         if head.type not in STAGES:

@@ -135,7 +135,7 @@ class ReadOnlyFollower:
 
     def look_again(self) -> None:
         """Say so when the window that wrote the session has let go of it, or a third one has it now."""
-        why, free = self.refusal, self._presenter.state.standing.text == FREE
+        why, free = self.refusal, self._presenter.state.lasting_status.text == FREE
         if bool(self._presenter.state.locked) is not bool(why):
             self._presenter.update(replace(self._presenter.state, locked="elsewhere" if why else ""))
         if why and free:

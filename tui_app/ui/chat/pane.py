@@ -78,9 +78,9 @@ class ChatHints(HintRow):
         self.set_reactive(ChatHints.keymap, keymap)
 
     def on_mount(self) -> None:
-        self.watch(self.screen, "focused", self.tell)
+        self.watch(self.screen, "focused", self.show_hints)
 
-    def tell(self) -> None:
+    def show_hints(self) -> None:
         """Say what the keys do where the focus is now."""
         focused = self.screen.focused
         if self.shell and not self.locked and isinstance(focused, PromptEditor):
@@ -114,7 +114,7 @@ class ChatHints(HintRow):
             hints = (*((COPY,) if way_on else ()), *(hint for hint in hints if not hint.changes))
         self.hints = hints
 
-    watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = tell
+    watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = show_hints
 
 
 _BESIDE_QUESTION = ("context", "palette")
@@ -473,7 +473,7 @@ class ChatPane(TellsFailures, Vertical):
         if over:
             target = self.timeline if self.has_class("-over") else self.prompt.editor
             self.call_after_refresh(target.focus)
-        self.call_after_refresh(self.hints.tell)
+        self.call_after_refresh(self.hints.show_hints)
 
     async def action_details(self) -> None:
         """Open the marked row where the keys are; from elsewhere what is being written, or the newest row."""

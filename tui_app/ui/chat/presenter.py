@@ -86,7 +86,7 @@ class Presenter:
         """Paint a session that was read from the log."""
         self.view, self.agent_view, self.last = preview.view, preview.agent_view, preview.last
         self._show_rail()
-        self._transcript.set_entries([entry for entry in self.view.entries if _is_said(entry)])
+        self._transcript.set_entries([entry for entry in self.view.entries if _is_transcript_entry(entry)])
         self._timeline.set_entries(self.view.entries)
         self._pane.prompt.editor.prompts.extend(preview.prompts)
         self._pane.prompt.editor.commands.extend(preview.commands)
@@ -105,7 +105,7 @@ class Presenter:
                 view.apply(head)
         self._since_begun.clear()
         older = [entry for entry in view.entries if entry.seq < begun.since]
-        self._transcript.prepend([entry for entry in older if _is_said(entry)])
+        self._transcript.prepend([entry for entry in older if _is_transcript_entry(entry)])
         self._timeline.prepend(older)
         pairs = zip(view.entries[len(older) :], begun.entries, strict=False)
         self._show(Change(entry, new=False) for entry, shown in pairs if entry != shown)
@@ -186,7 +186,7 @@ class Presenter:
         self._pane.show(state)
         self.changed.publish(state)
 
-    def take_away(self, text: str) -> None:
+    def withdraw_prompt(self, text: str) -> None:
         """Take a prompt that was put back out of the editor, unless it was changed; ``up`` has it."""
         editor = self._pane.prompt.editor
         if editor.draft == text:
@@ -208,7 +208,7 @@ class Presenter:
             case TurnEnd(prompt=prompt):
                 self._transcript.live_end()
                 if prompt:
-                    self._pane.prompt.editor.give_back(prompt)
+                    self._pane.prompt.editor.restore_prompt(prompt)
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
         if isinstance(record.data, AssistantMessage) and record.data.model == OFFLINE_MODEL:
@@ -261,7 +261,7 @@ class Presenter:
                 changed.append(self._as_shown(change.entry))
                 continue
             entry = self._as_shown(change.entry)
-            if _is_said(entry):
+            if _is_transcript_entry(entry):
                 self._pane.show_conversation()
                 self._transcript.append(entry)
             self._timeline.append(entry)
@@ -276,6 +276,6 @@ def _unallowed(state: ChatState) -> dict[str, EntryState]:
     return {**dict.fromkeys(state.ahead, "waiting"), **dict.fromkeys(asked, "asking")}
 
 
-def _is_said(entry: Entry) -> bool:
+def _is_transcript_entry(entry: Entry) -> bool:
     """Whether a row belongs in the transcript; checkpoints and approvals stand in the timeline only."""
     return entry.kind not in ("checkpoint", "approval")

@@ -43,7 +43,7 @@ from tui_app.ui.chat.state import (
     saying,
 )
 from tui_app.ui.chat.unsent import Unsent
-from tui_app.ui.launch import Launch, begun_elsewhere, started
+from tui_app.ui.launch import Launch, folder_notice, resume_collection
 
 if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
@@ -105,11 +105,11 @@ class ChatSession:
     def state(self) -> ChatState:
         return self.presenter.state
 
-    def say(self, text: str) -> None:
+    def reply(self, text: str) -> None:
         """Answer a key in the status row, until another one does something; what is under way stays named."""
         self.presenter.update(answering(self.state, text))
 
-    def tell(self, text: str) -> None:
+    def show_status(self, text: str) -> None:
         """Put a sentence in the status row that stays; what is under way stays named there."""
         self.presenter.update(saying(self.state, text))
 
@@ -160,7 +160,7 @@ class ChatSession:
         except (SessionNotFound, sqlite3.Error):
             return  # opening it says so, with authority
         self.id = preview.info.id
-        self._begun = begun_elsewhere(preview.info.cwd, self.launch.cwd)
+        self._begun = folder_notice(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
         # Show the todo list that the session was left with, and whether a plan waits to be accepted.
         folder = SessionFolder(self.folder)
@@ -177,7 +177,7 @@ class ChatSession:
             return
         read = partial(asyncio.to_thread, all_rows, self.launch.database, self.id, last)
         try:
-            self.presenter.complete(await persistently(read, self.say), last)
+            self.presenter.complete(await persistently(read, self.reply), last)
         except (SessionNotFound, sqlite3.Error, OSError) as error:
             self.report(str(storage_error(error, self.launch.paths.database) or error))
         if 0 < self.at < since:
@@ -233,11 +233,11 @@ class ChatSession:
                 shares = await self.ask(lambda opened: opened.extras.shares())
                 self.pane.welcome.measure(shares, usage.parts)
             case SessionRewind(to=to, failed=False, again=False):
-                self.pane.prompt.editor.give_back(await self._prompt(to))
+                self.pane.prompt.editor.restore_prompt(await self._prompt(to))
             case SessionRestored(cut=cut):
                 rewind = await self.bodies.record(cut)
                 if rewind is not None and isinstance(rewind.data, SessionRewind):
-                    self.presenter.take_away(await self._prompt(rewind.data.to))
+                    self.presenter.withdraw_prompt(await self._prompt(rewind.data.to))
 
     async def _prompt(self, seq: int) -> str:
         """Return the prompt with a log number."""
@@ -272,15 +272,15 @@ class ChatSession:
             else:
                 break
             finally:
-                started()
-        await persistently(self._show_rest, self.say)
+                resume_collection()
+        await persistently(self._show_remaining, self.reply)
         if taken_over:
             preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             self.presenter.remeasure(preview.info, preview.known)
             self.report(ARRIVED if arrived else TAKEN_OVER)
         return model, policy, mode
 
-    async def _show_rest(self) -> None:
+    async def _show_remaining(self) -> None:
         """Show what the log holds beyond what was painted first, and what it has cost."""
         database = self.launch.database
         await self.bodies.attach(database, self.id)
@@ -299,7 +299,7 @@ class ChatSession:
         follower.start()
         coming = asyncio.create_task(self._come(follower)) if follower.arrives else None
         try:
-            await self.engine.wanted()
+            await self.engine.wait_for_request()
         finally:
             self._follower = None
             await follower.stop()
@@ -318,8 +318,8 @@ class ChatSession:
     def refuse(self, why: str) -> None:
         """Show the session without letting anything be sent."""
         while text := self.engine.queue.take_last():
-            self.pane.prompt.editor.give_back(text)
-            self.unsent.given_back(text)
+            self.pane.prompt.editor.restore_prompt(text)
+            self.unsent.mark_restored(text)
         elsewhere = self._follower is not None
         self.presenter.update(replace(self.state, queue=(), locked="elsewhere" if elsewhere else "unusable"))
         self.report(why)
@@ -327,7 +327,7 @@ class ChatSession:
     def submit(self, work: Work) -> bool:
         """Ask for something that changes the conversation; whether that was possible."""
         if why := self.read_only:
-            self.say(why)
+            self.reply(why)
             return False
         submit = self.engine.queue.enqueue if self.conversation is None else self.conversation.submit
         self.engine.call(submit, work)
@@ -336,7 +336,7 @@ class ChatSession:
     def change_mode(self, mode: Mode) -> None:
         """Go on in another mode at once; before the session is open, as the first thing in it."""
         if why := self.read_only:
-            self.say(why)
+            self.reply(why)
             return
         self.presenter.update(replace(self.state, mode=mode))
         if self.conversation is None:
@@ -382,13 +382,13 @@ class ChatSession:
 
     async def take_back(self) -> str:
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take_last))
-        self.unsent.given_back(text)
+        self.unsent.mark_restored(text)
         return text
 
     async def take(self, place: int, label: str) -> str:
         """Take what was shown at a place out of the queue; its text, empty when it has left since."""
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take, place, label))
-        self.unsent.given_back(text)
+        self.unsent.mark_restored(text)
         return text
 
     def move(self, place: int, label: str, step: int) -> None:

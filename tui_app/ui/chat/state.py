@@ -56,9 +56,9 @@ from tui_app.events import (
     UserMessage,
 )
 from tui_app.modes import ABOUT, Mode
-from tui_app.next_steps import screen_words
+from tui_app.next_steps import screen_text
 from tui_app.records import frozen
-from tui_app.session.event_heads import spoken_line
+from tui_app.session.event_heads import prompt_line
 from tui_app.session.figures.costs import Costs
 from tui_app.session.measurement import Goal
 from tui_app.tool_specs import PLAN, TODO
@@ -102,7 +102,7 @@ class ChatState:
 
     def worded(self, said: str, *steps: str) -> str:
         """A sentence with what can be done next, in the keys of the user."""
-        return screen_words(said, steps, self.keymap)
+        return screen_text(said, steps, self.keymap)
 
     keymap: Mapping[str, str] = field(default_factory=dict)
     """Keys that the settings have changed."""
@@ -190,7 +190,7 @@ class ChatState:
         return self.usage.scale if self.usage is not None else 1.0
 
     @property
-    def standing(self) -> Status:
+    def lasting_status(self) -> Status:
         """What the status row says apart from what only answers a key."""
         return self.status if self.status.under is None else self.status.under
 
@@ -233,7 +233,7 @@ def saying(state: ChatState, text: str) -> ChatState:
 def answering(state: ChatState, text: str) -> ChatState:
     """Put a sentence in the status row that answers a key: it goes with the next one that does something."""
     said = saying(state, text)
-    return replace(said, status=replace(said.status, under=state.standing))
+    return replace(said, status=replace(said.status, under=state.lasting_status))
 
 
 def moved_on(state: ChatState) -> ChatState:
@@ -494,7 +494,7 @@ def _session(state: ChatState, payload: Payload, now: float) -> ChatState:
         case SessionStart():
             return replace(state, title=payload.title, model=payload.model, policy=payload.policy)
         case UserMessage(text=text):
-            return replace(state, sending="", title=state.title or spoken_line(text))
+            return replace(state, sending="", title=state.title or prompt_line(text))
         case QueueChanged(prompts=prompts, paused=paused):
             return replace(state, queue=prompts, paused=paused)
         case GaugeChanged(usage=usage):
@@ -519,7 +519,7 @@ def _answers(model: str) -> str:
     return f"Now answering: {model}"
 
 
-def _told(state: ChatState, payload: Payload, now: float) -> ChatState:
+def _with_notice(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Keep what must not be missed among the notices."""
     match payload:
         case Notice(text=text, actions=actions, passing=True):
@@ -537,7 +537,7 @@ def _told(state: ChatState, payload: Payload, now: float) -> ChatState:
     return noting(saying(state, text), text)
 
 
-_PARTS = (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _told)
+_PARTS = (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _with_notice)
 """The parts of the fold; each leaves what is not for it."""
 
 

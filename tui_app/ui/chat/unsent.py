@@ -52,7 +52,7 @@ class Unsent:
         self.waiting.append(text)
         self.changed()
 
-    def given_back(self, text: str) -> None:
+    def mark_restored(self, text: str) -> None:
         """Note that a prompt is in the editor again, a draft like any other."""
         if text in self.waiting:
             self.waiting.remove(text)
@@ -91,11 +91,11 @@ class Unsent:
             case SessionBackground(prompts=prompts):
                 # The log keeps them for the process that goes on.
                 for each in prompts:
-                    self.given_back(each.text)
+                    self.mark_restored(each.text)
             case TurnEnd(prompt=text) if text:
-                self.given_back(text)
+                self.mark_restored(text)
             case UserMessage(text=text):
-                self.given_back(text)
+                self.mark_restored(text)
                 if text in self._recalled:
                     self._recalled.discard(text)
                     return text

@@ -88,7 +88,7 @@ _BEHIND_S = 1.0
 """Seconds behind what is painted now, which is not to wait for a lexer."""
 
 
-def load_behind(path: str) -> None:
+def preload_colours(path: str) -> None:
     """Load, in a thread, what code of a file needs that is likely to be shown later."""
     language = language_of(path)
     if language and language not in _LOADED:

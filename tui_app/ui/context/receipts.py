@@ -49,7 +49,7 @@ class ReceiptList(Vertical):
         yield Static(classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
-        self._rows.say_when_empty(NONE_YET)
+        self._rows.set_empty_text(NONE_YET)
 
     @property
     def marked(self) -> "Receipt | None":

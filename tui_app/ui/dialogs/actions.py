@@ -19,10 +19,10 @@ from tui_app.system.project_files import Refused
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.clipboard import copy
 from tui_app.ui.dialogs.lookup import cancel_lookup
-from tui_app.ui.dialogs.questions import Way, WaysDialog, confirmed
+from tui_app.ui.dialogs.questions import ChoiceDialog, Way, confirmed
 from tui_app.ui.host import FLOW
 from tui_app.ui.prompt.editor import DRAFT_CLEARED
-from tui_app.ui.slash import CustomCommand, prompt_of, words_of
+from tui_app.ui.slash import CustomCommand, prompt_of, split_arguments
 from tui_app.ui.words.text import cost, count, one_line, tokens
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ AGAIN_S = 2.0
 
 async def edit_queued(session: ChatSession) -> None:
     """Put the newest prompt of the queue in the editor."""
-    session.pane.prompt.editor.give_back(await session.take_back())
+    session.pane.prompt.editor.restore_prompt(await session.take_back())
 
 
 def step_back(screen: "Chat", opening: object | None) -> None:
@@ -101,12 +101,12 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
     if text := screen.get_selected_text():
 
         async def copied() -> None:
-            screen.session.say(await copy(app, text, count(text.count("\n") + 1, "line")))
+            screen.session.reply(await copy(app, text, count(text.count("\n") + 1, "line")))
 
         screen.work(copied, group="copy")
         screen.clear_selection()
     elif screen.pane.prompt.editor.clear_draft():
-        screen.session.say(DRAFT_CLEARED)
+        screen.session.reply(DRAFT_CLEARED)
     elif screen.session.state.busy:
         screen.session.cancel()
     elif monotonic() - app.quit_asked < AGAIN_S:
@@ -119,7 +119,7 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
 def _ask_again(screen: "Chat", question: str) -> None:
     """Say what a second press does, for as long as it does that."""
     session = screen.session
-    session.say(question)
+    session.reply(question)
 
     def forget() -> None:
         if session.state.status.text == question:
@@ -150,7 +150,7 @@ async def detach(app: "Host", session: ChatSession) -> None:
         raise Refusal(why)
     if not (state.busy or state.queue):
         raise Refusal(NOTHING_LEFT)
-    session.say("Leaving after the present step … esc stops it instead")
+    session.reply("Leaving after the present step … esc stops it instead")
     step, rules = await session.ask(_leave)
     if step == "over":
         raise Refusal(NOTHING_LEFT)
@@ -232,7 +232,7 @@ def send(screen: "Chat", wanted: Prompt | Shell) -> None:
         pane.show_conversation()
         pane.transcript.action_last()
     else:
-        pane.prompt.editor.give_back(typed)
+        pane.prompt.editor.restore_prompt(typed)
 
 
 NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt that starts with it."
@@ -243,7 +243,7 @@ def run_shell(screen: "Chat", asked: Shell) -> None:
     if asked.command:
         send(screen, asked)
     else:
-        screen.session.say(NO_COMMAND)
+        screen.session.reply(NO_COMMAND)
 
 
 _IDLE_S = 300.0
@@ -260,22 +260,22 @@ async def _send_asked(screen: "Chat", prompt: Prompt, *, is_paid: bool) -> None:
     if is_paid:
         way = "send" if await agreed(screen.app, session, "this prompt") else ""
     else:
-        way = await _way_when_cold(screen)
-    session.unsent.given_back(prompt.text)
+        way = await _ask_when_cold(screen)
+    session.unsent.mark_restored(prompt.text)
     if way == "compact" and session.submit(Compact()) and session.launch.settings.review != "never":
-        editor.give_back(prompt.text)
-        session.say("The prompt is back: send it once the summary is applied.")
+        editor.restore_prompt(prompt.text)
+        session.reply("The prompt is back: send it once the summary is applied.")
     elif way in ("send", "compact"):
         wanted = replace(prompt, above_budget=True) if is_paid else prompt
         if not (is_paid and asks_first(screen, wanted)):
             send(screen, wanted)
     else:
-        editor.give_back(prompt.text)
+        editor.restore_prompt(prompt.text)
         if way == "hand over":
             screen.action_slash(f"/handoff {prompt.text}")
 
 
-async def _way_when_cold(screen: "Chat") -> str:
+async def _ask_when_cold(screen: "Chat") -> str:
     """Ask, once for each session, how to go on where a turn is dear because the cache is cold."""
     session = screen.session
     usd = await asyncio.to_thread(_cold_usd, session)
@@ -284,7 +284,7 @@ async def _way_when_cold(screen: "Chat") -> str:
     session.cold_asked = True
     size = tokens(session.state.usage.total if session.state.usage is not None else 0)
     limit = CacheSettings(**session.launch.settings.cache).warn_usd
-    dialog = WaysDialog(
+    dialog = ChoiceDialog(
         f"The prompt cache is cold: this turn costs about {cost(usd)}",
         (
             Way("Send", f"reads all {size} tokens again", "send"),
@@ -319,7 +319,7 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     why = f"has no text: {command.file} is empty."
     try:
         if (served := command.prompt) is not None:
-            words = words_of(argument)
+            words = split_arguments(argument)
             text = await session.ask(lambda opened: opened.extras.servers.prompt_text(served, words))
         else:
             text = await asyncio.to_thread(prompt_of, command, argument, session.launch.may_read())
@@ -331,8 +331,8 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
         if not asks_first(screen, prompt):
             send(screen, prompt)
     else:
-        editor.give_back(f"/{command.name} {argument}".strip())
-        session.say(f"/{command.name} {why}")
+        editor.restore_prompt(f"/{command.name} {argument}".strip())
+        session.reply(f"/{command.name} {why}")
 
 
 def is_above(session: ChatSession) -> bool:
@@ -372,7 +372,7 @@ def compact(session: ChatSession, argument: str = "") -> None:
 
 def go_on(session: ChatSession) -> None:
     """Do what enter stands for on an empty prompt: keep the extract that is offered, or send what waits."""
-    failed = session.state.standing.failed
+    failed = session.state.lasting_status.failed
     if failed is None or session.state.busy:
         session.instruct(lambda now: now.steer())
     else:

@@ -13,7 +13,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import JOB, Hear, draft_reviewed
 from tui_app.ui.dialogs.extensions.trust import may_use_git
 from tui_app.ui.dialogs.list import NARROW, ListDialog, ListSpec
-from tui_app.ui.dialogs.review import ReviewScreen, Words
+from tui_app.ui.dialogs.review import ReviewScreen, ReviewTexts
 from tui_app.ui.widgets.long_text import Wrapped
 from tui_app.ui.widgets.tables import Column
 from tui_app.ui.words.text import count, one_line
@@ -120,7 +120,7 @@ def _read(opening: "Opening") -> "SessionChanges":
         return session_changes(opening, store)
 
 
-MESSAGE = Words(
+MESSAGE = ReviewTexts(
     "Writing the commit message …",
     "Commit with this message?",
     "commit (git runs its hooks)",
@@ -182,5 +182,5 @@ async def _committed(session: ChatSession, proposal: "CommitProposal", message: 
     except GitFailed as error:
         return f"git refused, nothing was committed: {one_line(str(error), 300)}"
     session.pane.name_place()
-    session.say(f"Committed {one_line(done, 100)}")
+    session.reply(f"Committed {one_line(done, 100)}")
     return ""

@@ -79,7 +79,7 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
     dialog = ChoiceDialog("Mode", MODES, session.state.mode, about)
     mode = mode_named(await _one_of(app, mode_named(name) or name, "mode", dialog))
     if mode == session.state.mode:
-        session.say(f"The mode is already {mode}.")
+        session.reply(f"The mode is already {mode}.")
     elif mode is not None:
         session.change_mode(mode)
 
@@ -102,14 +102,14 @@ async def set_goal(session: ChatSession, argument: str) -> None:
 
     if argument.strip() == "off":
         if not await session.ask(lambda opened: opened.goals.end("off")):
-            session.say("There is no goal.")
+            session.reply("There is no goal.")
     elif argument.strip():
         try:
             session.submit(Pursue(parse_goal(argument)))
         except Refused as refused:
             raise Refusal(refusal(refused, "/goal")) from None
-    elif (standing := await session.ask(lambda opened: opened.goals.standing)) is not None:
+    elif (standing := await session.ask(lambda opened: opened.goals.active)) is not None:
         data = standing.data
-        session.say(f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it")
+        session.reply(f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it")
     else:
         raise Refusal(f"There is no goal. /goal {USAGE}")

@@ -21,7 +21,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.options import MarkedList
 from tui_app.ui.dialogs.parts import BREAKPOINTS, INSETS, SLIM, PartTabs, readable, reading_area
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, ReviewTexts
 from tui_app.ui.dialogs.sent import Reader, SentText, SentView
 from tui_app.ui.widgets.tables import packed
 from tui_app.ui.words.compaction_words import (
@@ -71,7 +71,7 @@ class SummaryEditor(ReviewScreen):
             text: Its words now.
             original: The words it was written with.
         """
-        words = Words("Edit the summary", "Edit the summary", "save", None)
+        words = ReviewTexts("Edit the summary", "Edit the summary", "save", None)
         super().__init__(CompactionProposed(job="", summary=text), words=words)
         self.original = original
 

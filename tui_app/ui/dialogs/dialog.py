@@ -15,7 +15,7 @@ from textual.widgets import Input, Static, TextArea
 
 from tui_app.ui.clipboard import copy
 from tui_app.ui.keyboard.keys import Hint, is_possible, place_bindings, place_hints
-from tui_app.ui.keyboard.stray_keys import LEADS_ON, StrayKeys, is_whole
+from tui_app.ui.keyboard.stray_keys import LEADS_ON, StrayKeys, is_fully_visible
 from tui_app.ui.widgets.hint_row import HintRow, SelectsWhatIsSeen, TellsFailures
 from tui_app.ui.words.glyphs import UNICODE
 
@@ -152,7 +152,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     @property
     def is_seen(self) -> bool:
         """Whether all that a key could decide about is painted whole."""
-        return self.is_mounted and all(map(is_whole, self.query(self.ASKED)))
+        return self.is_mounted and all(map(is_fully_visible, self.query(self.ASKED)))
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
         """Take no key that may decide something before that can be seen; what is written is kept."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_app.events import CompactionProgress, CompactionProposed
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, Words
+from tui_app.ui.dialogs.review import Reviewed, ReviewScreen, ReviewTexts
 from tui_app.ui.words.text import cost, one_line, tokens
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ JOB = "draft"
 async def draft_reviewed(
     app: "Host",
     session: ChatSession,
-    words: Words,
+    words: ReviewTexts,
     write: "Callable[[Opening, str, Hear], Awaitable[D]]",
     show: Callable[[ReviewScreen, D], None],
     use: Callable[[D, str], Awaitable[D | None]],
@@ -66,7 +66,7 @@ async def draft_reviewed(
                 await asyncio.wait((answer, writing), return_when=asyncio.FIRST_COMPLETED)
                 draft = writing.result() if not answer.done() else None
             except Exception:
-                screen.give_up()
+                screen.abandon()
                 await answer
                 raise
             finally:
@@ -77,7 +77,7 @@ async def draft_reviewed(
         if wanted.focus is not None:
             draft, wish = None, wanted.focus
         elif draft is None or wanted.summary is None:
-            session.say(words.unchanged)
+            session.reply(words.unchanged)
             return
         elif (draft := await use(draft, wanted.summary)) is None:
             return

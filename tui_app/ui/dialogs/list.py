@@ -356,7 +356,7 @@ class OpenList(ListDialog[R]):
         self._queue: asyncio.Queue[Asked[R] | None] = asyncio.Queue()
         self._is_free = True
 
-    async def wanted(self) -> Asked[R] | None:
+    async def next_request(self) -> Asked[R] | None:
         """Wait for what the user wants next; None when the list was closed."""
         self._is_free = self._queue.empty()
         return await self._queue.get()

@@ -45,7 +45,7 @@ async def look_up(
     """
     escape = f" · {way_out}"
     said = one_line(what, screen.app.size.width - len(escape)) + escape
-    session.tell(said)
+    session.show_status(said)
     asked = asyncio.ensure_future(session.ask(request))
     try:
         # In a worker of its own: the user may give up waiting without ending the flow.
@@ -58,4 +58,4 @@ async def look_up(
         return None
     finally:
         if session.state.status.text == said or said in session.state.status.notes:
-            session.tell("")
+            session.show_status("")

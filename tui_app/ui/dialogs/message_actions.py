@@ -14,7 +14,7 @@ from tui_app.ui import clipboard
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.copies import Format, copied
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import Way, WaysDialog
+from tui_app.ui.dialogs.questions import ChoiceDialog, Way
 from tui_app.ui.transcript.excerpts import readable_args
 from tui_app.ui.transcript.transcript import Wish
 from tui_app.ui.widgets.tables import Column
@@ -57,7 +57,7 @@ async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Seque
                 first, *others = (entry.message for entry in entries)
                 session.submit(Relieve(first, wanted, tuple(others)))
             else:
-                session.say(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
+                session.reply(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
         case _:
             await copy(app, session, entries, wanted)
 
@@ -69,11 +69,11 @@ def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
     changed = [entry for entry in messages if entry.pinned is not pinned]
     asked = [session.submit(Pin(entry.message, pinned)) for entry in changed]
     if not messages:
-        session.say("Only prompts, answers and results of tools can be pinned.")
+        session.reply("Only prompts, answers and results of tools can be pinned.")
     elif all(asked):
         numbers = " ".join(f"#{entry.message}" for entry in changed[:5])
         more = f" and {len(changed) - 5} more" if len(changed) > 5 else ""
-        session.say(f"{'Pinned' if pinned else 'Unpinned'} {numbers}{more}")
+        session.reply(f"{'Pinned' if pinned else 'Unpinned'} {numbers}{more}")
 
 
 async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -> None:
@@ -85,10 +85,10 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
     excluded = session.presenter.agent_view.excluded
     leaving = tuple(seq for seq in messages if seq not in excluded)
     if not messages:
-        session.say("Only prompts, answers and results of tools can be excluded.")
+        session.reply("Only prompts, answers and results of tools can be excluded.")
     elif not leaving:
         session.submit(Exclude(tuple(messages), excluded=False))
-    elif behind := _turn_behind(session, leaving[0]) if len(entries) == 1 else 0:
+    elif behind := _messages_after(session, leaving[0]) if len(entries) == 1 else 0:
         follow = f"{count(behind, 'message')} that follow{'s' * (behind == 1)}"
         ways = (
             Way("Turn", f"the prompt and the {follow} it", "turn"),
@@ -96,14 +96,16 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
             Way("Cancel", "nothing changes"),
         )
         note = "The model no longer sees it. x on it, or /undo, brings it back."
-        way = await app.push_screen_wait(WaysDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note))
+        way = await app.push_screen_wait(
+            ChoiceDialog(f"Exclude the whole turn of #{leaving[0]}?", ways, note)
+        )
         if way is not None:
             session.submit(Exclude(leaving, turn=way == "turn"))
     else:
         session.submit(Exclude(leaving))
 
 
-def _turn_behind(session: ChatSession, seq: int) -> int:
+def _messages_after(session: ChatSession, seq: int) -> int:
     """How many messages that the model sees follow a prompt in its turn; 0 for the newest, and no prompt."""
     behind, newest = 0, True
     for seen in session.presenter.agent_view.newest_first():
@@ -172,11 +174,11 @@ async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], fo
     text = await asyncio.to_thread(copied, list(zip(entries, bodies, strict=True)), form)
     if not text:
         which = "this message" if len(entries) == 1 else f"these {len(entries)} messages"
-        session.say(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
+        session.reply(f"There is no code block in {which}." if form == "code" else "There is no text in it.")
         return
     several = f"{len(entries)} messages · " if len(entries) > 1 else ""
     lines = count(text.count("\n") + 1, "line")
-    session.say(await clipboard.copy(app, text, f"{several}{lines}"))
+    session.reply(await clipboard.copy(app, text, f"{several}{lines}"))
 
 
 async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:

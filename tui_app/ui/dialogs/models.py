@@ -15,7 +15,7 @@ from tui_app.text import count
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.dialogs.lookup import look_up
-from tui_app.ui.dialogs.questions import Way, WaysDialog
+from tui_app.ui.dialogs.questions import ChoiceDialog, Way
 from tui_app.ui.dialogs.settings_desk import SettingsDesk
 from tui_app.ui.dialogs.setup.key_entry import ask_for_key
 from tui_app.ui.widgets.tables import MUTED, Column
@@ -126,7 +126,7 @@ def model_note(row: ModelRow, conversation_tokens: int) -> str:
     return " · ".join(one_line(part, 160) for part in parts if part)
 
 
-def standing(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
+def fit_text(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
     """The share of the window and what a switch does; what is missing is said in full, before the share."""
     state = model_state(row)
     behind = cells - _BAR_CELLS - 2
@@ -171,7 +171,7 @@ class ModelPicker(ListDialog[ModelRow], place="picker"):
                 Column(lambda row: rate(row.model.price_out), 8, title="out", right=True, leaves_at=priced),
                 Column(
                     title=f"  this conversation, {tokens(conversation_tokens)}",
-                    fitted=lambda row, cells: standing(row, conversation_tokens, cells),
+                    fitted=lambda row, cells: fit_text(row, conversation_tokens, cells),
                 ),
             ),
             title=lambda it: (
@@ -242,7 +242,7 @@ SHORT = 20
 """Rows below which each way has one; what the marked one does stands below them."""
 
 
-def switch_ways(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, Way]:
+def switch_choices(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, Way]:
     """The three ways, each with what it does: compact and switch, switch anyway, cancel."""
     after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
     price = f" · ~{cost(forecast.summary_usd)}" if forecast.summary_usd else ""
@@ -287,7 +287,7 @@ class FitBar(Static):
         return fit_bar(self._forecast, max(8, self.content_size.width))
 
 
-class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
+class SwitchDialog(ChoiceDialog, style="switch_dialog", size="-list"):
     """Dismisses with ``compact``, ``anyway`` or None; starts on what keeps most and can be undone."""
 
     def __init__(self, forecast: "SwitchForecast", current: str) -> None:
@@ -299,7 +299,7 @@ class SwitchDialog(WaysDialog, style="switch_dialog", size="-list"):
         """
         holds = f"{one_line(forecast.target, 60)} holds {window_text(forecast.window.limit)}"
         size = counted_text(forecast.tokens_now, forecast.tokens)
-        ways, first = switch_ways(forecast, current), 0 if forecast.can_compact else -1
+        ways, first = switch_choices(forecast, current), 0 if forecast.can_compact else -1
         super().__init__(f"{holds}. This conversation is {size}.", ways, first=first)
         self._forecast = forecast
 
@@ -367,7 +367,7 @@ async def _listed(session: ChatSession, opened: "OpenSession", *, discover: bool
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
     if name == session.state.model:
-        session.say(f"{name} is already the current model.")
+        session.reply(f"{name} is already the current model.")
         return
     keys, endpoints = session.launch.keys, session.launch.settings.endpoints
 
@@ -384,7 +384,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         raise Refusal(f"{name} cannot be used: {why}") from error
     if isinstance(found, str):
         if not await ask_for_key(app, session, name, found):
-            session.say(_stayed(session))
+            session.reply(_stayed(session))
         elif name.endswith(":"):
             # A server whose models could not be listed without it.
             await choose_model(app, session)
@@ -395,7 +395,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
     elif found and (way := await app.push_screen_wait(SwitchDialog(found, session.state.model))):
         session.submit(Switch(found.target, way))
     else:
-        session.say(_stayed(session))
+        session.reply(_stayed(session))
 
 
 def _stayed(session: ChatSession) -> str:

@@ -73,7 +73,7 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
             # Those on rows of the conversation always are offered, so that they are found.
             if possible if owner is not transcript else not walks:
                 row = _row(owner, binding)
-                yield row if possible else row._replace(run=partial(screen.session.say, NO_ROW))
+                yield row if possible else row._replace(run=partial(screen.session.reply, NO_ROW))
 
 
 def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
@@ -111,7 +111,7 @@ def _row(owner: DOMNode, key: Binding | KeyBinding) -> PaletteRow:
     return PaletteRow(key.description, key.tooltip, key_labels(key.key), run)
 
 
-def told(row: PaletteRow, cells: int) -> Content:
+def action_text(row: PaletteRow, cells: int) -> Content:
     """What is done, and what a command takes where that has room."""
     title = one_line(row.title, cells - 2)
     left = cells - len(title)
@@ -126,7 +126,7 @@ class PaletteScreen(ListDialog[PaletteRow]):
         name="palette",
         search="what to do",
         columns=(
-            Column(cells=30, share=2, fitted=told),
+            Column(cells=30, share=2, fitted=action_text),
             Column(lambda row: row.purpose),
             Column(lambda row: one_line(row.keys, 16), 18, right=True, snug=True, leaves_at=70),
         ),

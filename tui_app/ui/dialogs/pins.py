@@ -83,7 +83,7 @@ def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
     if session.submit(Pin(seq, pinned)):
         titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
         title = one_line(next(titles, ""), 60)
-        session.say(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
+        session.reply(f"{'Pinned' if pinned else 'Unpinned'} #{seq}{f': {title}' if title else ''}")
 
 
 async def _show_pins(app: "Host", session: ChatSession) -> None:

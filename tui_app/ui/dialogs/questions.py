@@ -125,7 +125,7 @@ class Way(NamedTuple):
     can: bool = True
 
 
-class WaysDialog(Dialog[Any], size="-small -list"):
+class ChoiceDialog(Dialog[Any], size="-small -list"):
     """Dismisses with the answer of the way that is chosen; Esc with None."""
 
     HINTS = choice_hints("choose", "cancel")
@@ -173,7 +173,7 @@ class WaysDialog(Dialog[Any], size="-small -list"):
         self.dismiss(self.ways[event.option_index].answer)
 
 
-class DetailedWays(WaysDialog):
+class DetailedChoice(ChoiceDialog):
     """A question with a text in front of its ways, the first of them marked; the text scrolls."""
 
     def __init__(self, question: str, ways: Sequence[Way], detail: Content, note: str = "") -> None:
@@ -185,7 +185,7 @@ class DetailedWays(WaysDialog):
         return detail, note, ways
 
 
-class FilesDialog(DetailedWays):
+class FilesDialog(DetailedChoice):
     """Asks what becomes of files, each named with what would be done to it; ``None`` does nothing at all."""
 
     HINTS = choice_hints("choose", "cancel: nothing changes")

@@ -20,9 +20,9 @@ from tui_app.events import (
     CompactionProposed,
     Fact,
     FactState,
-    answers_told,
+    answers_text,
     fact_counts,
-    lines_told,
+    lines_text,
 )
 from tui_app.records import frozen
 from tui_app.ui.chat.session import ChatSession
@@ -88,12 +88,12 @@ def facts_line(proposed: CompactionProposed) -> Content:
     missing, added = at_risk(proposed.facts), fact_counts(facts)["put_back"]
     risks = sum(fact.kind != "detail" for fact in missing)
     details = len(missing) - risks
-    lines = lines_told(proposed.lines, proposed.lines_sourced, proposed.claims_marked)
+    lines = lines_text(proposed.lines, proposed.lines_sourced, proposed.claims_marked)
     said = (
         (f"{count(risks, 'fact')} at risk" if risks else "", "$text-warning"),
         ("" if proposed.retention is None or risks else "All facts are kept", ""),
         (f"{count(details, 'detail')} left" if details else "", ""),
-        *((told, "") for told in answers_told(proposed.questions, proposed.unanswered, proposed.misread)),
+        *((told, "") for told in answers_text(proposed.questions, proposed.unanswered, proposed.misread)),
         *((told, "$text-warning" if told.endswith("log") else "") for told in lines),
         (f"{count(added, 'fact')} added by Plimsoll" if added else "", ""),
     )
@@ -122,7 +122,7 @@ def verbatim(fact: Fact) -> str:
 
 
 @frozen
-class Words:
+class ReviewTexts:
     """What a review says of what it shows."""
 
     writing: str
@@ -139,7 +139,7 @@ class Words:
     """Said where it is discarded."""
 
 
-SUMMARY = Words(
+SUMMARY = ReviewTexts(
     "Writing the summary …",
     "Proposal",
     "apply",
@@ -186,7 +186,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         job: str = "",
         fill: "Fill | None" = None,
         read: Reader | None = None,
-        words: Words = SUMMARY,
+        words: ReviewTexts = SUMMARY,
     ) -> None:
         """Ask about a summary.
 
@@ -243,7 +243,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._proposed = proposed
         self._show()
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Leave without a decision, and with what was asked on top of this."""
         while self.app.screen is not self:
             self.app.screen.dismiss(None)
@@ -449,7 +449,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def action_close(self) -> None:
         """One step back: out of the text; then nothing is applied. While it is written only to the chat."""
         if self.writing:
-            self.give_up()
+            self.abandon()
         elif self._sent.close():
             pass
         elif self.focused is not None:

@@ -37,7 +37,7 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
     record = await session.bodies.record(entry.seq)
     if record is None:
         why = await asyncio.to_thread(why_no_record, session.launch.database, session.id, entry.seq)
-        session.say(f"This row cannot be read. {why}")
+        session.reply(f"This row cannot be read. {why}")
         return
     match record.data:
         case CompactionComplete(outcome="success"):
@@ -165,7 +165,7 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
     app, session, entries = chat.app, chat.session, event.entries
     match event.wanted:
         case "nothing":
-            session.say(event.why_not)
+            session.reply(event.why_not)
         case "details":
             chat.work(app.type_ahead.during(partial(open_entry, app, session, entries[0])))
         case "undo" if entries[0].guard:
@@ -180,4 +180,4 @@ def act_on_rows(chat: "Chat", event: Message) -> None:
 
 async def _lift(session: ChatSession, guard: int) -> None:
     if not await session.ask(lambda opened: opened.guards.lift(guard)):
-        session.say("This guard is already lifted.")
+        session.reply("This guard is already lifted.")

@@ -104,7 +104,7 @@ async def show_settings(app: "Host", words: str) -> None:
     try:
         await _list(app, desk, f"Settings · {desk.place}", desk.entries, words)
     except SettingsError as error:
-        await _tell_of_file(app, error)
+        await _report_file_error(app, error)
 
 
 async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
@@ -124,10 +124,10 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
         if not entry.origin.is_forced:
             if refused := desk.change("theme", chosen):
                 raise Refusal(refused)
-            session.say(f"Theme {chosen}, saved for the next start.")
+            session.reply(f"Theme {chosen}, saved for the next start.")
         elif chosen in entry.choices:
             app.theme = chosen
-            session.say(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
+            session.reply(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
         else:
             raise Refusal(f"No theme {chosen}. Allowed: {entry.allowed}")
     except SettingsError as error:
@@ -139,18 +139,18 @@ async def _list(
 ) -> None:
     screen = SettingsScreen(title, entries(), words)
     app.push_screen(screen)
-    while (wish := await screen.wanted()) and wish.row is not None:
+    while (wish := await screen.next_request()) and wish.row is not None:
         try:
             said, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
         except SettingsError as error:
-            await _tell_of_file(app, error)
+            await _report_file_error(app, error)
             continue
         screen.show(listed, said)
         if not screen.is_current:  # closed meanwhile
-            app.chat.session.say(said)
+            app.chat.session.reply(said)
 
 
-async def _tell_of_file(app: "Host", error: SettingsError) -> None:
+async def _report_file_error(app: "Host", error: SettingsError) -> None:
     """Show that the file, changed by hand meanwhile, is wrong."""
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 

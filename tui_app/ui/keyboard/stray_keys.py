@@ -73,7 +73,7 @@ def in_sight(widget: Widget) -> bool:
     return all(widget in screen.get_widget_at(*corner)[0].ancestors_with_self for corner in corners)
 
 
-def is_whole(part: Widget) -> bool:
+def is_fully_visible(part: Widget) -> bool:
     """Whether all that a part of a dialog says can be seen, or can be scrolled to."""
     said = str(part.content) if isinstance(part, Static) else ""
     is_shown = all(node.display for node in part.ancestors_with_self if isinstance(node, Widget))

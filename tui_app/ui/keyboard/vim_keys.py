@@ -87,12 +87,12 @@ def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()
 
 def difference(before: str, after: str) -> tuple[int, int, str]:
     """The part of a text that another one has changed, and what stands there now."""
-    start = _alike(before, after)
-    end = _alike(before[start:][::-1], after[start:][::-1])
+    start = _common_prefix(before, after)
+    end = _common_prefix(before[start:][::-1], after[start:][::-1])
     return start, len(before) - end, after[start : len(after) - end]
 
 
-def _alike(one: str, other: str) -> int:
+def _common_prefix(one: str, other: str) -> int:
     """How many signs two texts begin with alike."""
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
 

@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.widgets.tables import MUTED, apart
+from tui_app.ui.widgets.tables import MUTED, spread
 from tui_app.ui.words.cost_words import price_text, unpriced_text
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import cut_middle, one_line
@@ -71,4 +71,4 @@ class ChatHeader(Widget):
         before, _, after = right.partition(model) if model else (right, "", "")
         left = Content.assemble((UNICODE.load_line, "$accent"), (f" {title}", "bold"))
         named = model if right else "", "$text-muted" if self.empty else "$foreground"
-        return apart(left, Content.assemble((before, MUTED), named, (after, MUTED)), width)
+        return spread(left, Content.assemble((before, MUTED), named, (after, MUTED)), width)

@@ -19,7 +19,7 @@ from textual.widget import Widget
 from tui_app.chat_keys import NO_CHANGES, label_of
 from tui_app.records import frozen
 from tui_app.text import count
-from tui_app.ui.widgets.tables import apart
+from tui_app.ui.widgets.tables import spread
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import duration, one_line, tokens, wrap_spans
 
@@ -280,7 +280,7 @@ class StatusRow(Widget):
         key, space, does = hint.partition(" ")
         said = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
         ends = (key, "$foreground" if key == "esc" else "$text-muted"), (f"{space}{does}", "$text-muted")
-        return apart(Content.assemble(name, *said), Content.assemble(*ends), width, 0)
+        return spread(Content.assemble(name, *said), Content.assemble(*ends), width, 0)
 
     def _hint(self, room: int) -> str:
         """Return what Esc does next, and how many commands run in the background."""

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from tui_app.ui.widgets.tables import apart
+from tui_app.ui.widgets.tables import spread
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import clean, one_line
 
@@ -45,7 +45,7 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content
     """
     done, room = sum(item.state == "done" for item in items), max(0, rows - 1)
     count = f"{done} of {len(items)}"
-    lines = [apart(Content.styled("Todo", "bold"), Content.styled(count, "$text-muted"), width)]
+    lines = [spread(Content.styled("Todo", "bold"), Content.styled(count, "$text-muted"), width)]
     shown = list(items)
     counted = len(items) > room > 1
     if len(items) > room:

@@ -121,7 +121,7 @@ def look_around(launch: "Launch") -> Beginning:
     with suppress(sqlite3.Error, OSError):
         exists = not isinstance(launch.database, Path) or launch.database.exists()
         boards = boards_in(launch.database)
-        memory = sum(each.stands for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
+        memory = sum(each.is_current for each in boards.entries(boards.scope(launch.cwd))) if exists else 0
     return Beginning(
         folder=place_of(launch),
         model=launch.first_model,

@@ -127,7 +127,7 @@ def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, colour
     return Content("\n").join(lines)
 
 
-def category_words(
+def category_text(
     usage: ContextUsage, width: int, shares: Sequence[Share] = (), *, coloured: bool = True
 ) -> Content:
     """The categories one behind the other, for a screen without room for columns."""

@@ -58,7 +58,7 @@ class OfferList(TellsFailures, Widget):
             self.marked = 0
         self.message = ""
 
-    def say(self, message: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show one sentence in place of the offers."""
         self.offers = ()
         self.message = message
@@ -316,7 +316,7 @@ class Completer:
     def _refuse(self, why: str, typed: AtCursor) -> None:
         self._said_about = typed.text
         self._forget_files()
-        self._shown.say(why)
+        self._shown.show_message(why)
 
     def _fitting(self, typed: str) -> list[Offer]:
         """The commands that begin with a text: built-in ones, then the others."""

@@ -22,7 +22,7 @@ from tui_app.ui.panels.queue_view import Draft
 from tui_app.ui.prompt.completion import AtCursor, Completer, FileFinder, Fill, OfferList
 from tui_app.ui.slash import ParsedCommand, UnknownCommand, is_command, parse, text_opens
 from tui_app.ui.widgets.scroll_bars import WrittenArea
-from tui_app.ui.words.text import clean, tamed
+from tui_app.ui.words.text import clean, sanitize
 
 if TYPE_CHECKING:
     from tui_app.ui.keyboard.type_ahead import TypeAhead
@@ -288,7 +288,7 @@ class PromptEditor(WrittenArea):
         row, column = done.end_location
         self.move_cursor((row, column - back))
 
-    def give_back(self, text: str) -> None:
+    def restore_prompt(self, text: str) -> None:
         """Put an unsent prompt back, before what was typed meanwhile; pastes stay chips."""
         if not (folded := self.chips.fold(text)):
             return
@@ -302,7 +302,7 @@ class PromptEditor(WrittenArea):
 
     def _put(self, text: str) -> None:
         """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
-        self._recalled = text = tamed(text)
+        self._recalled = text = sanitize(text)
         self.completer.dismiss()
         self.text = text
         self.move_cursor(self.document.end)

@@ -231,7 +231,7 @@ class PromptRow(TellsFailures, Vertical):
             elif dragged is None and self.app.clipboard:
                 self.editor.action_paste()
             else:
-                self._offers.say(why)
+                self._offers.show_message(why)
 
     def _name_keys(self) -> None:
         """Name the keys for a paste, by where the cursor is."""

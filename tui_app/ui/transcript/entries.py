@@ -10,7 +10,7 @@ from tui_app.context.tool_titles import work_of_name
 from tui_app.next_steps import on_screen
 from tui_app.session.views.entries import Body, Entry, EntryState
 from tui_app.tool_specs import ASK_USER, FORK, SUB_AGENT_TOOLS, TODO, WRITE_FILE
-from tui_app.ui.colours.code_colours import load_behind
+from tui_app.ui.colours.code_colours import preload_colours
 from tui_app.ui.colours.palette import Tone
 from tui_app.ui.transcript.excerpts import Excerpt, Splitter, clip, readable_args, split_markdown
 from tui_app.ui.transcript.lines import PROSE_CELLS
@@ -136,7 +136,7 @@ def tool_sign(title: str, glyphs: Glyphs) -> str:
     return glyphs.server
 
 
-def held(entry: Entry, wording: Wording) -> str:
+def mark_text(entry: Entry, wording: Wording) -> str:
     """How the user has the model see an entry: sign and word of a pin or an exclusion; empty for others."""
     if entry.excluded and not entry.left:
         return f"{wording.glyphs.excluded} excluded"
@@ -165,7 +165,7 @@ BODY_CHARS = 300_000
 
 
 def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
-    right = wording.joined(LEFT if entry.left else "", held(entry, wording), clock(entry.time))
+    right = wording.joined(LEFT if entry.left else "", mark_text(entry, wording), clock(entry.time))
     if wording.plain:
         yield RowPiece("", "You:", Tone.STRONG, ornament=True)
     head, note, tail = clip(body.text, BODY_CHARS, None, wash=clean)
@@ -180,7 +180,7 @@ def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk:
     """List the pieces of a command that the user ran: how it ended beside it, and below what it printed."""
     title, _, ended = entry.title.rpartition(" · ") if entry.result_seq else (entry.title, "", "")
     told, kept = ended or STATE_WORDS[entry.state], "not sent" if entry.private else wording.size(entry)
-    right = wording.joined(LEFT if entry.left else "", held(entry, wording), told, kept)
+    right = wording.joined(LEFT if entry.left else "", mark_text(entry, wording), told, kept)
     typed = shell_line(body.args or title, private=entry.private)
     yield from prompt_pieces(typed, right, sunk=sunk, part="args")
     yield GapPiece(half="" if sunk else "under")
@@ -284,7 +284,7 @@ def distance(entry: Entry, before: Entry | None) -> int:
     return 0 if entry.kind in _ROW_KINDS and (before.kind in _ROW_KINDS or before.kind == "assistant") else 1
 
 
-def apart(entry: Entry, before: Entry | None) -> int:
+def gap_before(entry: Entry, before: Entry | None) -> int:
     """Return the blank lines above an entry in what is copied; a prompt's own half lines count as one."""
     return 1 if before is not None and before.kind == "user" else distance(entry, before)
 
@@ -355,7 +355,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
         case "user":
             yield from prompt(entry, body, wording, sunk=sunk)
         case "assistant":
-            if state := held(entry, wording):
+            if state := mark_text(entry, wording):
                 yield RowPiece("", state, Tone.ACCENT, ornament=True)
             yield from answer(body.text, body.thinking, wording, expanded=expanded)
             yield from stopped(entry, wording)
@@ -401,7 +401,7 @@ def _merge(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: 
     yield from prompt_pieces(f"/merge {name}", clock(entry.time), sunk=sunk, part="")
     yield GapPiece(half="" if sunk else "under")
     told = LEFT if entry.left else STATE_WORDS[entry.state]
-    right = wording.joined(told, held(entry, wording), f"brief {wording.size(entry)}")
+    right = wording.joined(told, mark_text(entry, wording), f"brief {wording.size(entry)}")
     yield RowPiece(wording.glyphs.merge, name, Tone.TEXT, right, fold=True, note=figures)
     if expanded:
         yield from clipped(body.text, wording, Tone.TEXT, "text")
@@ -437,7 +437,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
         told or ("at work" if entry.at_work else ""),
         ("from the log" if entry.answered else "told") if entry.repeats else "",
         LEFT if entry.left else "",
-        held(entry, wording),
+        mark_text(entry, wording),
         *(() if entry.at_work and entry.gauge[1] else figures),
         wording.size(entry),
     )
@@ -463,7 +463,7 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     yield from _below(entry, wording, figures)
     if not expanded:
         if entry.kind == "tool" and sign == glyphs.edit:
-            load_behind(title.partition(" ")[2])
+            preload_colours(title.partition(" ")[2])
         return
     if body.args.strip():
         whole = title.startswith(f"{WRITE_FILE.name} ")

@@ -12,7 +12,7 @@ from tui_app.ui.transcript.pieces import FadedPiece, MarkdownPiece, Piece, RowPi
 from tui_app.ui.transcript.search import Hit
 
 
-class Here(NamedTuple):
+class CurrentMatch(NamedTuple):
     """The place that the user has gone to: the nth one of a piece."""
 
     slot: int
@@ -29,7 +29,7 @@ class Highlights:
     """The found words on painted lines, and the one that the user has gone to."""
 
     pattern: re.Pattern[str]
-    here: Here | None = None
+    here: CurrentMatch | None = None
 
     def spans(self, layout: Layout, spot: Spot) -> Iterator[tuple[int, int, bool]]:
         """Yield what to highlight on a line that is painted: start, stop, and whether the user is there."""
@@ -55,7 +55,7 @@ class Highlights:
                 continue
             places = places_on(layout.lines(slot, number), self.pattern)
             line = next((at for at, found in enumerate(places) if any(n == nth for *_, n in found)), 0)
-            self.here = Here(slot, number, nth)
+            self.here = CurrentMatch(slot, number, nth)
             return Spot(slot, number, line)
         self.here = None
         return Spot(slot, 0, 0)

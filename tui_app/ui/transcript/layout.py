@@ -15,8 +15,8 @@ from tui_app.ui.transcript.entries import (
     LiveMessage,
     Rail,
     Wording,
-    apart,
     estimate,
+    gap_before,
     has_lines,
     pieces,
     shell_line,
@@ -305,7 +305,7 @@ class Layout:
                     text = with_tabs(text, "\n".join((self.entries[slot].title, body.args, body.text)))
             if text and parts:
                 live = slot == len(self.entries)
-                parts.append("\n" * (2 if live else 1 + apart(self.entries[slot], self.before(slot))))
+                parts.append("\n" * (2 if live else 1 + gap_before(self.entries[slot], self.before(slot))))
             parts.append(text)
         return "".join(parts)
 
@@ -533,7 +533,7 @@ class Viewport:
         elif last > top + self.rows:
             self.scroll(last - top - self.rows)
 
-    def hold(self) -> None:
+    def anchor(self) -> None:
         """Keep the top row where it is although something below it changes its height."""
         self.following = False
         self._follow_if_at_end()

@@ -654,7 +654,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     def action_details(self) -> None:
         """Ask for the details of the entry under the cursor, or of the newest that has some."""
         if self.cursor is not None:
-            self._want("details", self.cursor_entry, "The answer is still being written.")
+            self._request_action("details", self.cursor_entry, "The answer is still being written.")
         else:
             self.open_newest()
 
@@ -664,28 +664,28 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         if self.cursor is not None and (entry is None or foldable(entry)):
             self._pages.expanded ^= {0 if entry is None else entry.seq}
             self._pages.stale(self.cursor)
-            self._viewport.hold()
+            self._viewport.anchor()
             self._place()
         elif entry is not None:
-            self._want("details", entry)
+            self._request_action("details", entry)
 
     def open_newest(self) -> None:
         """Ask for the details of the newest compaction or error, wherever the cursor is."""
         newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
-        self._want("details", newest, NO_ROW if self._pages.entries else "Nothing to open yet.")
+        self._request_action("details", newest, NO_ROW if self._pages.entries else "Nothing to open yet.")
 
     def action_compact_part(self, up_to: bool) -> None:
         """Ask for a compaction up to the entry under the cursor, or from it on."""
         entry = self.cursor_entry
         if entry is None or entry.seq > 0:
-            self._want("up_to" if up_to else "from", entry)
+            self._request_action("up_to" if up_to else "from", entry)
 
     def action_undo(self) -> None:
         """Ask for the compaction, rewrite, restored files or guard under the cursor to be undone."""
         refused = why_not_undone(self.cursor_entry)
-        self._want("undo", None if refused else self.cursor_entry, refused)
+        self._request_action("undo", None if refused else self.cursor_entry, refused)
 
-    def _want(self, wanted: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
+    def _request_action(self, wanted: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
         """Ask for something to be done with one entry, or say why nothing can be done with none."""
         asked = self.Asked(wanted, [entry]) if entry is not None else self.Asked("nothing", why_not=why_not)
         self.post_message(asked)

@@ -13,7 +13,7 @@ from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from tui_app.ui.keyboard.keys import Hint
-from tui_app.ui.widgets.tables import apart
+from tui_app.ui.widgets.tables import spread
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode as _Node
@@ -80,7 +80,7 @@ class HintRow(Widget):
             text = Content.assemble((hint.label, "$footer-key-foreground"), f" {hint.text}")
             pieces.append(text.stylize(Style.from_meta({"hint": hint.action})) if hint.action else text)
         left = Content(SEPARATOR).join(pieces)
-        return apart(left, right, self.size.width, 0)
+        return spread(left, right, self.size.width, 0)
 
     async def on_click(self, event: events.Click) -> None:
         """Run the clicked hint's action; one without ``screen.`` or ``app.`` is the parent's."""

@@ -83,7 +83,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         """Which row has the cursor, ``7 of 21``; empty where none has."""
         return "" if self.cursor is None else f"{self.cursor + 1:,} of {self.count:,}"
 
-    def say_when_empty(self, text: str) -> None:
+    def set_empty_text(self, text: str) -> None:
         self._nothing = text
         self.refresh()
 

@@ -116,7 +116,7 @@ _LEAST = 8
 """Cells that the wide column keeps, however narrow the row is."""
 
 
-def apart(left: Content, right: Content, width: int, least: int = 1) -> Content:
+def spread(left: Content, right: Content, width: int, least: int = 1) -> Content:
     """A row with a text at each of its ends."""
     return Content.assemble(left, " " * max(least, width - left.cell_length - right.cell_length), right)
 

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from tui_app.events import CompactionComplete, Fact, FactState, answers_told, fact_counts, lines_told
+from tui_app.events import CompactionComplete, Fact, FactState, answers_text, fact_counts, lines_text
 from tui_app.session.figures.compaction_diff import Difference
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import (
@@ -80,8 +80,8 @@ def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: 
         said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
         said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
         parts.append(" · ".join(said))
-    parts += answers_told(done.questions, done.unanswered, done.misread)
-    parts += lines_told(done.lines, done.lines_sourced, done.claims_marked)
+    parts += answers_text(done.questions, done.unanswered, done.misread)
+    parts += lines_text(done.lines, done.lines_sourced, done.claims_marked)
     if done.calls_not_understood:
         parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
     if done.files_restored:
@@ -315,7 +315,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("messages removed", f"{done.messages_left or done.messages_removed:,}"),
         ("log numbers", ranges),
         ("facts kept", "not measured" if done.retention is None else f"{percent(done.retention)} by weight"),
-        ("questions", ", ".join(answers_told(done.questions, done.unanswered, done.misread))),
+        ("questions", ", ".join(answers_text(done.questions, done.unanswered, done.misread))),
         ("not answered", one_line("; ".join(done.unanswered), 600)),
         ("not by the model", one_line("; ".join(done.misread or ()), 600)),
         ("took", duration(done.duration_s)),

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from tui_app.events import answers_told
+from tui_app.events import answers_text
 from tui_app.session.exports.audit_page import LABELS, STATES, number_of
 from tui_app.session.stores.database import Database, open_store
 from tui_app.ui.words.text import clean, count, counted_text, one_line, percent, table_lines, tokens
@@ -60,7 +60,7 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
     yield f"{' to '.join(sizes)} tokens, {before:,} to {count(after, 'message')}"
     way = f"what was removed {'can still be looked up' if found['way_back'] else 'cannot be recovered'}"
     yield f"{percent(found['retention'])} of the facts by weight were kept; {way}"
-    yield from answers_told(found["questions"], found["unanswered"])
+    yield from answers_text(found["questions"], found["unanswered"])
     yield ""
     yield from _kinds(found["facts"])
     yield from _list("Your words lost", [fact["text"] for fact in found["rules_gone"]])

@@ -54,7 +54,7 @@ _DRAWING = {
 _ACTED_ON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
-def tamed(text: str) -> str:
+def sanitize(text: str) -> str:
     """Clean a text only where a terminal would act on it: tabs and emoji of the user stay."""
     return clean(text) if _ACTED_ON.search(text) else text
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import Env, LocalTranscript
-from tui_app.session.importers.shape import Shape, aside
+from tui_app.session.importers.shape import Shape, side_record
 from tui_app.session.importers.source import Json, Source
 
 _START = "# aider chat started at "
@@ -48,12 +48,12 @@ def _find(source: Source) -> Found:
         before, voice, step, text = voice, "", {}, line
         if line.startswith(_START):
             left = "lines that say when a chat began were left out"
-            step = aside(left, timestamp=line.removeprefix(_START).strip())
+            step = side_record(left, timestamp=line.removeprefix(_START).strip())
         elif line.startswith(_PROMPT) and line.endswith(strict):
             voice, asked, text = "user", True, line.removeprefix(_PROMPT).removesuffix(_BREAK)
         elif line.startswith(">") and (line.endswith(strict) or line == ">"):
             match = _MODEL.match(line)
-            step = aside("lines that the program printed were left out", model=match and match["name"])
+            step = side_record("lines that the program printed were left out", model=match and match["name"])
             if asked and (used := _TOKENS.match(line)):
                 step = {"role": "assistant", "more": True, "used": _used(used)}
         elif not line.strip() and before != "assistant":

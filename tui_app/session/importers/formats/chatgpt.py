@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_app.session.importers.content import attached, text_block
-from tui_app.session.importers.places import Env, LocalTranscript, told
+from tui_app.session.importers.places import Env, LocalTranscript, transcript_at
 from tui_app.session.importers.shape import ASIDE, NOTE, Shape
 from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
@@ -33,7 +33,9 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
                 if isinstance(each, dict) and each.get(sign):
                     part, moment = text_at(each, name), each.get(updated) or path.stat().st_mtime
                     info = {"title": each.get(title), "time": {"updated": moment}}
-                    yield told(path.with_name(f"{path.name}#{part}") if part else path, info, program)
+                    yield transcript_at(
+                        path.with_name(f"{path.name}#{part}") if part else path, info, program
+                    )
 
 
 def _chatgpt(node: Json) -> Json:

@@ -25,7 +25,7 @@ from tui_app.session.importers.shape import (
     TROUBLE,
     Records,
     Shape,
-    aside,
+    side_record,
 )
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import (
@@ -126,7 +126,7 @@ def _message_of(record: Json) -> Json:
     return object_at(record, "message")
 
 
-def _is_said(record: Json) -> bool:
+def _is_message(record: Json) -> bool:
     """Whether a record can only be a message of a Claude Code transcript."""
     return record.get("type") in _TALK and "content" in _message_of(record)
 
@@ -134,7 +134,7 @@ def _is_said(record: Json) -> bool:
 def _plant(records: Records, out: Timeline) -> list[_Node]:
     """Sort records into a tree; what is none of its records is reported."""
     # The transcript of a sub-agent that stands in a file of its own is all side chain: there it is the talk.
-    alone = all(_is_side(record) for _, record in records if _is_said(record))
+    alone = all(_is_side(record) for _, record in records if _is_message(record))
     by_id: dict[str, _Node] = {}
     aside = Counter[str]()
     nodes: list[_Node] = []
@@ -209,10 +209,12 @@ def _take_back(nodes: list[_Node], talk: list[_Node]) -> None:
         newest = max(said, key=lambda each: each.last, default=node)
         for each in node.branches:
             left = each.first is not None and each is not newest
-            each.is_off = node.is_off or (left and not _goes_on(node, each, newest, boundaries, talk, lines))
+            each.is_off = node.is_off or (
+                left and not _continues(node, each, newest, boundaries, talk, lines)
+            )
 
 
-def _goes_on(
+def _continues(
     fork: _Node, older: _Node, newest: _Node, boundaries: list[int], talk: list[_Node], lines: list[int]
 ) -> bool:
     """Whether a branch goes on with the conversation behind a compaction, and takes back nothing."""
@@ -360,7 +362,7 @@ def _answer(record: Json) -> Json:
 
 
 def _about(record: Json) -> Json:
-    return {**record, **aside(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
+    return {**record, **side_record(""), "title": text_at(record, "customTitle", "aiTitle", "summary")}
 
 
 CLAUDE_CODE = Shape(

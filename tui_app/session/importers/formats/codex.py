@@ -14,7 +14,7 @@ from tui_app.context.user_text import own_text
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import picture
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.shape import NOTE, SUMMARY, THOUGHT, TROUBLE, Records, Shape, side_record
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import (
     block_list,
@@ -202,8 +202,8 @@ _ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "context_compact
 _ABOUT = ("session_meta", "turn_context", "world_state", "state", "inter_agent_communication")
 """How the types of records begin that are no part of the conversation."""
 _OVERFLOW = "context_window_exceeded"
-_SESSION = aside("records about session and turns were left out")
-_REPEATED = aside("events that repeat the conversation for the screen were left out")
+_SESSION = side_record("records about session and turns were left out")
+_REPEATED = side_record("events that repeat the conversation for the screen were left out")
 
 
 def _convert(record: Json) -> Json:

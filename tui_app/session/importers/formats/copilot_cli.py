@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.shape import SUMMARY, TROUBLE, Records, Shape, side_record
 from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import first_at, objects_at, text_at
 
@@ -33,7 +33,11 @@ def _convert(event: Json) -> Json:
     # New versions tell of more.
     told = isinstance(event.get("data"), dict)
     left = "events that are not messages were left out"
-    return {**event, **aside(left)} if told else {"unknown": f"unknown event type {shown(event.get('type'))}"}
+    return (
+        {**event, **side_record(left)}
+        if told
+        else {"unknown": f"unknown event type {shown(event.get('type'))}"}
+    )
 
 
 def _result(data: Json) -> Json:
@@ -59,7 +63,7 @@ _EVENTS: dict[str, Json | Callable[[Json], Json]] = {
         "after": ".postCompactionTokens",
     },
     "session.error": {"role": TROUBLE},
-    "system.message": aside("system prompts of the other program were left out"),
+    "system.message": side_record("system prompts of the other program were left out"),
 }  # fmt: skip
 COPILOT_CLI = Shape(
     name="copilot-cli", program="Copilot CLI", models=("model", "newModel", "selectedModel", "currentModel"),

@@ -7,7 +7,7 @@ from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import attached, picture, text_block
 from tui_app.session.importers.message_lists import Found
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import SUMMARY, Records, Shape, aside
+from tui_app.session.importers.shape import SUMMARY, Records, Shape, side_record
 from tui_app.session.importers.source import Json, Source, shown
 from tui_app.session.importers.values import (
     block_list,
@@ -22,7 +22,7 @@ _SNAPSHOT = "<state_snapshot>"
 """How the program's summary of a compressed history begins."""
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 """What stands around files that a prompt names."""
-_QUIET = aside("messages of the program (not the model) were left out")
+_QUIET = side_record("messages of the program (not the model) were left out")
 
 
 def _order(records: Records, out: Timeline) -> Records:
@@ -63,7 +63,7 @@ def _is_snapshot(message: Json) -> bool:
 
 
 def _prompt(record: Json) -> Json:
-    return {**record, "role": record["type"], "content": _files_apart(block_list(record.get("content")))}
+    return {**record, "role": record["type"], "content": _split_files(block_list(record.get("content")))}
 
 
 def _answer(record: Json) -> Json:
@@ -77,7 +77,7 @@ def _thought(thought: Any) -> str:
     return thought if isinstance(thought, str) else told
 
 
-def _files_apart(blocks: list[Any]) -> list[Any]:
+def _split_files(blocks: list[Any]) -> list[Any]:
     """What the user said, and behind it the files that were named in it, as the program read them out."""
     marks = [text_at(block, "text").strip() for block in blocks]
     if _FILES not in marks:

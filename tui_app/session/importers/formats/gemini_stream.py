@@ -1,6 +1,6 @@
 """What Gemini CLI prints as ``stream-json`` while it runs: answers in pieces, calls and results."""
 
-from tui_app.session.importers.shape import TROUBLE, Shape, aside
+from tui_app.session.importers.shape import TROUBLE, Shape, side_record
 
 GEMINI_STREAM = Shape(
     name="gemini-stream", program="Gemini CLI's stream-json",
@@ -8,7 +8,7 @@ GEMINI_STREAM = Shape(
     tokens={"total": "stats.input_tokens", "output": "stats.output_tokens", "read": "stats.cached"},
     models=("model",), about=("type=result !stats.output_tokens",),
     kinds={
-        "message": {"more": ".delta"}, "error": {"role": TROUBLE}, "init": aside(),
+        "message": {"more": ".delta"}, "error": {"role": TROUBLE}, "init": side_record(),
         "tool_use": {"role": "assistant", "more": True, "tool_calls": [
             {"id": ".tool_id", "name": ".tool_name", "args": ".parameters"},
         ]},

@@ -11,7 +11,7 @@ from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import BESIDE, text_block
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
 from tui_app.session.importers.message_lists import Found
-from tui_app.session.importers.places import Env, LocalTranscript, folder_of, stores_in, told
+from tui_app.session.importers.places import Env, LocalTranscript, folder_of, stores_in, transcript_at
 from tui_app.session.importers.shape import SUMMARY, TROUBLE, Records, Shape
 from tui_app.session.importers.source import ImportFormatError, Json, Source, open_regular
 from tui_app.session.importers.values import list_at, object_at, objects_at, of_type, text_at, value_at
@@ -47,7 +47,7 @@ def _place(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
         return
     for path in (root / "storage" / "session").glob("*/*.json"):
         if not text_at(info := _read(path), "parentID"):
-            yield told(path, info if isinstance(info, dict) else {})
+            yield transcript_at(path, info if isinstance(info, dict) else {})
 
 
 def _stored(source: Source) -> Found | None:

@@ -9,7 +9,7 @@ from typing import Any
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.content import text_block
 from tui_app.session.importers.message_lists import Found, find_messages
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, aside
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Records, Shape, side_record
 from tui_app.session.importers.source import ImportFormatError, Json, Source, shown
 from tui_app.session.importers.values import block_list, list_at, object_at, objects_at, text_at, value_at
 
@@ -50,7 +50,7 @@ def _event(item: Json) -> Json:
         failed = observation == "error" or item.get("success") is False
         return {**item, "role": "tool", "tool_call_id": item["call"], "is_error": failed}
     if "action" in item or observation in _QUIET:
-        return aside(_LEFT)
+        return side_record(_LEFT)
     if observation == "error" and "cause" not in item:
         # The program answered what the model wrote before it became an action.
         return {"role": NOTE}
@@ -87,7 +87,7 @@ def _called(item: Json, action: str) -> Json:
 
 
 _ACTIONS: dict[str, Json | Callable[[Json], Json]] = {
-    **dict.fromkeys(_QUIET, aside(_LEFT)), "condensation": _condensed, "message": _message,
+    **dict.fromkeys(_QUIET, side_record(_LEFT)), "condensation": _condensed, "message": _message,
     "system": {"role": "system", "content": ".args.content .message"},
 }  # fmt: skip
 
@@ -114,7 +114,7 @@ def _find(source: Source) -> Found | None:
 
 def _convert(item: Json) -> Json:
     is_about = "kind" in item or "agent" in item
-    return aside(_LEFT, model=text_at(item, *_MODEL)) if is_about else _event(item)
+    return side_record(_LEFT, model=text_at(item, *_MODEL)) if is_about else _event(item)
 
 
 def _acted(item: Json) -> Json:

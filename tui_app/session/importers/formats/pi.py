@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, aside
+from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, side_record
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import text_at, value_at
 
 _ASIDE = ("label", "model_change", "session", "session_info", "thinking_level_change")
-_LEFT = {**aside("entries that are not messages were left out"), "title": ".name", "model": ".modelId"}
+_LEFT = {**side_record("entries that are not messages were left out"), "title": ".name", "model": ".modelId"}
 
 
 def _answer(message: Json) -> list[Json]:
@@ -28,7 +28,7 @@ def _left_branch(entry: Json) -> Json:
     # A model wrote it, though it was told in the user's name.
     summary = text_at(entry, "summary")
     said = f"What happened on a branch that was left:\n\n{summary}"
-    return {"role": "assistant", "content": said} if summary else aside()
+    return {"role": "assistant", "content": said} if summary else side_record()
 
 
 _COMPACTION = {

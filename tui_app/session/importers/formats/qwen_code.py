@@ -3,7 +3,7 @@
 from tui_app.session.importers.formats.gemini_api import GEMINI_SETUP, gemini_block
 from tui_app.session.importers.message_lists import ROLES
 from tui_app.session.importers.places import files_in
-from tui_app.session.importers.shape import SUMMARY, Shape, aside
+from tui_app.session.importers.shape import SUMMARY, Shape, side_record
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
@@ -17,7 +17,7 @@ def _qwen(record: Json) -> Json:
             "before": info.get("originalTokenCount"), "after": info.get("newTokenCount"),
         }  # fmt: skip
     if kind == "system":
-        return {**record, **aside(), "title": text_at(record, "systemPayload.customTitle")}
+        return {**record, **side_record(), "title": text_at(record, "systemPayload.customTitle")}
     role = "user" if kind == "tool_result" else kind
     blocks = list_at(record, "message.parts")
     if kind == "tool_result" and not any(object_at(block, "functionResponse") for block in blocks):

@@ -56,7 +56,7 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
         return
     screen = CheckpointsScreen(rows)
     app.push_screen(screen)
-    while (wish := await screen.wanted()) and wish.row:
+    while (wish := await screen.next_request()) and wish.row:
         path = Path(wish.row.path)
         await app.push_screen_wait(DetailsScreen(path.name, await asyncio.to_thread(file_text, path)))
         screen.show(await _checkpoints(session))

@@ -51,7 +51,7 @@ from tui_app.ui.dialogs.extensions.mcp import overview
 from tui_app.ui.dialogs.parts import BREAKPOINTS, PartTabs, reading_area
 from tui_app.ui.keyboard.keys import Hint, place_hints
 from tui_app.ui.panels.gauge import marks
-from tui_app.ui.panels.window_bar import category_legend, category_words, fixed_names, window_bar
+from tui_app.ui.panels.window_bar import category_legend, category_text, fixed_names, window_bar
 from tui_app.ui.widgets.lists import RowList
 from tui_app.ui.words.compaction_words import figures
 from tui_app.ui.words.cost_words import next_turn_text
@@ -191,7 +191,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
                 fact = f"{said:>{width - rows[at].cell_length}}"
                 rows[at] = Content.assemble(rows[at], figures(fact, _TOLD))
             legend = Content("\n").join(rows)
-            words = category_words(view.usage, width, view.shares, coloured=coloured)
+            words = category_text(view.usage, width, view.shares, coloured=coloured)
             # With fewer rows the marks have no names below them: the next row says at what the first is.
             whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
             self.query_one("#context-categories", Static).update(Content("\n").join(whole))

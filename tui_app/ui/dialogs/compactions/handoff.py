@@ -8,7 +8,7 @@ from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.actions import may_leave
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
 from tui_app.ui.dialogs.questions import EditDialog
-from tui_app.ui.dialogs.review import Words
+from tui_app.ui.dialogs.review import ReviewTexts
 
 if TYPE_CHECKING:
     from tui_app.conversation.handoff import Draft
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
-BRIEF = Words(
+BRIEF = ReviewTexts(
     "Writing the brief …",
     "Review the brief of the new session",
     "begin it",
@@ -57,7 +57,7 @@ async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
         new = await asyncio.to_thread(begin_session, session.launch.opening(), draft, text)
         editor = session.pane.prompt.editor
         if editor.draft.strip() != draft.brief.goal:
-            editor.give_back(draft.brief.goal)
+            editor.restore_prompt(draft.brief.goal)
         app.open_session(new)
 
     await draft_reviewed(app, session, BRIEF, written, show_brief, begin, wish=goal)

@@ -8,7 +8,7 @@ from tui_app.refusals import Refusal
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.drafts import BUSY, Hear, draft_reviewed, show_brief
 from tui_app.ui.dialogs.questions import FilesDialog, Way, file_line
-from tui_app.ui.dialogs.review import Words
+from tui_app.ui.dialogs.review import ReviewTexts
 from tui_app.ui.widgets.tables import MUTED
 from tui_app.ui.words.text import clean, count, one_line
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.requests.open_request import Opening
     from tui_app.ui.host import Host
 
-MERGE = Words(
+MERGE = ReviewTexts(
     "Reading the branch …",
     "Review what the branch brings",
     "merge it",
@@ -72,7 +72,7 @@ async def merge(app: "Host", session: ChatSession, argument: str) -> None:
         elif plan.files.note:
             session.report(one_line(plan.files.note, 300))
         if with_files is None:
-            session.say(MERGE.unchanged)
+            session.reply(MERGE.unchanged)
         else:
             session.submit(plan.work(text, with_files=with_files))
 

@@ -75,7 +75,7 @@ def follow_review(chat: "Chat", record: Record) -> None:
                 chat.work(_ask(chat.app, chat.session, proposed, job), group="review")
         case CompactionComplete(job=job):
             if (shown := _screen(chat.app, job)) is not None:
-                shown.give_up()
+                shown.abandon()
 
 
 async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:

@@ -179,7 +179,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
     rows, read_only = await _rows(session)
     screen = ApprovalsScreen(rows, read_only=read_only)
     app.push_screen(screen)
-    while wish := await screen.wanted():
+    while wish := await screen.next_request():
         try:
             said = await _grant(session, desk, wish)
         except SettingsError as error:
@@ -187,7 +187,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
             await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
         screen.show((await _rows(session))[0], one_line(visible(said), 300))
         if not screen.is_current:  # closed meanwhile
-            session.say(said)
+            session.reply(said)
 
 
 async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
@@ -203,7 +203,7 @@ async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
         rules = sorted((*gate.rules, *gate.session_rules), key=lambda rule: RULINGS.index(rule.ruling))
         records = tooling.decisions()
         decided = [(each.time, each.data) for each in records if isinstance(each.data, ApprovalDecided)]
-        guards = opened.guards.standing
+        guards = opened.guards.active
         return rule_rows(rules, decided, _misnamed(session, rules), guards), gate.read_only
 
     return await session.ask(read)

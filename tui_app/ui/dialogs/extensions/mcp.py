@@ -53,7 +53,7 @@ def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
     """Every server, with its tools below it."""
     rows = []
     for it in servers:
-        rows.append(McpRow(it, None, it.name, it.words, it.tokens, it.error or it.where))
+        rows.append(McpRow(it, None, it.name, it.description, it.tokens, it.error or it.where))
         for tool in it.tools:
             state = "by search" if tool.deferred else ""
             rows.append(McpRow(it, tool, f"  {tool.name}", state, tool.tokens, tool.description))
@@ -237,7 +237,7 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
             raise Refusal(f"No MCP server {one_line(unknown, 40)}. Configured: {there}.")
         if not defined:
             raise Refusal("No MCP server is configured.")
-        session.say(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
+        session.reply(f"Starting again: {', '.join(names or defined)}. /mcp shows their state.")
         await session.ask(lambda opened: opened.extras.servers.reload(names))
     else:
         raise Refusal(USAGE)
@@ -253,7 +253,7 @@ def status_lines(all_of_it: Overview) -> list[str]:
         files.append(f"{one_line(file.path, 100)}{size}{note}")
     return [
         *labelled("Instructions", files),
-        *labelled("MCP", (f"{server.name}: {server.words}" for server in all_of_it.servers)),
+        *labelled("MCP", (f"{server.name}: {server.description}" for server in all_of_it.servers)),
         *labelled("Checks", (one_line(state, 200) for state in all_of_it.language_servers)),
         *labelled("Skills", _joined(each.name for each in all_of_it.skills)),
         *labelled("Agents", _joined(each.name for each in all_of_it.agents.found)),

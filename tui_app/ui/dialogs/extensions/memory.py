@@ -13,7 +13,7 @@ from tui_app.conversation.memory.boards import boards_in, session_scope
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import LONGEST, PERSON, Entry, NotRemembered
 from tui_app.refusals import Refusal
-from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.database import log_exists, open_store
 from tui_app.session.stores.store import SessionNotFound, explained
 from tui_app.settings.spec import MemorySettings
 from tui_app.ui.chat.session import ChatSession
@@ -108,7 +108,7 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
     read = partial(asyncio.to_thread, _read, session.launch, session.id)
     screen = MemoryScreen(*await read(), off=off)
     app.push_screen(screen)
-    while wish := await screen.wanted():
+    while wish := await screen.next_request():
         if wish.what == "source" and wish.row is not None:
             screen.action_close()
             await _go_to_source(app, session, wish.row)
@@ -127,14 +127,14 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
 
 async def read_session_now(session: ChatSession) -> None:
     """Read the open session for the board, behind what else is done; a notice says what came of it."""
-    session.say("Reading this session for the context board.")
+    session.reply("Reading this session for the context board.")
     await session.ask(lambda opened: opened.remembering.read_now())
 
 
 def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
     """What stands on the board that the session fills and is told, and whose it is."""
     boards = boards_in(launch.database)
-    if not has_begun(launch.database):
+    if not log_exists(launch.database):
         return [], boards.scope(launch.cwd).label
     if session:
         with closing(open_store(launch.database, read_only=True)) as store:

@@ -98,10 +98,10 @@ async def _edit(app: "Host", session: ChatSession, place: int, label: str) -> No
     """Take a prompt out of the queue and give it to the editor."""
     editor = app.chat.pane.prompt.editor
     if not (text := await session.take(place, label)):
-        session.say(GONE)
+        session.reply(GONE)
         return
     kept = not editor.is_empty
     editor.replace_draft(text)
     editor.focus()
     if kept:
-        session.say("Your draft was set aside; the up arrow brings it back.")
+        session.reply("Your draft was set aside; the up arrow brings it back.")

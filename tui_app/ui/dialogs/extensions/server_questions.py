@@ -9,7 +9,7 @@ from textual import events
 from tui_app.events import Record, ServerAsked
 from tui_app.text import plain_text
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.questions import EditDialog, Way, WaysDialog
+from tui_app.ui.dialogs.questions import ChoiceDialog, EditDialog, Way
 from tui_app.ui.widgets.long_text import wrapped
 from tui_app.ui.words.text import clean, one_line
 
@@ -67,7 +67,7 @@ async def _ask(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
         async with session.asking:
             values = await _values(app, asked)
     except Declined as declined:
-        session.say(f"Declined what {asked.server} asks{declined}.")
+        session.reply(f"Declined what {asked.server} asks{declined}.")
     await session.ask(lambda opened: opened.extras.answer(asked.id, values))
 
 
@@ -134,7 +134,7 @@ async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what
     ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
     note = "\n".join(filter(None, (about, _ABOUT)))
     _check_room(app, f"{head}\n{note}", len(ways))
-    if (at := await app.push_screen_wait(WaysDialog(head, ways, clean(note)))) is None:
+    if (at := await app.push_screen_wait(ChoiceDialog(head, ways, clean(note)))) is None:
         raise Declined
     return int(at)
 

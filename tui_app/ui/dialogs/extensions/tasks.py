@@ -172,7 +172,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
         screen.run_worker(follow, exclusive=True, group="read")
 
     screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
-    while (wish := await screen.wanted()) and (row := wish.row):
+    while (wish := await screen.next_request()) and (row := wish.row):
         if wish.what == "enter":
             await app.push_screen_wait(TaskScreen(row, ask))
         else:

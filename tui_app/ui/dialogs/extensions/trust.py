@@ -51,7 +51,7 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
     return trusted
 
 
-async def give_trust(app: "Host", session: ChatSession, taken: Collection[str]) -> None:
+async def grant_trust(app: "Host", session: ChatSession, taken: Collection[str]) -> None:
     """Ask for trust, and open the session again with what the folder brings.
 
     Args:
@@ -78,7 +78,7 @@ async def may_use_git(app: "Host", session: ChatSession) -> bool:
         return True
     trusted = await _asked(app, launch, f"{_GIT}\n\n{_BRINGS_NOTHING}")
     if not trusted:
-        session.say("Not committed: git is used in folders that you trust only.")
+        session.reply("Not committed: git is used in folders that you trust only.")
     return trusted
 
 

@@ -35,11 +35,11 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
         name = rest if at else argument
         return make_branch(session.launch.opening(session.id), name, at=at, now=time.time())
 
-    session.say("Making the branch …")
+    session.reply("Making the branch …")
     made = await asyncio.to_thread(make)
     if made.note:
         session.report(one_line(made.note, 300))
-    session.pane.prompt.editor.give_back(made.fork.prompt)
+    session.pane.prompt.editor.restore_prompt(made.fork.prompt)
     app.open_session(made.fork.session)
 
 

@@ -41,7 +41,7 @@ async def export_session(session: ChatSession, target: str) -> None:
     await asyncio.to_thread(_write_export, session, path)
     # The end of a path is what a user looks for.
     shown = path.relative_to(folder) if path.is_relative_to(folder) else path
-    session.say(f"Exported to {shown}. Secrets are masked.")
+    session.reply(f"Exported to {shown}. Secrets are masked.")
 
 
 def _write_export(session: ChatSession, path: Path) -> None:

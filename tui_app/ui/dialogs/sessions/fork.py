@@ -31,19 +31,19 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
     at = await _chosen(app, session, argument)
     if at is None or not await may_leave(app, session):
         return
-    session.say("Making the fork …")
+    session.reply("Making the fork …")
     work = asyncio.create_task(asyncio.to_thread(_fork, session.launch, session.id, at))
     try:
         forked = await asyncio.shield(work)
     except asyncio.CancelledError:
         # The thread cannot be stopped: what it makes is taken away when it is there.
-        app.run_worker(_take_away(work, session.launch))
+        app.run_worker(_delete_cancelled(work, session.launch))
         raise
-    session.pane.prompt.editor.give_back(forked.prompt)
+    session.pane.prompt.editor.restore_prompt(forked.prompt)
     app.open_session(forked.session)
 
 
-async def _take_away(work: asyncio.Task[Fork], launch: Launch) -> None:
+async def _delete_cancelled(work: asyncio.Task[Fork], launch: Launch) -> None:
     """Delete a fork that was cancelled; one that has failed has left nothing."""
     with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
         made = await work

@@ -29,12 +29,12 @@ from tui_app.refusals import Refusal
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
-from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.database import log_exists, open_store
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.dialogs.list import ROOMY, ListDialog, ListSpec
-from tui_app.ui.dialogs.questions import DetailedWays, Way
+from tui_app.ui.dialogs.questions import DetailedChoice, Way
 from tui_app.ui.dialogs.sessions.session_choice import Chosen, go_to
 from tui_app.ui.launch import Launch
 from tui_app.ui.widgets.tables import MUTED, Column
@@ -126,7 +126,7 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
             self.show("It is being written and can no longer be stopped.")
 
 
-class ImportedDialog(DetailedWays, place="imported"):
+class ImportedDialog(DetailedChoice, place="imported"):
     """Says what came and how full it is; dismisses with ``open``, ``compact``, or None for later."""
 
     def __init__(self, report: ImportReport, held: int, window: int) -> None:
@@ -179,7 +179,7 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
             screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
         except Exception as error:  # nobody waits for this task: the list would look for ever
             _LOG.exception("the list of transcripts failed")
-            screen.show((), f"The transcripts cannot be listed: {_told_of(error)}. {BY_NAME}")
+            screen.show((), f"The transcripts cannot be listed: {_error_text(error)}. {BY_NAME}")
 
     search = asyncio.create_task(fill())
     try:
@@ -196,7 +196,7 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     earlier: dict[str, Record] = {}
     # A convenience: without it everything can still be imported.
     with suppress(sqlite3.Error):
-        if has_begun(launch.database):
+        if log_exists(launch.database):
             with closing(open_store(launch.database, read_only=True)) as store:
                 earlier = earlier_imports(store)
     before = [imported_as(each.path, earlier) for each in found]
@@ -221,22 +221,22 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     work.add_done_callback(lambda _: dialog.end())
     if not await app.push_screen_wait(dialog):
         # The thread notices at its next step, which may be seconds away in a file that is one line.
-        session.say("Stopping the import…")
+        session.reply("Stopping the import…")
     try:
         report, held, is_ours = await work
     except ImportStopped:
         raise Refusal("Import stopped. Nothing was imported.") from None
     except ImportedAlready as found:
-        session.say("Another window has just imported this file. Its session is opened.")
+        session.reply("Another window has just imported this file. Its session is opened.")
         return Chosen(found.session)
     except (ImportFormatError, OSError, sqlite3.Error) as error:
-        told_why = storage_error(error, session.launch.paths.database) or _told_of(error)
+        told_why = storage_error(error, session.launch.paths.database) or _error_text(error)
         await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
         return None
     window = session.state.usage.window.stated if is_ours and session.state.usage else 0
     way = await app.push_screen_wait(ImportedDialog(report, held, window))
     if way is None:
-        session.say(f"Imported {one_line(report.title, 40)}. /resume opens it.")
+        session.reply(f"Imported {one_line(report.title, 40)}. /resume opens it.")
         return None
     return Chosen(report.session, then="/compact" if way == "compact" else "")
 
@@ -257,5 +257,5 @@ def _write(launch: Launch, path: Path, job: Stoppable, model: str) -> tuple[Impo
         return report, held, store.info(report.session).model == model
 
 
-def _told_of(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, past_prompts, whole_prompt
+from tui_app.session.prompts import SEARCHED_CHARS, PastPrompt, full_prompt, past_prompts
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.widgets.tables import Column
@@ -43,7 +43,7 @@ async def search_prompts(app: "Host", session: ChatSession) -> None:
     logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
     chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
     if chosen is not None:
-        editor.replace_draft(await asyncio.to_thread(whole_prompt, database, chosen))
+        editor.replace_draft(await asyncio.to_thread(full_prompt, database, chosen))
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:

@@ -68,7 +68,7 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
         super().__init__(points, spec)
 
 
-def leaving_words(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
+def leaving_text(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
     """What leaves the model's view, in words.
 
     Args:
@@ -104,10 +104,10 @@ def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
     if len(files) > _MOST:
         lines.append(Content(f"and {len(files) - _MOST} more"))
     note = "Changes made by commands are not restored."
-    return FilesDialog("Restore files too?", ways(files), Content("\n").join(lines), note)
+    return FilesDialog("Restore files too?", rewind_choices(files), Content("\n").join(lines), note)
 
 
-def ways(files: "Sequence[FileOutlook]") -> list[Way]:
+def rewind_choices(files: "Sequence[FileOutlook]") -> list[Way]:
     """What can be chosen."""
     clean = sum(file.fate in ("restore", "remove") for file in files)
     changed = sum(file.fate == "changed" for file in files)
@@ -136,9 +136,9 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
     def explained(point: RewindPoint) -> str:
         if (usage := session.state.usage) is None:
-            return leaving_words(point, None)
+            return leaving_text(point, None)
         after = tokens_after_rewind(session.presenter.agent_view, point.seq, usage)
-        return leaving_words(point, (usage.total, after))
+        return leaving_text(point, (usage.total, after))
 
     chosen = await app.push_screen_wait(PromptPicker(points, "Rewind to before", "rewind", explained))
     if chosen is not None:
@@ -161,7 +161,7 @@ async def clear(app: "Host", session: ChatSession) -> None:
     leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
     if not held:
-        session.say("Nothing to clear: the context has no messages.")
+        session.reply("Nothing to clear: the context has no messages.")
     elif await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 

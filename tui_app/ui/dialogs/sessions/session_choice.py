@@ -17,7 +17,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.management import delete_session, rename_session
 from tui_app.session.preview import StatsReader
 from tui_app.session.search import Searched, searching
-from tui_app.session.stores.database import has_begun, open_store
+from tui_app.session.stores.database import log_exists, open_store
 from tui_app.session.stores.store import SessionInfo, SessionNotFound, explained
 from tui_app.ui.dialogs.actions import may_leave, what_leaving_costs
 from tui_app.ui.dialogs.details import DetailsScreen
@@ -74,7 +74,7 @@ async def choose_session(
             rows,
             current=current,
             windows=windows,
-            held=partial(held_elsewhere, launch),
+            held=partial(open_elsewhere, launch),
             here=next((row.cwd for row in rows if row.id == current), str(launch.cwd)),
             home=launch.env.get("HOME", ""),
             stats=lambda id: StatsReader(launch.database, id).read(),
@@ -123,13 +123,13 @@ async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
     """Open a session; asks first where something of this one would be lost."""
     held = ""
     if chosen.session and what_leaving_costs(session):
-        held = await asyncio.to_thread(held_elsewhere, session.launch, chosen.session)
+        held = await asyncio.to_thread(open_elsewhere, session.launch, chosen.session)
     first = f"That session is open in {held} and would be read-only. " if held else ""
     if await may_leave(app, session, first):
         app.open_session(chosen.session, at=chosen.seq, then=chosen.then)
 
 
-def held_elsewhere(launch: Launch, session: str) -> str:
+def open_elsewhere(launch: Launch, session: str) -> str:
     """Where a session is open for writing, in words; empty where it is not, or that is unknown."""
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
@@ -172,7 +172,7 @@ def _rename(launch: Launch, session: str, title: str) -> None:
 
 def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
     """The sessions, and by id how those stand that were left in the background."""
-    if not has_begun(launch.database):
+    if not log_exists(launch.database):
         return [], {}
     with closing(open_store(launch.database, read_only=True)) as store:
         infos = store.sessions()

@@ -154,7 +154,7 @@ class SearchScreen(ListDialog[Found], place="search"):
     def _tell(self) -> None:
         """Say how far the search is, from now on after each part."""
         self._slow = True
-        self._say_how_far("looking")
+        self._show_progress("looking")
 
     def _end(self, state: Literal["", "stopped"]) -> None:
         """End the search; what was found stays."""
@@ -165,9 +165,9 @@ class SearchScreen(ListDialog[Found], place="search"):
             self.workers.cancel_group(self, "search")
             if not self._reached.found:
                 self._show((), "Stopped before anything was found.")
-        self._say_how_far(state)
+        self._show_progress(state)
 
-    def _say_how_far(self, state: Literal["", "looking", "stopped"]) -> None:
+    def _show_progress(self, state: Literal["", "looking", "stopped"]) -> None:
         self.write_head(title_of(self._reached, state))
         esc = Hint("esc", "stop" if state == "looking" else "close", 0, "screen.close")
         self.key_row.hints = (*(self.spec.hints[:-1] if self.shown else ()), esc)

@@ -82,7 +82,7 @@ async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "
     """Keep a key in the keyring if the user agrees, else for this run."""
     keys = session.launch.keys
     # From now on, so that no text in between may carry it either.
-    keys.use_for_now(name, key)
+    keys.use_temporarily(name, key)
     tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
     question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "
     if not await confirmed(app, f"{question}Plimsoll is closed.", verb="Keep it", keep="This run only"):

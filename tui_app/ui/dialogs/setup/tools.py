@@ -70,7 +70,7 @@ async def show_tools(app: "Host", session: ChatSession) -> None:
     """List the tools, and switch some off for the session."""
     screen = ToolsScreen(await session.ask(_rows))
     app.push_screen(screen)
-    while (wish := await screen.wanted()) and wish.row:
+    while (wish := await screen.next_request()) and wish.row:
         screen.show(await session.ask(partial(_switched, wish.row.name)))
 
 
