@@ -411,7 +411,7 @@ class Compactor:
             return None
         self._job = None
         job.abort()
-        self._stopped(job)
+        self.breaker.stopped(self.history.usage(), awaited=awaited)
         reason = SENT_ANYWAY if awaited and not with_request else ""
         stopped = replace(job.blank, outcome="cancelled", reason=reason, model=self._writer)
         return self._settle(job.ended(stopped))
@@ -484,7 +484,7 @@ class Compactor:
         if isinstance(result, CompactionComplete):
             if job.blank.trigger not in FORCED:
                 # The user was asked and said no: they are not asked again with the very next request.
-                self._stopped(job)
+                self.breaker.stopped(self.history.usage(), awaited=self.awaited)
             return self._settle(job.ended(result))
         self.breaker.veto = job.blank.tokens_before, self.history.usage().window.limit
         return self._settle(job.ended(replace(job.blank, outcome="vetoed", reason=result.reason)))
@@ -496,12 +496,6 @@ class Compactor:
     def _postpone(self, job: Job) -> None:
         """Start no automatic compaction until the view has grown."""
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
-
-    def _stopped(self, job: Job) -> None:
-        usage, awaited = self.history.usage(), self.awaited
-        # The waiting request goes out as large as the view is now, which may have grown since the job began.
-        tokens = usage.total if awaited else job.blank.tokens_before
-        self.breaker.stopped(tokens, usage.window.limit, awaited=awaited)
 
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
         self.history.report(complete)

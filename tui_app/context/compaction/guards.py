@@ -134,13 +134,13 @@ class Breaker:
         """Note an attempt that failed or could not help: its view and window, in tokens."""
         self.failure, self.stopped_for = (tokens, limit), None
 
-    def stopped(self, tokens: int, limit: int, *, awaited: bool) -> None:
-        """Note an attempt that the user stopped: its view and window, in tokens.
+    def stopped(self, usage: ContextUsage, *, awaited: bool) -> None:
+        """Note that the user stopped an attempt, with the view as it is by now.
 
         Where a request was waiting for it (``awaited``) this turn goes on without one whatever its size, and
         the next turn is spared too, as long as it fits.
         """
-        self.failed(tokens, limit)
+        self.failed(usage.total, usage.window.limit)
         self.stopped_for = _THIS_AND_NEXT if awaited else 1
 
     def turn_begins(self) -> None:
