@@ -7,6 +7,8 @@ import os
 import re
 import sqlite3
 import sys
+import threading
+import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
-from tests.servers.behaviours import EndsBehindCall, Failure, Text, Tool, tool
+from tests.servers.behaviours import EndsBehindCall, Failure, HangBeforeHeaders, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.cli import run as cli_run
@@ -368,6 +370,28 @@ def test_a_pipe_that_is_left_open_is_not_waited_for(
         sys.stdin.close()
     assert (result.code, result.out) == (0, "Fine.\n")
     assert "No input was piped in: the prompt is sent without it." in result.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of this machine cannot be watched")
+def test_a_run_ends_when_its_pipe_is_closed_while_the_model_is_silent(
+    plimsoll: Plimsoll, scripted: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted.add(HangBeforeHeaders())
+    reading, writing = os.pipe()
+
+    def leave() -> None:
+        while not scripted.journal:
+            time.sleep(0.01)
+        os.close(reading)
+
+    leaving = threading.Thread(target=leave)
+    with os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        leaving.start()
+        result = plimsoll("run", "hello", "--json")
+        leaving.join()
+    assert (result.code, result.err) == (0, "")
+    assert len(scripted.journal) == 1
 
 
 @pytest.mark.parametrize(("data", "fed"), [(b"", False), (b"tides", True)])

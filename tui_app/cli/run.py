@@ -2,7 +2,9 @@
 
 import argparse
 import asyncio
+import contextlib
 import math
+import os
 import sqlite3
 import sys
 from collections.abc import Mapping
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage, place_of, read_goal
 from tui_app.cli.core.failures import with_shell_wording
-from tui_app.cli.core.output import print_json, say, stream, tell
+from tui_app.cli.core.output import print_json, say, tell
 from tui_app.cli.core.signals import run_until_signal
 from tui_app.cli.core.stdin import NO_PROMPT, named_files, read_piped, read_prompt
 from tui_app.cli.sessions.background import FOREGROUND, Foreground, Outcome, leave_running, place_of_run
@@ -54,7 +56,7 @@ from tui_app.system.project_files import Refused
 from tui_app.text import count
 from tui_app.ui.slash import find_commands, is_command, named, prompt_of, split_arguments
 from tui_app.ui.slash_commands import reserved_names
-from tui_app.ui.words.text import one_line
+from tui_app.ui.words.text import clean, one_line
 
 if TYPE_CHECKING:
     from tui_app.agent.answer_schema import AnswerSchema
@@ -220,11 +222,8 @@ def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
     if args.cwd is not None and info.cwd:
         return cwd, info.id
     cwd = place_of(program, cwd, args, info.cwd)
-    try:
-        is_folder = Path(info.cwd).is_dir()
-    except OSError:  # a name no disk can hold, or one that may not be looked at
-        is_folder = False
-    if args.cwd is None and not is_folder:
+    # Of a path it raises for a name that no disk can hold, or that may not be looked at.
+    if args.cwd is None and not os.path.isdir(info.cwd or "."):  # noqa: PTH112
         gone = one_line(info.cwd, _PATH_CELLS)
         tell(f"The folder of this session, {gone}, does not exist. Working in {cwd}.")
     return cwd, info.id
@@ -264,7 +263,7 @@ class AnswerView:
                 pass
             case AssistantDelta(text=text) if text:
                 self._streamed = True
-                stream(text)
+                print(clean(text), end="", flush=True)
             case AssistantMessage(text=text):
                 # What was streamed ends with a line break; an answer that was not is printed whole.
                 if self._streamed or text:
@@ -397,6 +396,7 @@ async def run_turn(
             opened.goals.end("off")
         work = Pursue(goal) if goal is not None else await served_prompt(opened, prompt)
         place.begin(opened, work)
+        follower.watch_pipe()
         await _settle(opened, verdict, waits=waits and goal is None and opening.answers is None)
         outcome = "done" if verdict.code == OK else "failed"
     finally:
@@ -451,6 +451,17 @@ class Follower:
                 self.view.show(record)
         except Exception as error:  # whoever tells of events goes on; the command fails at its end
             self.broken = error
-            if isinstance(error, BrokenPipeError):
-                # Not while it is told: a turn that is just beginning could not be stopped yet.
-                asyncio.get_running_loop().call_soon(self.opened.conversation.cancel)
+        if isinstance(self.broken, BrokenPipeError):
+            # Not while it is told: a turn that is just beginning could not be stopped yet.
+            asyncio.get_running_loop().call_soon(self.opened.conversation.cancel)
+
+    def watch_pipe(self) -> None:
+        """Stop the turn as soon as a pipe is closed, also while there is nothing to write."""
+        with contextlib.suppress(OSError, ValueError):
+            if Path(f"/dev/fd/{sys.stdout.fileno()}").is_fifo():
+                asyncio.get_running_loop().add_reader(sys.stdout.fileno(), self._closed)
+
+    def _closed(self) -> None:
+        asyncio.get_running_loop().remove_reader(sys.stdout.fileno())
+        self.broken = self.broken or BrokenPipeError()
+        self.opened.conversation.cancel()

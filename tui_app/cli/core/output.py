@@ -43,19 +43,12 @@ def flush() -> None:
 
 def abandon_stdout() -> None:
     """Point stdout nowhere, so that the interpreter does not complain at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+    with contextlib.suppress(OSError, ValueError), _nowhere() as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def say(text: str = "") -> None:
     print(clean(text))
-
-
-def stream(text: str) -> None:
-    sys.stdout.write(clean(text))
-    sys.stdout.flush()
 
 
 def tell(text: str) -> None:
