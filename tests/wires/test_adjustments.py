@@ -399,3 +399,16 @@ async def test_what_was_taken_before_is_not_suspected_without_a_name(strict: Str
     with pytest.raises(ModelHTTPError):
         await asked.say()
     assert len(strict.bodies) == 2
+
+
+@pytest.mark.parametrize(("by", "given_up"), [("keen-1-2026-01-01", False), ("other-2", True)])
+def test_a_model_that_has_called_a_tool_is_not_suspected_of_taking_none(by: str, given_up: bool) -> None:
+    """A session that is continued: what is refused without a word is perhaps only too long."""
+    request = replace(REQUEST, messages=[said("See:"), replace(THOUGHT, model_name=by), results("call_1")])
+    adjusted = Adjustments(WireForm("openai"), {})
+    refused = ModelHTTPError(400, "keen-1", {"error": {"message": "invalid request"}})
+    tried = []
+    while (form := adjusted.next_form(request, refused)) is not None:
+        tried.append(form)
+    assert tried, "thinking and streaming are suspected"
+    assert any(not form.tools or form.plain for form in tried) == given_up

@@ -5,7 +5,7 @@ to the next try decides. What a model has taken before is suspected only where i
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from itertools import chain
 from typing import Any, Literal, cast
@@ -28,7 +28,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model, ModelRequestContext
+from pydantic_ai.models import ModelRequestContext
 
 from tui_app.files import toml_beside
 from tui_app.records import frozen
@@ -205,19 +205,8 @@ class Adjustments:
         if self._taken and (tools := frozenset(asked.tools) - self._taken):
             yield from ((each, "new") for each in _without_tools(form, tools))
         for row in _ROWS:
-            if row.unnamed and row.is_in(asked) and row.name not in self._taken:
+            if row.unnamed and row.is_in(asked) and row.name not in self._taken | asked.shown:
                 yield from ((each, "none") for each in row.tries(form))
-
-
-def adjustments_for(
-    model: Model[Any],
-    learnt: Mapping[str, Learned],
-    *,
-    downloads: bool,
-    is_note: Callable[[object], bool],
-) -> Adjustments:
-    """What is known of a model, and was learnt in earlier sessions; see :meth:`WireForm.of`."""
-    return Adjustments(WireForm.of(unserved(model), downloads=downloads, is_note=is_note), learnt)
 
 
 @frozen
@@ -233,6 +222,8 @@ class _Asked:
     """Whether it sends thinking back."""
     spoken: bool
     """Whether it has an answer in it."""
+    shown: frozenset[str]
+    """Rows that the model has taken, by its own answers in it."""
     streams: bool
     caches: bool
 
@@ -240,12 +231,15 @@ class _Asked:
 def _asked(request: ModelRequestContext) -> _Asked:
     parts = [part for message in request.messages for part in message.parts]
     shown = request.model_request_parameters.function_tools
+    answers = [message for message in request.messages if isinstance(message, ModelResponse)]
+    own = (each for each in answers if (each.model_name or "").startswith(request.model.model_name))
     return _Asked(
         kinds=frozenset(filter(None, map(_kind, chain.from_iterable(map(_files, parts))))),
         tools=tuple(tool.name for tool in shown if not tool.defer_loading),
         ids=frozenset(part.tool_call_id for part in parts if isinstance(part, ToolCallPart)),
         thinks=any(isinstance(each, ThinkingPart) or getattr(each, "provider_details", 0) for each in parts),
-        spoken=any(isinstance(message, ModelResponse) for message in request.messages),
+        spoken=bool(answers),
+        shown=frozenset(("schemas", "tools") if any(each.tool_calls for each in own) else ()),
         streams=request.streaming,
         caches=any("cache" in name and on for name, on in (request.model_settings or {}).items()),
     )

@@ -26,7 +26,7 @@ from tui_app.context.windows.cache_marks import CacheMarks, chooses_hour
 from tui_app.context.windows.window_limits import ContextTooLarge, Limits, most
 from tui_app.events import MemoryPressure, Notice, Trigger
 from tui_app.providers import SEARCHING
-from tui_app.wires.adjustments import Adjustments, adjustments_for
+from tui_app.wires.adjustments import Adjustments
 from tui_app.wires.overflow import (
     PER_REQUEST,
     ContextOverflow,
@@ -36,6 +36,7 @@ from tui_app.wires.overflow import (
     tokens_a_minute,
 )
 from tui_app.wires.served_model import unserved
+from tui_app.wires.wire_form import WireForm
 
 SILENT_TRUNCATION = (
     "The server reports far fewer tokens than were sent: it probably dropped the beginning of the request. "
@@ -173,10 +174,8 @@ class Pipeline:
     def _adjusted(self, model: Model[Any]) -> Adjustments:
         key = self.limits.model_key(model)
         if key not in self._adjustments:
-            known = self.limits.form(model)
-            self._adjustments[key] = adjustments_for(
-                model, known, downloads=self.downloads, is_note=is_note_part
-            )
+            form = WireForm.of(unserved(model), downloads=self.downloads, is_note=is_note_part)
+            self._adjustments[key] = Adjustments(form, self.limits.form(model))
         return self._adjustments[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
