@@ -27,9 +27,9 @@ def obeyed(path: str) -> str:
     Args:
         path: Relative to the project, links followed.
     """
-    parts = PurePosixPath(path).parts
-    plain = [_plain(part) for part in parts]
-    if len(parts) > 1 and parts[-1] in _table()["capitals"]:
+    place = PurePosixPath(path)
+    parts, plain = place.parts, [_plain(part) for part in place.parts]
+    if parts and any(map(place.match, _table()["capitals"])):
         return parts[-1]
     return next((part for at, part in enumerate(parts) if _is_obeyed(plain, at)), "")
 

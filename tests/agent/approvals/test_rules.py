@@ -239,6 +239,8 @@ def test_commands_of_a_line_are_allowed_by_a_rule_each_and_the_verdict_names_the
         "packages/a/tsconfig.json", "gradlew", "manage.py",
         "requirements-dev.txt", "a/b/pyproject.toml", "a/jest.config.json", "x/pylintrc",
         "CLAUDE.local.md", ".plimsoll/commands/x.md", "skills/x/SKILL.md", "docker-compose.yml",
+        "WORKSPACE", "BUILD", "WORKSPACE.bzlmod", "a/BUILD", "a/HEAD", "BUCK", "a/TARGETS", "Setup.hs",
+        "cabal.project.local", "config.nims", "a/nuget.config", "rebar.config.script",
     ],
 )  # fmt: skip
 def test_places_that_programs_obey_are_known(path: str) -> None:
@@ -250,6 +252,7 @@ def test_places_that_programs_obey_are_known(path: str) -> None:
     [
         "README.md", "a.txt", "src/app.py", "docs/a.md", ".gitignore", "src/data.json", "src/types.py",
         "platform/a.py", "src/hooks/use.ts", "lib/profile.ts", "tests/test_a.py", "index.html",
+        "workspace", "build", "a/targets",
         "build/out.txt", "HEAD", "src", ".", "scripts/build.py", "tests/json/a.py", "src/requirements.md",
     ],
 )  # fmt: skip
