@@ -424,10 +424,63 @@ def test_pi_compaction_keeps_the_messages_it_names(tmp_path: Path) -> None:
     assert (compaction.messages_before, compaction.messages_after, compaction.messages_removed) == (4, 4, 1)
 
 
-def test_pi_tells_what_an_answer_cost(tmp_path: Path) -> None:
-    records = foreign.pi()
-    records[-1]["message"]["usage"] = {"input": 1, "output": 2, "cost": {"input": 0.1, "total": 0.25}}
-    assert of(read_lines(tmp_path, records), AssistantMessage)[-1].cost_usd == 0.25
+def _costs(answer: Any) -> tuple[Any, ...]:
+    tokens = (answer.input_tokens, answer.cache_read_tokens, answer.cache_write_tokens, answer.output_tokens)
+    return (answer.cost_usd, *tokens)
+
+
+@pytest.mark.parametrize(
+    ("records", "wanted"),
+    [
+        (
+            [{"type": "message", "id": "e1", "message": {
+                "role": "assistant", "content": "Yes.", "usage": {
+                    "input": 1, "output": 2, "cost": {"input": 0.1, "total": 0.25}}}}],
+            (0.25, 1, 0, 0, 2),
+        ),
+        (
+            [{"type": "assistant", "uuid": "u1", "parentUuid": None, "costUSD": 0.5, "message": {
+                "role": "assistant", "id": "m1", "content": "Yes.", "usage": {
+                    "input_tokens": 1, "cache_creation_input_tokens": 4, "output_tokens": 2}}}],
+            (0.5, 5, 0, 4, 2),
+        ),
+        (
+            [{"role": "assistant", "content": "Yes.", "modelInfo": {"modelId": "m"}, "metrics": {
+                "cost": 0.125, "tokens": {"prompt": 9, "completion": 2, "cached": 3}}}],
+            (0.125, 9, 3, 0, 2),
+        ),
+        (
+            {"schema_version": "ATIF-v1.4", "steps": [{"source": "agent", "message": "Yes.", "metrics": {
+                "prompt_tokens": 9, "completion_tokens": 2, "cached_tokens": 3, "cost_usd": 0.75}}]},
+            (0.75, 9, 3, 0, 2),
+        ),
+        (
+            {"messages": [{"role": "assistant", "content": "Yes.", "usage": {
+                "prompt_tokens": 9, "completion_tokens": 2, "cost": 0.0625}}]},
+            (0.0625, 9, 0, 0, 2),
+        ),
+        (
+            {"v": 120, "id": "T-1", "messages": [{"role": "assistant", "messageId": 1, "content": [
+                {"type": "text", "text": "Yes."}], "usage": {"inputTokens": 3, "outputTokens": 2,
+                    "cacheCreationInputTokens": 4, "cacheReadInputTokens": 5}}]},
+            (None, 12, 5, 4, 2),
+        ),
+        (
+            [{"type": "human", "data": {"content": "Well?"}}, {"type": "ai", "data": {
+                "content": "Yes.", "tool_calls": [], "usage_metadata": {
+                "input_tokens": 9, "output_tokens": 2,
+                "input_token_details": {"cache_read": 3, "cache_creation": 4}}}}],
+            (None, 9, 3, 4, 2),
+        ),
+    ],
+    ids=["pi", "claude-code", "cline", "atif", "openai-chat", "amp", "langchain"],
+)  # fmt: skip
+def test_what_an_answer_cost(tmp_path: Path, records: Any, wanted: tuple[Any, ...]) -> None:
+    imported = (
+        read_lines(tmp_path, records) if isinstance(records, list) else read_document(tmp_path, records)
+    )
+    [answer] = of(imported, AssistantMessage)
+    assert _costs(answer) == wanted
 
 
 def test_pi_answers_that_failed_or_were_stopped(tmp_path: Path) -> None:

@@ -397,7 +397,7 @@ class Reader:
             answer.usage[name] += number_at(step, *paths.split())
         answer.finish = _FINISH.get(text_at(step, *self.shape.finish), answer.finish)
         answer.state = text_at(step, "state") or answer.state
-        if type(cost := step.get("cost")) in (int, float) and cost:
+        if type(cost := first_at(step, *self.shape.cost)) in (int, float) and cost:
             answer.cost = float(cost)
         answer.thinking(text_at(step, *_REASONING))
         waiting: list[Any] = []

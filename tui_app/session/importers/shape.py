@@ -95,6 +95,8 @@ class Shape:
     time: tuple[str, ...] = ("timestamp", "_metadata.timestamp", "created_at", "createdAt", "created")
     model: tuple[str, ...] = ("model",)
     finish: tuple[str, ...] = ("finish",)
+    cost: tuple[str, ...] = ("cost", "usage.cost")
+    """Of a message, in dollars."""
     tokens: Mapping[str, str] = field(default_factory=dict)
     """Of a message, each under paths with blanks between: ``total`` input, or what of it is ``fresh``,
     ``read`` and ``written`` (cache); ``output``, and what of it was ``thought``, or ``apart`` from it."""

@@ -9,7 +9,7 @@ AMP = Shape(
     places=(files_in("XDG_DATA_HOME", ".local/share", "amp/threads/T-*.json"),), talk=("messages",),
     time=("meta.sentAt",), model=("usage.model",), cwd=("env.initial.trees.uri",),
     tokens={
-        "total": "usage.totalInputTokens", "output": "usage.outputTokens",
-        "read": "usage.cacheReadInputTokens",
+        "total": "usage.totalInputTokens", "fresh": "usage.inputTokens", "output": "usage.outputTokens",
+        "read": "usage.cacheReadInputTokens", "written": "usage.cacheCreationInputTokens",
     },
 )  # fmt: skip

@@ -371,7 +371,7 @@ CLAUDE_CODE = Shape(
         "type=user|assistant message.content", "loglines.type=user|assistant loglines.message.content",
     ),
     places=(_place,), talk=("loglines",), models=("model",), finish=("stop_reason",),
-    tokens=ANTHROPIC_TOKENS,
+    tokens=ANTHROPIC_TOKENS, cost=("costUSD",),
     noted=(
         "isMeta=true", "isSynthetic=true", "isVisibleInTranscriptOnly=true", "origin.kind!=human",
         "turnOrigin!=human", "attachment.origin.kind!=human", "attachment.turnOrigin!=human",

@@ -71,7 +71,7 @@ CLINE = Shape(
             ".cline/data/tasks/*/api_conversation_history.json",
         ),
     ),
-    time=("ts",), model=("modelInfo.modelId", "model"),
+    time=("ts",), model=("modelInfo.modelId", "model"), cost=("metrics.cost",),
     tokens={
         "total": "metrics.tokens.prompt", "output": "metrics.tokens.completion",
         "read": "metrics.tokens.cached",

@@ -46,9 +46,9 @@ LANGCHAIN = Shape(
     roles={**USUAL, "ai": "assistant", "AIMessageChunk": "assistant"},
     model=("response_metadata.model_name", "response_metadata.model"), models=_TRACED,
     tokens={
-        "total": "usage_metadata.input_tokens", "output": "usage_metadata.output_tokens",
-        "read": "usage_metadata.input_token_details.cache_read",
-        "thought": "usage_metadata.output_token_details.reasoning",
+        "total": "usage_metadata.input_tokens", "read": "usage_metadata.input_token_details.cache_read",
+        "output": "usage_metadata.output_tokens", "thought": "usage_metadata.output_token_details.reasoning",
+        "written": "usage_metadata.input_token_details.cache_creation",
     },
     convert=_convert,
 )  # fmt: skip

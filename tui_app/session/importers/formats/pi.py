@@ -6,7 +6,7 @@ from tui_app.session.importers.content import attached, text_block
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import NOTE, SUMMARY, TROUBLE, Shape, side_record
 from tui_app.session.importers.source import Json
-from tui_app.session.importers.values import text_at, value_at
+from tui_app.session.importers.values import text_at
 
 _ASIDE = ("label", "model_change", "session", "session_info", "thinking_level_change")
 _LEFT = {**side_record("entries that are not messages were left out"), "title": ".name", "model": ".modelId"}
@@ -14,8 +14,7 @@ _LEFT = {**side_record("entries that are not messages were left out"), "title": 
 
 def _answer(message: Json) -> list[Json]:
     stop, error = message.get("stopReason"), text_at(message, "errorMessage")
-    state = "interrupted" if stop == "aborted" else ""
-    answer = {**message, "finish": stop, "state": state, "cost": value_at(message, "usage.cost.total")}
+    answer = {**message, "finish": stop, "state": "interrupted" if stop == "aborted" else ""}
     return [answer, *([{"role": TROUBLE, "message": error}] if error and stop == "error" else [])]
 
 
@@ -45,7 +44,7 @@ PI = Shape(
     kind=("message.role", "type"), kinds={**_ROLES, **dict.fromkeys(_ASIDE, _LEFT)}, about=("type=custom",),
     signs=(f"type=message message.role={'|'.join(_ROLES)}",),
     places=(files_in("PI_CODING_AGENT_DIR", ".pi/agent", "sessions/**/*.jsonl"),),
-    tokens={
+    cost=("usage.cost.total",), tokens={
         "fresh": "usage.input", "output": "usage.output", "read": "usage.cacheRead",
         "written": "usage.cacheWrite",
     },
