@@ -15,7 +15,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, RequestPermissionResponse
 from tests.editors.kit import WAIT_S, Editor, Talk, endpoint, talking
 from tests.servers.behaviours import Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
-from tui_app.agent.tools.edits import diff_of
+from tui_app.agent.tools.diffs import diff_of
 from tui_app.conversation.approvals import Decision
 from tui_app.editors.agent import read_message
 from tui_app.editors.session import ask

@@ -9,7 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tui_app.agent.tools import edits as file_changes
-from tui_app.agent.tools.edits import carry_out, counts_of, diff_of, plan_edit, plan_write, replace_piece
+from tui_app.agent.tools.diffs import counts_of, diff_of
+from tui_app.agent.tools.edits import carry_out, plan_edit, plan_write
+from tui_app.agent.tools.replacements import replace_piece
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
 # Replacing a piece of a text: exact, or but for white space, and never a guess.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tui_app.agent.tools.edits import diff_of_bytes
+from tui_app.agent.tools.diffs import diff_of_bytes
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.conversation.files.file_snapshots import read_with_mode
 from tui_app.events import MergedFile

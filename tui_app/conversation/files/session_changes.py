@@ -5,7 +5,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Literal
 
-from tui_app.agent.tools.edits import MAX_BYTES, counts_of, diff_of_bytes
+from tui_app.agent.tools.diffs import counts_of, diff_of_bytes
+from tui_app.agent.tools.edits import MAX_BYTES
 from tui_app.agent.tools.workspace import ToolProblem, Workspace, open_regular
 from tui_app.conversation.files.file_snapshots import file_steps, merge_steps
 from tui_app.conversation.requests.open_request import Opening
