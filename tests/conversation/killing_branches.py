@@ -24,7 +24,8 @@ from tui_app.conversation.branches.branches import plan_merge
 from tui_app.conversation.branches.new_branch import make_branch
 from tui_app.conversation.work import Restate
 from tui_app.events import UserMessage
-from tui_app.session.branches import BranchRefused, branches_of
+from tui_app.refusals import Refusal
+from tui_app.session.branches import branches_of
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.system.trust import TRUST_VARIABLE
 
@@ -143,7 +144,7 @@ def undo(stage: Stage) -> None:
 
 def check_branch(stage: Stage, at: int | None, files: dict[str, bytes]) -> None:
     """Whatever was left, the branch is there whole, or can be made as if nothing had been."""
-    with suppress(BranchRefused):
+    with suppress(Refusal):
         branch(stage, at)
     with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
         [made] = branches_of(store, stage.session)

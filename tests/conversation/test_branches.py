@@ -21,7 +21,8 @@ from tui_app.conversation.branches.new_branch import Branched, make_branch
 from tui_app.conversation.memory.recall import SessionSearch
 from tui_app.conversation.work import Compact, Merge, Restate, RestoreFiles, Rewind
 from tui_app.events import NOT_IN_LOG, BranchMerged, FilesRestored, UserMessage
-from tui_app.session.branches import BranchRefused, branches_of
+from tui_app.refusals import Refusal
+from tui_app.session.branches import branches_of
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.system.git import Git
 from tui_app.system.worktrees import Worktrees
@@ -254,7 +255,7 @@ async def test_branches_that_are_begun_at_once(desk: Desk, fake_openai: FakeOpen
     def begin(session: str) -> Branched | str:
         try:
             return make_branch(desk.opening(session=session), "aside", at=None, now=2.0)
-        except BranchRefused as refused:
+        except Refusal as refused:
             return str(refused)
 
     with ThreadPoolExecutor() as pool:
@@ -299,7 +300,7 @@ async def test_a_branch_that_is_open_is_not_merged(
         with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
             [branch] = branches_of(store, session)
         async with working(apart, fake_openai, session=branch.info.id):
-            with pytest.raises(BranchRefused, match=r"busy is open in .* Nothing changed"):
+            with pytest.raises(Refusal, match=r"busy is open in .* Nothing changed"):
                 await plan_merge(desk.opening(session=session), "busy", extract=True)
         assert opened.store.last_of(session, BranchMerged.TYPE) is None
 

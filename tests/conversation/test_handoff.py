@@ -17,15 +17,7 @@ from tui_app.context.compaction.proposal import NOTES_OF_A_MODEL
 from tui_app.context.message_marks import HANDOFF_HEADING, is_inbox_part
 from tui_app.conversation.approvals import Decision
 from tui_app.conversation.assembly import open_session
-from tui_app.conversation.handoff import (
-    BUSY,
-    EMPTY,
-    NO_GOAL,
-    NOTHING_SAID,
-    HandoffRefused,
-    begin_session,
-    write_brief,
-)
+from tui_app.conversation.handoff import BUSY, EMPTY, NO_GOAL, NOTHING_SAID, begin_session, write_brief
 from tui_app.conversation.memory.boards import boards_in
 from tui_app.conversation.work import Compact
 from tui_app.events import (
@@ -41,6 +33,7 @@ from tui_app.events import (
 from tui_app.memory.board import ContextBoard
 from tui_app.memory.entries import Draft as BoardDraft
 from tui_app.memory.scope import scope_of
+from tui_app.refusals import Refusal
 from tui_app.session.model_state import newest_event
 from tui_app.session.search import search_sessions
 from tui_app.session.stores.sqlite_store import SqliteStore
@@ -170,21 +163,21 @@ async def test_what_cannot_be_handed_over_is_refused_in_words(desk: Desk, server
     empty = stored(desk, Story(cwd=str(desk.cwd)))
     begun = stored(desk, Story(model="local:scripted", cwd=str(desk.cwd)).user("Sundays?"))
     for wanted, goal, why in ((session, " \n", NO_GOAL), (empty, GOAL, NOTHING_SAID)):
-        with pytest.raises(HandoffRefused, match=why[:20]):
+        with pytest.raises(Refusal, match=why[:20]):
             await write_brief(desk.opening(session=wanted), goal)
     for goal, why in (
         ("\u200b", NO_GOAL),
         ("\x1b[31m\a", NO_GOAL),
         ("word " * 1_000, "A goal may have 2,000"),
     ):
-        with pytest.raises(HandoffRefused, match=why[:20]):
+        with pytest.raises(Refusal, match=why[:20]):
             await write_brief(desk.opening(session=session), goal)
     with pytest.raises(SessionNotFound):
         await write_brief(desk.opening(session="nowhere"), GOAL)
     draft = await write_brief(desk.opening(session=session), GOAL, extract=True)
-    with pytest.raises(HandoffRefused, match=EMPTY[:20]):
+    with pytest.raises(Refusal, match=EMPTY[:20]):
         begin_session(desk.opening(), draft, " \n")
-    with pytest.raises(HandoffRefused, match="more than half of what local:scripted takes"):
+    with pytest.raises(Refusal, match="more than half of what local:scripted takes"):
         begin_session(desk.opening(), draft, "tide " * 20_000)
     masked = begin_session(desk.opening(), draft, "Use password=hunter2hunter2 there.")
     assert "hunter2" not in str(rows(desk, masked))
@@ -192,7 +185,7 @@ async def test_what_cannot_be_handed_over_is_refused_in_words(desk: Desk, server
     assert (await write_brief(desk.opening(session=begun), GOAL, extract=True)).brief.text
     opened = open_session(desk.opening(session=begun))
     try:
-        with pytest.raises(HandoffRefused, match=BUSY[:20]):
+        with pytest.raises(Refusal, match=BUSY[:20]):
             await write_brief(desk.opening(session=begun), GOAL, extract=True)
     finally:
         await opened.close()

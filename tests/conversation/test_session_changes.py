@@ -11,9 +11,10 @@ from tests.repository import begin, git
 from tests.servers.behaviours import Text, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tui_app.conversation.assembly import OpenSession
-from tui_app.conversation.files.commit_proposal import NoProposal, propose_message
+from tui_app.conversation.files.commit_proposal import propose_message
 from tui_app.conversation.files.session_changes import SessionChanges, session_changes
 from tui_app.conversation.requests.open_request import Opening
+from tui_app.refusals import Refusal
 from tui_app.system.git import Git, GitFailed
 
 
@@ -192,7 +193,7 @@ def test_a_repository_among_the_files_of_another_is_none(desk: Desk, repository:
 async def test_nothing_to_commit_and_refusals_are_sentences(
     desk: Desk, fake_openai: FakeOpenAI, repository: Path
 ) -> None:
-    with pytest.raises(NoProposal, match="Nothing to commit"):
+    with pytest.raises(Refusal, match="Nothing to commit"):
         await propose_message(desk.opening())
     (repository / "other.txt").write_text("staged\n")
     git(repository, "add", "-A")

@@ -27,8 +27,9 @@ from tui_app.events import (
     TurnEnd,
     UserMessage,
 )
+from tui_app.refusals import Refusal
 from tui_app.session.background import BackgroundState, SessionWaits, background_state, standings_of
-from tui_app.session.branches import BranchRefused, branches_of
+from tui_app.session.branches import branches_of
 from tui_app.session.lock import SessionLocked
 from tui_app.session.rewind_fork import fork_session
 from tui_app.session.stores.database import follow
@@ -217,11 +218,11 @@ async def test_branches_and_what_waits_are_on_the_server_too(
         await turn(opened.conversation, "Begin.")
         opening = replace(opening, session=opened.conversation.session)
         made = make_branch(opening, "aside", at=None, now=2.0)
-        with pytest.raises(BranchRefused):
+        with pytest.raises(Refusal):
             make_branch(opening, "aside", at=None, now=3.0)
         apart = replace(desk, cwd=made.folder)
         async with apart.session(session=made.fork.session, store=server.url) as other:
-            with pytest.raises(BranchRefused, match="aside is open in another window"):
+            with pytest.raises(Refusal, match="aside is open in another window"):
                 await plan_merge(opening, "aside", extract=True)
             await turn(other.conversation, "Try.")
         (made.folder / "sea.py").write_text("sea\n")

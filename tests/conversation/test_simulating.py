@@ -18,11 +18,12 @@ from tests.examples import examples
 from tui_app.context.counting.tokens import to_json_text
 from tui_app.context.policy import OFF, PLIMSOLL, PRESETS, Policy
 from tui_app.conversation.audits.replay import STAGES, Outcome, Replay, Request, work_of
-from tui_app.conversation.audits.simulate import CannotSimulate, simulate
+from tui_app.conversation.audits.simulate import simulate
 from tui_app.conversation.audits.transcript import recorded_file, recorded_session
 from tui_app.conversation.history.view_messages import storable, storable_list
 from tui_app.conversation.imports.imports import import_session
 from tui_app.events import SessionRewind, SessionStart, UserMessage
+from tui_app.refusals import Refusal
 from tui_app.session.stores.sqlite_store import SqliteStore
 
 SIZES = [(300, 200, 400), (250, 150), (), (500, 300), (60,)]
@@ -175,12 +176,12 @@ async def test_a_request_that_fits_in_no_way_fails_and_the_replay_goes_on() -> N
 
 async def test_a_window_in_which_nothing_fits_is_an_error() -> None:
     messages = (prompt("long " * 2_000), words("No."))
-    with pytest.raises(CannotSimulate, match=r"A window of 1,000 tokens is too small for made-up\.json: .*"):
+    with pytest.raises(Refusal, match=r"A window of 1,000 tokens is too small for made-up\.json: .*"):
         await simulate(transcript(messages), [PLIMSOLL], [1_000])
 
 
 async def test_nothing_to_replay_is_an_error() -> None:
-    with pytest.raises(CannotSimulate, match="no answer of a model"):
+    with pytest.raises(Refusal, match="no answer of a model"):
         await simulate(transcript((prompt("Anybody?"),)), [PLIMSOLL], [SMALL])
 
 

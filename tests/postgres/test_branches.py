@@ -11,7 +11,8 @@ from tui_app.conversation.branches.new_branch import make_branch
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import SessionStart, UserMessage
 from tui_app.paths import Paths
-from tui_app.session.branches import BranchRefused, branches_of
+from tui_app.refusals import Refusal
+from tui_app.session.branches import branches_of
 from tui_app.session.stores.postgres_store import PostgresStore
 from tui_app.settings import Settings
 from tui_app.settings.spec import SessionServer
@@ -48,6 +49,6 @@ def test_whoever_loses_is_told_and_one_branch_is_there(
         return real(*args, **options)
 
     monkeypatch.setattr(place, name, other_first)
-    with pytest.raises(BranchRefused, match="has a branch Ferries already"):
+    with pytest.raises(Refusal, match="has a branch Ferries already"):
         make("ours")
     assert [each.info.id for each in branches_of(store, session)] == made

@@ -12,7 +12,8 @@ import pytest
 
 from tui_app.context.storage_errors import DiskFull, StorageError
 from tui_app.events import SessionStart, UserMessage
-from tui_app.session.backup import BackupRefused, back_up
+from tui_app.refusals import Refusal
+from tui_app.session.backup import back_up
 from tui_app.session.damage import Health, examine
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.management import DAY_S, Limits, delete_session, due_sessions
@@ -145,7 +146,7 @@ def test_copy_while_somebody_writes(store: SqliteStore, tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(store: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("mine")
-    with pytest.raises(BackupRefused, match="exists already"):
+    with pytest.raises(Refusal, match="exists already"):
         back_up(store.path, tmp_path / "taken")
     assert (tmp_path / "taken").read_text() == "mine"
     with pytest.raises(OSError, match="No such file"):
@@ -160,7 +161,7 @@ def test_a_damaged_file_is_not_copied_as_a_good_one(store: SqliteStore, tmp_path
     raw = bytearray(store.path.read_bytes())
     raw[30 * 4096 : 34 * 4096] = b"\xa5" * (4 * 4096)
     store.path.write_bytes(raw)
-    with pytest.raises((BackupRefused, sqlite3.DatabaseError)):
+    with pytest.raises((Refusal, sqlite3.DatabaseError)):
         back_up(store.path, tmp_path / "copy.db")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 

@@ -100,7 +100,7 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
     return prepare_provider(maker(api_key=key))
 
 
-def check_key(names: Iterable[str], env: Mapping[str, str]) -> None:
+def _refuse_unsendable(names: Iterable[str], env: Mapping[str, str]) -> None:
     """Refuse a key that cannot be sent, before a request stumbles over it.
 
     Args:
@@ -392,7 +392,7 @@ def endpoint_headers(endpoint: Endpoint, env: Mapping[str, str]) -> dict[str, st
     lacking = next((name for name in endpoint.headers_env.values() if not env.get(name)), "")
     if lacking:
         raise ModelNotReady(f"The endpoint {endpoint.name} needs a header in {lacking}, which is not set.")
-    check_key(endpoint.headers_env.values(), env)
+    _refuse_unsendable(endpoint.headers_env.values(), env)
     return {header: env[name] for header, name in endpoint.headers_env.items()}
 
 
@@ -402,7 +402,7 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
         raise ModelNotReady(
             f"The endpoint {endpoint.name} needs a key in {endpoint.key_env}, which is not set."
         )
-    check_key([endpoint.key_env or ""], env)
+    _refuse_unsendable([endpoint.key_env or ""], env)
     # What the user has set about the models of a server; None leaves all to what is known.
     own = PricedProfile()
     if endpoint.window:
@@ -424,7 +424,7 @@ def _vendor_model(
         raise UnknownModel(_unknown(name, endpoints))
     if lacking:
         raise ModelNotReady(f"{name} {lacking}.")
-    check_key(providers.provider_of(prefix).keys, env)
+    _refuse_unsendable(providers.provider_of(prefix).keys, env)
     try:
         if prefix == providers.ANTHROPIC:
             maker = _model_class(prefix)
@@ -483,7 +483,7 @@ def capabilities(prefix: str, model: str) -> dict[str, bool | None]:
     """Look up what a vendor's model can do: tools, thinking and images; nothing where that is not known.
 
     Args:
-        prefix: The vendor, as in front of the model's name.
+        prefix: The vendor, as before the model's name.
         model: The name behind it.
     """
     family = _FAMILIES.get(prefix.partition("-")[0])

@@ -49,10 +49,6 @@ _LARGE = "The brief has {:,} tokens, more than half of what {} takes ({:,}). Sho
 _TITLE_CHARS = 80
 
 
-class HandoffRefused(Refusal):
-    """Nothing can be handed over; the text tells the user why."""
-
-
 @frozen
 class Draft:
     """A brief that nothing begins with yet."""
@@ -75,7 +71,7 @@ class Draft:
 
 
 Listener = Callable[[CompactionProgress], object]
-"""Told what the model has written so far."""
+"""Called with what the model has written so far."""
 
 
 async def write_brief(
@@ -86,28 +82,28 @@ async def write_brief(
     Args:
         opening: Which session; its model is the one that writes.
         goal: What the new session is for.
-        heard: Told what the model has written so far.
+        heard: Called with what the model has written so far.
         extract: Whether no model is asked.
 
     Raises:
-        HandoffRefused: if there is no goal, nothing was said, or an answer is being written.
+        Refusal: if there is no goal, nothing was said, or an answer is being written.
         SessionNotFound: if the id fits no session.
         UnknownModel: if there is no such model.
         sqlite3.Error: if the sessions cannot be read.
     """
     if not any(sign.isprintable() and not sign.isspace() for sign in without_sequences(goal)):
-        raise HandoffRefused(NO_GOAL)
+        raise Refusal(NO_GOAL)
     if len(goal) > MOST_GOAL_CHARS:
-        raise HandoffRefused(_LONG_GOAL.format(MOST_GOAL_CHARS, len(goal)))
+        raise Refusal(_LONG_GOAL.format(MOST_GOAL_CHARS, len(goal)))
     inspection = await inspect_session(opening)
     settings, history, store = opening.settings, inspection.history, inspection.store
     with closing(inspection):
         source = store.info(history.session)
         handed = newest_event(store, source.id, Handoff)
         if handed is None and not any(is_prompt(item.message) for item in history.everything()):
-            raise HandoffRefused(NOTHING_SAID)
+            raise Refusal(NOTHING_SAID)
         if _is_answering(history):
-            raise HandoffRefused(BUSY)
+            raise Refusal(BUSY)
         policy = policy_of(store, source.id, settings, opening.policy)
         notes = (each for each in inspection.extras.additions() if each.tool)
         brief = await brief_of_session(
@@ -163,14 +159,14 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
         Id of the new session. Nothing else changes.
 
     Raises:
-        HandoffRefused: if the brief is empty, or too large for the model.
+        Refusal: if the brief is empty, or too large for the model.
         sqlite3.Error: if the session cannot be written; nothing of it is left then.
     """
     if not text.strip():
-        raise HandoffRefused(EMPTY)
+        raise Refusal(EMPTY)
     text = mask_secrets(text)
     if (size := draft.tokens_of(text)) > draft.room:
-        raise HandoffRefused(_LARGE.format(size, draft.source.model, 2 * draft.room))
+        raise Refusal(_LARGE.format(size, draft.source.model, 2 * draft.room))
     brief, source, now = draft.brief, draft.source, time.time()
     told = handoff_text(text, source.id)
     stored, message = storable(inbox_message(told))

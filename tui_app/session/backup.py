@@ -10,10 +10,6 @@ from tui_app.refusals import Refusal
 from tui_app.session.stores.sqlite_connection import connect
 
 
-class BackupRefused(Refusal):
-    """No copy was made; the text tells the user why."""
-
-
 @frozen(kw_only=True)
 class Backup:
     """What was copied."""
@@ -33,12 +29,12 @@ def back_up(database: Path, target: Path) -> Backup:
         target: Where the copy goes; nothing must be there.
 
     Raises:
-        BackupRefused: if something is there, or the copy is damaged as its original is.
+        Refusal: if something is there, or the copy is damaged as its original is.
         OSError: if the target cannot be written.
         sqlite3.Error: if the original cannot be read, or the disk is full.
     """
     if target.exists() or target.is_symlink():
-        raise BackupRefused(f"{target} exists already; nothing was written. Choose another name.")
+        raise Refusal(f"{target} exists already; nothing was written. Choose another name.")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     os.close(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
     try:
@@ -51,7 +47,7 @@ def back_up(database: Path, target: Path) -> Backup:
             # One file that can be carried away, without a -wal beside it.
             copy.execute("PRAGMA journal_mode=DELETE")
             if problems := [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]:
-                raise BackupRefused(
+                raise Refusal(
                     f"The sessions file is damaged: {problems[0]}. No copy was made."
                     " See: plimsoll doctor --repair"
                 )

@@ -13,10 +13,6 @@ from tui_app.session.views.user_view import is_interruption
 Forks = Mapping[str, Sequence[SessionInfo]]
 
 
-class BranchRefused(Refusal):
-    """There is no such branch, or it cannot be merged; the text tells the user why."""
-
-
 @frozen(kw_only=True)
 class BranchPrompt:
     """Something that was asked in a branch alone."""
@@ -38,11 +34,11 @@ class Branch:
     prompts: tuple[BranchPrompt, ...] = ()
     """Those of its own."""
     merged: int = 0
-    """Log number of the newest merge that stands."""
+    """Log number of the newest merge that was not undone."""
     until: int = 0
     """Log number in the branch of the last event that such a merge has brought in; 0 where none has."""
     gained: int = 0
-    """Log number in the branch of the newest merge that stands there; 0 for none."""
+    """Log number in the branch of the newest merge that was not undone; 0 for none."""
 
     @property
     def name(self) -> str:
@@ -50,7 +46,7 @@ class Branch:
 
     @property
     def news(self) -> Sequence[BranchPrompt]:
-        """What no merge that stands has brought in."""
+        """What no merge has brought in that was not undone."""
         return [prompt for prompt in self.prompts if prompt.seq > self.since]
 
     @property
@@ -75,7 +71,7 @@ def parent_of(store: SessionStore, session: str) -> str:
 
 
 def merges_in(store: SessionStore, session: str) -> dict[int, BranchMerged]:
-    """The merges that stand in a session by log number, oldest first."""
+    """The merges of a session that were not undone, by log number, oldest first."""
     heads = store.agent_view(session).visible()
     records = [store.record(session, head.seq) for head in heads if head.type == BranchMerged.TYPE]
     return {each.seq: each.data for each in records if each and isinstance(each.data, BranchMerged)}
@@ -138,7 +134,7 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
     """A branch of a session by its name, or its id or the beginning of that; the only open one without.
 
     Raises:
-        BranchRefused: if there is none, or more than one fits.
+        Refusal: if there is none, or more than one fits.
     """
     forks, wanted = forks_in(store), wanted.strip()
     branches = branches_of(store, session, forks)
@@ -151,15 +147,15 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
         return fitting[0]
     if fitting:
         named = ", ".join(f"{each.name} ({each.info.id})" for each in fitting)
-        raise BranchRefused(f"Which branch? There are {named}.")
+        raise Refusal(f"Which branch? There are {named}.")
     if not wanted:
         above = parent_of(store, session)
         way = f"This one is merged from {above}: /tree leads there." if above else "/branch begins one."
-        raise BranchRefused(f"No branch of this session is open. {way}")
+        raise Refusal(f"No branch of this session is open. {way}")
     if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
-        raise BranchRefused(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
+        raise Refusal(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
     below = next((each for each in branches for deep in forks.get(each.info.id, ())
                   if wanted in (deep.id, deep.title)), None)  # fmt: skip
     if below is not None:
-        raise BranchRefused(f"{wanted} is a branch of {below.name}: merge it there first. Nothing changed.")
-    raise BranchRefused(f"This session has no branch {wanted}; it may have been deleted. Nothing changed.")
+        raise Refusal(f"{wanted} is a branch of {below.name}: merge it there first. Nothing changed.")
+    raise Refusal(f"This session has no branch {wanted}; it may have been deleted. Nothing changed.")

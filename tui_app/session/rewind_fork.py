@@ -38,7 +38,7 @@ class Fork:
     session: str
     """Id of the new session."""
     prompt: str = ""
-    """Text of the prompt in front of which it ends; empty when everything was taken over."""
+    """Text of the prompt before which it ends; empty when everything was taken over."""
 
 
 def prompt_at(store: SessionStore, session: str, at: int) -> str:
@@ -60,7 +60,7 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
     cwd: str = "",
     check: Callable[[], None] | None = None,
 ) -> Fork:
-    """Copy what happened in a session in front of a prompt, and the session's files, into a new one.
+    """Copy what happened in a session before a prompt, and the session's files, into a new one.
 
     Events keep their log numbers and times, so everything that refers to them is right in the new log too.
     Its first event says where it comes from.
@@ -125,7 +125,7 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
 def _excluded_since(
     store: SessionStore, session: str, taken: Sequence[Event], at: int, now: float
 ) -> list[Event]:
-    """What keeps messages excluded that were excluded behind the prompt at which a session is forked."""
+    """What keeps messages excluded that were excluded after the prompt at which a session is forked."""
     heads = (head_of(seq, time, data) for seq, (data, _, time) in enumerate(taken, 2))
     known = fold_agent_view(heads).excluded
     left = sorted(seq for seq in excluded_in(store, session).since if seq < at and seq not in known)

@@ -33,7 +33,7 @@ def begin_branch(program: Program, args: argparse.Namespace) -> int:
     """Begin a branch of a session.
 
     Raises:
-        BranchRefused: if there is one of that name.
+        Refusal: if there is one of that name.
         WrongUsage: if the number is not that of a prompt.
     """
     from tui_app.conversation.branches.new_branch import make_branch

@@ -56,10 +56,6 @@ def count_facts(judged: Sequence[Fact]) -> FactsKept:
     )
 
 
-class CannotSimulate(Refusal):
-    """A conversation cannot be replayed; the text is a sentence for the user."""
-
-
 @frozen(kw_only=True)
 class Simulation:
     """One conversation, replayed."""
@@ -108,18 +104,18 @@ async def simulate(
         policies: Which policies, at least one.
         windows: Sizes of the window in tokens, at least one.
         model: Whose tokenizer and prices are taken; empty is the model that answered.
-        watch: Told of every request: the policy and the window, how many of all policies in all windows were
-            replayed, and how many there are.
+        watch: Called after every request with the policy, the window, how many of all policies in all windows
+            were replayed, and how many there are.
         retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
 
     Raises:
-        CannotSimulate: if there is no answer in it, or no request fits a window.
+        Refusal: if there is no answer in it, or no request fits a window.
     """
     items = recorded.original_items()
     messages = tuple(item.message for item in items)
     answers = sum(isinstance(message, ModelResponse) for message in messages)
     if not answers:
-        raise CannotSimulate(f"{recorded.name} holds no answer of a model: there is nothing to replay.")
+        raise Refusal(f"{recorded.name} holds no answer of a model: there is nothing to replay.")
     name = model or recorded.model
     text = TextCounter(encoding_name(name))
     await asyncio.to_thread(text.load)
@@ -137,7 +133,7 @@ async def simulate(
         await replay.play(messages)
         if not any(request.tokens for request in replay.requests):
             needed = min(request.needed for request in replay.requests)
-            raise CannotSimulate(
+            raise Refusal(
                 f"A window of {window:,} tokens is too small for {recorded.name}: "
                 f"its smallest request needs {needed:,}, with what is kept for the answer."
             )

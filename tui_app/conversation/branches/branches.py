@@ -19,8 +19,9 @@ from tui_app.conversation.requests.policies import policy_of
 from tui_app.conversation.work import Merge
 from tui_app.events import BranchMerged, FilesRestored, MergedFile, data_of
 from tui_app.records import frozen, like
+from tui_app.refusals import Refusal
 from tui_app.session.background import where_open
-from tui_app.session.branches import Branch, BranchRefused, branch_named, merges_in
+from tui_app.session.branches import Branch, branch_named, merges_in
 from tui_app.session.kept_files import KeptFiles
 from tui_app.session.model_state import newest_records
 from tui_app.session.stores.database import open_store
@@ -66,18 +67,18 @@ class MergePlan:
             with_files: Whether its files are taken over.
 
         Raises:
-            BranchRefused: if the brief is empty, or too large.
+            Refusal: if the brief is empty, or too large.
         """
         brief, info = self.brief, self.branch.info
         text = mask_secrets(text or brief.text)
         if not text.strip():
-            raise BranchRefused("The brief is empty. Nothing changed.")
+            raise Refusal("The brief is empty. Nothing changed.")
         files = self.files.files
         if not with_files:
             files = tuple(replace(file, left=file.left or "you left it") for file in files)
         whole = self.message(text, files)
         if (size := self.count(whole)) > self.room:
-            raise BranchRefused(TOO_LARGE.format(size, self.model))
+            raise Refusal(TOO_LARGE.format(size, self.model))
         edited = text.strip() != brief.text.strip()
         event = like(
             BranchMerged, brief, text=whole, branch=info.id, name=self.branch.name, until=info.events,
@@ -94,12 +95,12 @@ async def plan_merge(
     Args:
         opening: The session that the branch has left, and its folder; its model is the one that writes.
         wanted: Name or id of the branch.
-        heard: Told what the model has written so far.
+        heard: Called with what the model has written so far.
         extract: Whether no model is asked.
         focus: What its notes should keep above all.
 
     Raises:
-        BranchRefused: if there is no such branch, it is open, or nothing is to be merged.
+        Refusal: if there is no such branch, it is open, or nothing is to be merged.
         SessionNotFound, UnknownModel, sqlite3.Error: as ``inspect_session`` does.
     """
     branch, earlier, carried = await asyncio.to_thread(_read, opening, wanted)
@@ -109,7 +110,7 @@ async def plan_merge(
     with closing(inspection):
         history = inspection.history
         if not carried and not any(item.key > since for item in history.everything()):
-            raise BranchRefused(f"Nothing was said in {branch.name} that is not here. Nothing changed.")
+            raise Refusal(f"Nothing was said in {branch.name} that is not here. Nothing changed.")
         policy = policy_of(inspection.store, branch.info.id, opening.settings, opening.policy)
         brief = await brief_of_session(
             inspection,
@@ -144,11 +145,11 @@ def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | N
         session = store.info(opening.session).id
         branch = branch_named(store, session, wanted)
         if holder := where_open(store, opening.paths.sessions_dir, branch.info.id):
-            raise BranchRefused(OPEN.format(branch.name, holder))
+            raise Refusal(OPEN.format(branch.name, holder))
         if branch.state == "merged":
-            raise BranchRefused(MERGED.format(branch.name, branch.merged))
+            raise Refusal(MERGED.format(branch.name, branch.merged))
         if not branch.has_news:
-            raise BranchRefused(f"Nothing was said in {branch.name} yet. Nothing changed.")
+            raise Refusal(f"Nothing was said in {branch.name} yet. Nothing changed.")
         merges = merges_in(store, session).items()
         mine = {seq: data.files for seq, data in merges if data.branch == branch.info.id}
         for record in newest_records(store, session, FilesRestored):

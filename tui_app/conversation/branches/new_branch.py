@@ -11,8 +11,9 @@ from tui_app.conversation.files.file_snapshots import file_steps, merge_steps
 from tui_app.conversation.requests.open_request import Opening
 from tui_app.events import RestoredFile
 from tui_app.records import frozen
+from tui_app.refusals import Refusal
 from tui_app.session.background import wait_until
-from tui_app.session.branches import BranchRefused, branches_of, parent_of
+from tui_app.session.branches import branches_of, parent_of
 from tui_app.session.kept_files import KeptFiles
 from tui_app.session.lock import SessionLocked, WriterLock
 from tui_app.session.rewind_fork import Fork, fork_session, prompt_at
@@ -52,7 +53,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         now: Seconds since the epoch.
 
     Raises:
-        BranchRefused: if the name is taken, or other branches are being made all the time.
+        Refusal: if the name is taken, or other branches are being made all the time.
         SessionNotFound, NotAPrompt, OSError, sqlite3.Error: as ``fork_session`` does.
     """
     paths, env = opening.paths, opening.outward_env()
@@ -73,7 +74,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         try:
             trees = Worktrees.around(folder, env)
             used = {Path(each.cwd) for each in store.sessions()}
-            root = repository_root(folder) or folder
+            root = repository_root(folder)
             past = _Past(KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files), folder, root)
             # All that its files are to be is in the tree: of a half git can say that it is one.
             tree, left = past.tree(Git(root, env), steps)
@@ -109,8 +110,8 @@ def _check_name(store: SessionStore, session: str, name: str) -> None:
         raise _name_taken(name)
 
 
-def _name_taken(name: str) -> BranchRefused:
-    return BranchRefused(f"This session has a branch {name} already. Choose another name.")
+def _name_taken(name: str) -> Refusal:
+    return Refusal(f"This session has a branch {name} already. Choose another name.")
 
 
 def _one_by_one(file: Path) -> WriterLock:
@@ -123,7 +124,7 @@ def _one_by_one(file: Path) -> WriterLock:
         return bool(taken)
 
     if not wait_until(take, _PATIENCE_S):
-        raise BranchRefused("Another branch is still being made. Nothing changed. Try again.")
+        raise Refusal("Another branch is still being made. Nothing changed. Try again.")
     return taken[0]
 
 

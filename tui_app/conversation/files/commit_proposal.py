@@ -41,10 +41,6 @@ _ANSWER_TOKENS = 4_000
 """With room for models that think first."""
 
 
-class NoProposal(Refusal):
-    """There is nothing to commit, or git cannot be asked; the text is a sentence for the user."""
-
-
 @frozen(kw_only=True)
 class CommitProposal:
     """A message, and what it is for."""
@@ -79,11 +75,11 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         hint: What the user wants the message to say.
 
     Raises:
-        NoProposal: if there is nothing to commit.
+        Refusal: if there is nothing to commit.
         sqlite3.Error: if the log cannot be read.
     """
     if not opening.trusted:
-        raise NoProposal(UNTRUSTED)
+        raise Refusal(UNTRUSTED)
     diff, paths, names, asked = await asyncio.to_thread(_read_changes, opening)
     model = opening.settings.summarization_model or opening.model_for()
     text, reason = "", "the built-in search cannot write text"
@@ -114,7 +110,7 @@ def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], 
         staged += "".join(f"\n{_readable(name)}: {_UNREAD}\n" for name in known if name in kept)
         names = [_readable(name) for name in known]
     except GitFailed as error:
-        raise NoProposal(f"git: {error}") from error
+        raise Refusal(f"git: {error}") from error
     try:
         recent = git.ask("log", "-8", "--no-merges", "--format=%s").decode("utf-8", "replace")
     except GitFailed:
@@ -128,7 +124,7 @@ def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], 
         parts = (clip(each, _MOST_FILE) for each in staged.split("\ndiff --git "))
         return clip("\ndiff --git ".join(parts), _MOST_DIFF), (), names, beside
     if not changes.own:
-        raise NoProposal(changes.problem or NOTHING)
+        raise Refusal(changes.problem or NOTHING)
     whole = "\n".join(
         f"{file.path}: {_UNREAD}"
         if may_read(opening.cwd / file.path, (opening.cwd / file.path).resolve())

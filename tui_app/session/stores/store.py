@@ -213,7 +213,7 @@ class SessionStore(ABC):
         return found[0]
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
-        """Light rows of a session behind a log number (0: all), in order."""
+        """Light rows of a session after a log number (0: all), in order."""
         return self._pages(session, FORWARD, min(after, BEHIND_ALL))
 
     def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
@@ -277,7 +277,7 @@ class SessionStore(ABC):
         return self._ask(lambda db: last_of(db, session, kind))
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        """Number, type and figures of the events behind a log number that ``/stats`` counts."""
+        """Number, type and figures of the events after a log number that ``/stats`` counts."""
         return iter(self._ask(lambda db: figures(db, self.dialect, session, after)))
 
     def sizes(self) -> dict[str, int]:
@@ -377,7 +377,7 @@ class SessionStore(ABC):
         self._change(remove, session)
 
     def _write(self, db: Db, session: str, events: Sequence[Event]) -> list[Record]:
-        """Write events behind the newest one, within a transaction, and what the list says of the session."""
+        """Write events after the newest one, within a transaction, and what the list says of the session."""
         query = f"SELECT {self.dialect.last}, tokens FROM sessions WHERE id = ?"
         if (row := db.execute(query, (session,)).fetchone()) is None:
             raise SessionDeleted(session)
@@ -418,7 +418,7 @@ class SessionStore(ABC):
         return records
 
     def _tokens(self, db: Db, session: str, before: int, events: Sequence[Payload]) -> int:
-        """Tokens of the view behind events that have just been written."""
+        """Tokens of the view after events that have just been written."""
         tokens = tokens_after(before, events)
         if tokens is not None:
             return tokens
@@ -469,7 +469,7 @@ class SessionStore(ABC):
 
         try:
             known = self._ask(fold)
-            # What can be undone by one event more has to be folded from in front of it.
+            # What can be undone by one event more has to be folded from before it.
             if not known.view.cuts:
                 self._change(lambda db: save_folds(db, known))
         except sqlite3.Error as error:
