@@ -73,27 +73,21 @@ class Searched:
 
 
 def search_sessions(
-    database: Database,
-    query: str,
-    *,
-    limit: int = 50,
-    typing: bool = False,
-    sessions: Collection[str] | None = None,
+    database: Database, query: str, *, limit: int = 50, sessions: Collection[str] | None = None
 ) -> list[Found]:
     """Messages of all sessions that hold everything a query asks for, the best fits first; blocks.
 
     Args:
         database: Where the sessions are; a file need not exist.
-        query: Words, phrases in quotation marks, and beginnings of words with a star behind them. A beginning
+        query: Words, phrases in quotation marks, and beginnings of words with a star after them. A beginning
             that thousands of words have stands for the commonest of them.
         limit: How many to return at most.
-        typing: Whether the last word is still being typed.
         sessions: Whole ids of those that are searched; None for all.
 
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
     """
-    every = searching(database, query, lambda: False, limit=limit, typing=typing, sessions=sessions)
+    every = searching(database, query, lambda: False, limit=limit, sessions=sessions)
     return list([Searched(()), *every][-1].found)
 
 
@@ -165,7 +159,7 @@ def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, 
     """
     pattern = re.compile("|".join(f"({_pattern(term)})" for term in terms), re.IGNORECASE)
     first = _best(list(islice(pattern.finditer(text, 0, _LOOKED_THROUGH), _HITS)), SNIPPET_CHARS * 2 // 3)
-    # A third of it in front: what follows says more than what went before.
+    # A third of it before the hit: what follows says more than what went before.
     start = max(0, first - SNIPPET_CHARS // 3)
     if start:
         start = text.find(" ", start, first) + 1 or start
@@ -175,7 +169,7 @@ def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, 
 
 
 def _best(hits: Sequence[re.Match[str]], room: int) -> int:
-    """Where the most different terms begin to stand close together; the first such place."""
+    """Where the most different terms begin to be close together; the first such place."""
 
     def together(at: int) -> int:
         near = (hit for hit in hits[at:] if hit.end() <= hits[at].start() + room)
