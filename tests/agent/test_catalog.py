@@ -527,7 +527,7 @@ async def test_the_listing_decides(key_check_server: FakeOpenAI, key: str, verdi
 
 
 async def test_nobody_there_and_nothing_to_ask_are_no_refusals() -> None:
-    away = await check_key("http://127.0.0.1:9/v1/models", "any", timeout_s=2)
+    away = await check_key("http://127.0.0.1:9/v1/models", "any")
     assert away == KeyCheck("unknown", "the provider did not answer")
     assert (await check_key("", "any")).verdict == "unknown"
 

@@ -66,21 +66,20 @@ def listing_of(name: str, model: str, endpoints: Mapping[str, Endpoint]) -> str:
     return KEY_CHECKS.get(name, "") if endpoint is None else f"{address_of(endpoint).url}/models"
 
 
-async def check_key(url: str, key: str, *, timeout_s: float = CHECK_S) -> KeyCheck:
-    """Ask an address with a key; whether it is taken is all that is looked at.
+async def check_key(url: str, key: str) -> KeyCheck:
+    """Ask an address with a key; whether it is accepted is all that is looked at.
 
     Args:
         url: A listing; empty where there is none to ask.
         key: The key.
-        timeout_s: Seconds for everything together.
     """
     if not url:
         return KeyCheck("unknown", "this provider offers no free way to test a key")
     headers = key_headers(key, GOOGLE if "googleapis" in url else OPENAI_CHAT)
     try:
         async with (
-            asyncio.timeout(timeout_s),
-            http_client(headers=headers, timeout=timeout_s) as client,
+            asyncio.timeout(CHECK_S),
+            http_client(headers=headers, timeout=CHECK_S) as client,
             client.stream("GET", url) as response,
         ):
             status = response.status_code
