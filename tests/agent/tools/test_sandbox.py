@@ -371,9 +371,20 @@ class Call:
     tool_call_id, tool_name = "c1", "run_command"
 
 
-def tool(cwd: Path, kept: Callable[[], Confinement | None], gate: Any, **more: Any) -> CommandTool:
-    env = {"PATH": os.environ["PATH"]}
-    return CommandTool(ProcessRunner(cwd, env), gate, lambda _id, _text: None, confinement=kept, **more)
+def background_tasks(lab: Path, work: Path) -> BackgroundTasks:
+    runner = ProcessRunner(work, {"PATH": os.environ["PATH"]})
+    return BackgroundTasks(runner=runner, folder=lab / "tasks", report=lambda _payload: None)
+
+
+def tool(
+    cwd: Path,
+    kept: Callable[[], Confinement | None],
+    gate: Any,
+    tasks: BackgroundTasks | None = None,
+    **more: Any,
+) -> CommandTool:
+    known = tasks or background_tasks(cwd.parent, cwd)
+    return CommandTool(known.runner, gate, known, lambda _id, _text: None, confinement=kept, **more)
 
 
 @linux
@@ -736,8 +747,7 @@ async def test_an_ordinary_day_asks_nothing_about_places(tmp_path: Path, kind: s
 async def test_what_a_command_makes_in_the_background_is_asked_about_once(lab: Path, kind: str) -> None:
     found = LANDLOCK if kind == "landlock" else sandbox.find_sandbox()
     gate, work, call = Answers(stays=True), lab / "work", Call()
-    runner = ProcessRunner(work, {"PATH": os.environ["PATH"]})
-    tasks = BackgroundTasks(runner=runner, folder=lab / "tasks", report=lambda _payload: None)
+    tasks = background_tasks(lab, work)
     command = tool(work, lambda: kept_in(lab, found), gate, tasks=tasks)
     run_command: Any = command.run_command
     line = (

@@ -23,7 +23,7 @@ from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.diagnostics.finder import Installed, ServerFinder, known_servers
 from tui_app.agent.diagnostics.findings import WARNING, Finding, new_findings
 from tui_app.agent.diagnostics.server import RunningServer
-from tui_app.agent.tools.calls import failures_as_results
+from tui_app.agent.tools.calls import as_model_retry
 from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.edits import MAX_BYTES, FileChange
 from tui_app.agent.tools.files import Walk
@@ -240,7 +240,7 @@ class DiagnosticsTool:
             ctx, path or ".", READ_FILE.name
         ):
             return ToolDenied(declined)
-        with failures_as_results():
+        with as_model_retry():
             return await self.found.report(path)
 
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pydantic_ai import RunContext
 
-from tui_app.agent.tools.calls import failures_as_results
+from tui_app.agent.tools.calls import as_model_retry
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.records import frozen
 
@@ -39,7 +39,7 @@ class AskTool:
             question: One short question.
             choices: 2 to 6 answers to choose from; leave it out to ask for words.
         """
-        with failures_as_results():
+        with as_model_retry():
             asked = question.strip()
             offered = [" ".join(choice.split()) for choice in choices]
             if not asked or len(asked) > _QUESTION_CHARS:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def failures_as_results(deed: str = "done") -> Iterator[None]:
+def as_model_retry(deed: str = "done") -> Iterator[None]:
     """Turn what a tool cannot do into what the model reads about it.
 
     Args:
@@ -51,7 +51,7 @@ async def search_on_thread(work: Callable[[Stop], T]) -> T:
     cancelled = threading.Event()
     stop = Stop(cancelled)
     try:
-        with failures_as_results("read"):
+        with as_model_retry("read"):
             return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True)
     finally:
         cancelled.set()

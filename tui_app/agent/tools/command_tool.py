@@ -11,7 +11,7 @@ from pydantic_ai import ModelRetry, RunContext, ToolDenied
 
 from tui_app.agent.approvals.command_line import prepare
 from tui_app.agent.approvals.rules import Action, Gate
-from tui_app.agent.tools.calls import failures_as_results, on_thread
+from tui_app.agent.tools.calls import as_model_retry, on_thread
 from tui_app.agent.tools.commands import (
     CommandStopped,
     Ended,
@@ -23,6 +23,7 @@ from tui_app.agent.tools.commands import (
 from tui_app.agent.tools.made_places import MadePlaces, remove_unapproved
 from tui_app.agent.tools.tasks import BackgroundTasks, Task
 from tui_app.agent.tools.workspace import ToolProblem
+from tui_app.context.history import ignore
 from tui_app.records import frozen, picked
 from tui_app.sandbox import INSTALL, Confinement, refused
 from tui_app.system.command_parent import parented
@@ -45,19 +46,18 @@ class CommandTool:
 
     runner: ProcessRunner
     gate: Gate
+    tasks: BackgroundTasks
+    """Those that go on in the background."""
     shown: Callable[[str, str], None]
-    """Is handed what a command prints, behind the id of its call."""
+    """Called with the id of a call and what its command prints."""
     timeout_s: float = 120.0
     """Seconds a command may take when the model names none."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
-    """Where is noted, by the id of its call, what a command had printed that was stopped."""
-
+    """By the id of its call, what a command had printed when it was stopped."""
     confinement: Callable[[], Confinement | None] = lambda: None
     """How commands are kept in, found out when the first one comes; None where that is switched off."""
     required: bool = False
     """Whether no command runs that cannot be kept in."""
-    tasks: BackgroundTasks | None = None
-    """Those that go on in the background; None where none may."""
 
     async def run_command(
         self,
@@ -77,7 +77,7 @@ class CommandTool:
             background: Leave it running (a server, a watcher), and see to it with `tasks`.
         """
         call = ctx.tool_call_id or ""
-        with failures_as_results():
+        with as_model_retry():
             if not command.strip() or "\0" in command or len(command) > LONGEST_COMMAND:
                 raise ToolProblem(f"Give a command line of at most {LONGEST_COMMAND:,} characters.")
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
@@ -94,7 +94,7 @@ class CommandTool:
             if isinstance(admitted, str):
                 return ToolDenied(admitted)
             action, inside, wrapped = admitted
-            if background and self.tasks is not None:
+            if background:
                 task = await self.tasks.start(command, wrapped, call)
                 if inside is not None:
                     # Its call is over when somebody asks about that.
@@ -158,7 +158,7 @@ async def _admitted(
 
 def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
     """What a command makes that programs obey."""
-    known = {} if tool.tasks is None else picked(tool.tasks, "answered written")
+    known = picked(tool.tasks, "answered written")
     return MadePlaces(gate=tool.gate, inside=inside, command=action, by=by, **known)
 
 
@@ -172,7 +172,7 @@ async def run_check(tool: CommandTool, command: str) -> Ended | str:
     if isinstance(admitted, str):
         return f"`{command}` may not run: {admitted}"
     action, inside, wrapped = admitted
-    ended = await tool.runner.run(wrapped, tool.timeout_s, lambda _text: None)
+    ended = await tool.runner.run(wrapped, tool.timeout_s, ignore)
     if inside is not None:
         await _made(tool, inside, action, "the check").ask()
     return ended

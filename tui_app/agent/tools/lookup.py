@@ -13,7 +13,7 @@ from tui_app.agent.approvals.rules import Action, Judge
 from tui_app.agent.instructions.prompts import PROMPTS
 from tui_app.agent.instructions.skills import Skills, use_skill
 from tui_app.agent.tools import files
-from tui_app.agent.tools.calls import failures_as_results, search_on_thread
+from tui_app.agent.tools.calls import as_model_retry, search_on_thread
 from tui_app.agent.tools.commands import Stop
 from tui_app.agent.tools.files import ShowsFile
 from tui_app.agent.tools.history import (
@@ -132,7 +132,7 @@ class ReadTools:
         if declined := await self.looking.declined(ctx, path, *like):
             return ToolDenied(declined)
         if message is not None:
-            with failures_as_results():
+            with as_model_retry():
                 return read_message(message, start, lines)
 
         def noted(_: Stop) -> Picture | None:

@@ -36,11 +36,12 @@ class MadePlaces:
     """How the command was kept in, with what was there before."""
     command: Action
     """What was asked about the command itself."""
-    answered: dict[Path, Stamp] = field(default_factory=dict)
+    answered: dict[Path, Stamp]
     """What may stay, as it was shown; one for all commands of a session."""
-    written: Mapping[Path, str] = field(default_factory=dict)
+    written: Mapping[Path, str]
     """SHA-256 of what the session's own tools wrote: that was asked about by itself."""
-    by: str = "the command"
+    by: str
+    """Words for it: ``the command``."""
     _declined: set[Path] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
 

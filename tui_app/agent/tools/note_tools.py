@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from tui_app.agent.tools.calls import failures_as_results, on_thread
+from tui_app.agent.tools.calls import as_model_retry, on_thread
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.files import write_atomic
 from tui_app.records import frozen
@@ -37,7 +37,7 @@ class NoteTools:
         Args:
             items: In order.
         """
-        with failures_as_results():
+        with as_model_retry():
             if len(items) > MAX_TODOS:
                 raise ToolProblem(f"A todo list has at most {MAX_TODOS} items; merge some.")
             if not all(item.text.strip() for item in items):
@@ -53,7 +53,7 @@ class NoteTools:
             text: Short Markdown.
         """
         kept = text.strip()
-        with failures_as_results():
+        with as_model_retry():
             await _keep(self.plan_file, kept, "A plan")
         return "The plan is kept." if kept else "The plan is empty now."
 

@@ -13,11 +13,12 @@ from weakref import WeakValueDictionary
 from pydantic_ai import RunContext, ToolDenied
 
 from tui_app.agent.approvals.rules import Action, Judge
-from tui_app.agent.tools.calls import failures_as_results, on_thread
+from tui_app.agent.tools.calls import as_model_retry, on_thread
 from tui_app.agent.tools.edits import FileChange, carry_out, check_unchanged, plan_edit, plan_write
 from tui_app.agent.tools.lookup import Looking
 from tui_app.agent.tools.seen_files import seen_files
 from tui_app.agent.tools.workspace import Workspace
+from tui_app.context.history import ignore
 from tui_app.records import frozen
 from tui_app.system.obeyed_places import obeyed
 from tui_app.tool_specs import READ_FILE, TOOLS
@@ -59,8 +60,8 @@ class FileTools:
     locks: WeakValueDictionary[Path, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """One for each file that is being changed: calls at once must not write over each other."""
     arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
-    changed: Callable[[FileChange], None] = lambda _: None
-    """Is told of each change, once it is made."""
+    changed: Callable[[FileChange], None] = ignore
+    """Called with each change, once it is made."""
 
     async def write_file(self, ctx: RunContext[Any], path: str, content: str) -> str | ToolDenied:
         """Write a whole file.
@@ -90,7 +91,7 @@ class FileTools:
     async def _change(
         self, ctx: RunContext[Any], path: str, plan: Callable[[], FileChange]
     ) -> str | ToolDenied:
-        with failures_as_results():
+        with as_model_retry():
             # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
             async with self.arriving:
                 real: Path = await on_thread(lambda: self.workspace.writable(path))

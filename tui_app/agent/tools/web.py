@@ -21,7 +21,7 @@ from pydantic_ai.tools import AgentNativeTool
 from tui_app.agent.approvals.rules import Action, Gate
 from tui_app.agent.network.foreign_urls import LONGEST_URL, addresses_of, is_public, pinned_request, url_parts
 from tui_app.agent.network.network import NoRoute, is_untrusted
-from tui_app.agent.tools.calls import failures_as_results
+from tui_app.agent.tools.calls import as_model_retry
 from tui_app.agent.tools.commands import readable
 from tui_app.agent.tools.workspace import ToolProblem
 from tui_app.records import frozen
@@ -211,7 +211,7 @@ class WebTool:
             ctx: The run.
             url: An http or https address.
         """
-        with failures_as_results():
+        with as_model_retry():
             allowed, answer = None, url
             for _ in range(MAX_REDIRECTS + 1):
                 _parts(url)

@@ -19,6 +19,7 @@ from tui_app.agent.tools.toolset import FileTools, tools_of
 from tui_app.agent.tools.web import ProviderSearch, WebTool
 from tui_app.context.compaction.compaction_tool import ContextToolset
 from tui_app.context.compaction.compactor import Asked, Compactor
+from tui_app.context.history import ignore
 from tui_app.conversation.approvals import Approvals, CallsAhead
 from tui_app.conversation.consent.questions import AgentQuestions, Questions
 from tui_app.conversation.files.file_snapshots import FileKeeper
@@ -95,7 +96,7 @@ class Tooling:
             self.files = FileKeeper(history, KeptFiles(folder.kept_files), workspace)
         else:
             self.approvals, self.questions, self.files = lender.approvals, lender.questions, lender.files
-            self.gate, self.ahead = AgentGate(self.approvals, agent), CallsAhead(lambda _: None)
+            self.gate, self.ahead = AgentGate(self.approvals, agent), CallsAhead(ignore)
             asker = AgentQuestions(self.questions, agent)
         gate = self.gate
         self.search = SessionSearch(history.store, history.session)
@@ -132,7 +133,7 @@ class Tooling:
                 required=required,
             )
         limit_s, stopped = settings.command_timeout_s, self.cut_short
-        self.command = CommandTool(runner, gate, show, limit_s, stopped, confinement, required, tasks)
+        self.command = CommandTool(runner, gate, tasks, show, limit_s, stopped, confinement, required)
         writing = FileTools(workspace, gate, self.files, tasks.written)
         checks = list[object]()
         if self.diagnostics is not None:
