@@ -84,7 +84,7 @@ BY_ROW = " Mark a row and press u to undo one."
 AS_IT_WAS = "Nothing to undo: these messages are unchanged."
 GONE_ON = "The conversation has continued since."
 BY_FORK = " /fork continues from what was rewound."
-"""Said where a rewind or a clear was gone on from: nothing takes that back any more."""
+"""Said where the session went on after a rewind or a clear: nothing undoes that any more."""
 
 
 @dataclass(slots=True)
@@ -209,8 +209,9 @@ class Compactions:
         """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""
         self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
 
-    def cancel_job(self) -> bool:
-        return self.compactor.state is not State.IDLE and self.compactor.cancel() is not None
+    def cancel_job(self) -> None:
+        if self.compactor.state is not State.IDLE:
+            self.compactor.cancel()
 
     def cancel_awaited(self, *, with_request: bool) -> bool:
         """Stop the job that a request waits for, or both; one in the background goes on.

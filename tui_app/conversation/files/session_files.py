@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
+from tui_app.context.history import ignore
 from tui_app.context.tool_results.cuts import sha256_of
 from tui_app.context.tool_results.results import file_text, result_text, results_of
 from tui_app.context.views.view import Item
@@ -36,7 +37,7 @@ from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 _HISTORY = re.compile(r"(\d{3,})-before-compaction\.(?:md|json)")
 _CHECKPOINT = re.compile(r"(\d{3,})-.+\.md")
 _NEAR = 400
-"""Characters behind a file's name in which its checksum is written."""
+"""Characters after a file's name in which its checksum is written."""
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
 
 
@@ -160,29 +161,24 @@ class SessionFiles:
             written += (path.name for path in gone)
         return written
 
-    def keep_within(self) -> list[Path]:
+    def keep_within(self) -> None:
         """Delete the oldest tool results and histories beyond the limit, but none the view points to.
-
-        Returns:
-            What was deleted.
 
         Raises:
             OSError: if the disk refuses.
             sqlite3.Error: if the log cannot be read.
         """
         if not self.limit:
-            return []
+            return
         sizes = self._sizes()
         excess = sum(stat.st_size for stat in sizes.values()) - self.limit
-        gone: list[Path] = []
-        if excess > 0:
-            kept = {name for stem in self._names_in(self.history.view.visible()) for name in _whole(stem)}
-            for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
-                if excess > 0 and path.name not in kept:
-                    path.unlink(missing_ok=True)
-                    excess -= sizes[path].st_size
-                    gone.append(path)
-        return gone
+        if excess <= 0:
+            return
+        kept = {name for stem in self._names_in(self.history.view.visible()) for name in _whole(stem)}
+        for path in sorted(sizes, key=lambda path: (sizes[path].st_mtime, path.name)):
+            if excess > 0 and path.name not in kept:
+                path.unlink(missing_ok=True)
+                excess -= sizes[path].st_size
 
     def _sizes(self) -> dict[Path, os.stat_result]:
         """What counts towards the limit."""
@@ -262,14 +258,14 @@ class SessionFiles:
         return False
 
     def _history(self, number: int) -> bool:
-        """The view as it was in front of a compaction."""
+        """The view as it was before a compaction."""
         now = self.history
         record = now.store.record(now.session, now.archive.event_of(number))
         done = data_of(record, CompactionComplete)
         # Of a compaction that another program did there never was one.
         if record is None or done is None or not done.history_path:
             return False
-        then = SessionHistory(now.store, now.session, now.archive, now.counter, lambda _: None, now.model)
+        then = SessionHistory(now.store, now.session, now.archive, now.counter, ignore, now.model)
         for head in takewhile(lambda head: head.seq < record.seq, now.store.heads(now.session)):
             then.view.apply(head)
         readable = now.archive.write_history(number, then.originals(then.items()))
