@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.messages import SystemPromptPart
 from pydantic_ai.models import Model
 
 from tui_app.agent.error_sentences import plain
@@ -27,12 +26,12 @@ class UnusableAgent(SettingsError):
 
 @frozen
 class OwnAgent:
-    """What was found behind the name."""
+    """What the name stands for."""
 
     name: str
     agent: AbstractAgent[Any, Any]
     deps: Any = None
-    """Handed to its tools."""
+    """Passed to its tools."""
 
     @property
     def model(self) -> Model | None:
@@ -52,7 +51,7 @@ class OwnAgent:
         """Its static and dynamic system prompts; pydantic-ai would send them with a first prompt only."""
         model = ctx.model if isinstance(ctx.model, Model) else None
         parts = await self.agent.system_prompt_parts(deps=self.deps, model=model)
-        return "\n\n".join(part.content for part in parts if isinstance(part, SystemPromptPart))
+        return "\n\n".join(part.content for part in parts)
 
 
 def load_agent(name: str, folder: Path) -> OwnAgent:

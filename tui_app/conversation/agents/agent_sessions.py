@@ -148,7 +148,7 @@ class AgentSessions:
         turns = Turns(
             opening=opening,
             extras=extras,
-            queue=WorkQueue(lambda _: None),
+            queue=WorkQueue(ignore),
             models=ModelSwitch(history, shelf, writers.text, compactions, extras.overhead, start.model),
             compactions=compactions,
             runner=runner,

@@ -80,7 +80,7 @@ class AuditedCompaction:
     facts: tuple[Fact, ...]
     """What left the view, and what became of it; what an earlier compaction lost is not told again."""
     way_back: bool
-    """Whether what left can still be reached from what stands in its place."""
+    """Whether what left can still be reached from what replaced it."""
     claims: tuple[str, ...]
     """Statements of the summary that the log does not hold."""
     statements: int
@@ -88,9 +88,9 @@ class AuditedCompaction:
     sourced: int = 0
     """Those of them whose source was found."""
     questions: int = 0
-    """Questions that the log could answer then, and that were put to what stands in its place."""
+    """Questions that the log could answer then, and that were put to what replaced it."""
     unanswered: tuple[str, ...] = ()
-    """Those whose answer does not stand there."""
+    """Those whose answer is not there."""
     instead: tuple[PolicyKept, ...] = ()
 
     @property
@@ -99,7 +99,7 @@ class AuditedCompaction:
         return count_facts(self.facts)
 
     def lost_facts(self, *kinds: str) -> tuple[Fact, ...]:
-        """Facts that what stands in their place does not hold word for word; of all kinds, or of some."""
+        """Facts that are not word for word in what replaced them; of all kinds, or of some."""
         return tuple(
             each for each in self.facts if each.state != "kept" and (not kinds or each.kind in kinds)
         )
@@ -114,9 +114,11 @@ class AuditedCompaction:
             **picked(self.kept, "retention recoverable"),
             "facts": by_kind(self.facts),
             "unanswered": list(self.unanswered),
-            "rules_gone": [_told(fact) for fact in self.lost_facts(*_SAID)],
-            "errors_gone": [_told(fact) for fact in self.lost_facts("error")],
-            "others_gone": [_told(fact) for fact in self.lost_facts() if fact.kind not in (*_SAID, "error")],
+            "rules_gone": [_as_json(fact) for fact in self.lost_facts(*_SAID)],
+            "errors_gone": [_as_json(fact) for fact in self.lost_facts("error")],
+            "others_gone": [
+                _as_json(fact) for fact in self.lost_facts() if fact.kind not in (*_SAID, "error")
+            ],
             "claims": list(self.claims),
             "policies": [each.to_json() for each in self.instead],
         }
@@ -126,7 +128,7 @@ _SAID = ("request", "said")
 """Kinds of facts that are the user's words."""
 
 
-def _told(fact: Fact) -> dict[str, str]:
+def _as_json(fact: Fact) -> dict[str, str]:
     return picked(fact, "kind text source state")
 
 
@@ -149,7 +151,7 @@ class Audit:
     """Of all of them together."""
     compactions: tuple[AuditedCompaction, ...]
     context: tuple[tuple[int, int], ...]
-    """Number of each message, and tokens of the context behind it; behind a compaction a second time."""
+    """Number of each message, and tokens of the context after it; after a compaction a second time."""
     window: int = 0
     """In which the policies were replayed; 0 where none was."""
 
@@ -336,7 +338,7 @@ def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:
 _SMALLEST = 1_000
 """Tokens of the smallest window that is replayed in."""
 Watch = Callable[[str, int, int], None]
-"""Told which policy is replayed, how many requests of all policies were, and how many there are."""
+"""Called with the policy that is replayed, how many requests of all policies were, and how many there are."""
 
 
 async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch) -> Audit:
@@ -345,7 +347,7 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
     Args:
         audited: What was found of it.
         policies: Which policies.
-        watch: Told of every request.
+        watch: Called after every request.
     """
     if not audited.compactions or not policies:
         return audited

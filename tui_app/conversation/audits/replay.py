@@ -104,8 +104,8 @@ def work_of(events: Iterable[Payload]) -> dict[str, Work]:
 class Request:
     """One request of a replay; all sizes in tokens."""
 
-    number: int
-    """From 1."""
+    number: int = 0
+    """From 1; 0 before it is in the list."""
     tokens: int = 0
     """Sent; 0 when nothing could be sent."""
     messages: int = 0
@@ -123,7 +123,7 @@ class Request:
     """Whether it would not have fitted: whatever is left out, or as it stood where nothing compacts."""
     needed: int
     """What it would have taken whole, or at the smallest where it failed in spite of everything."""
-    stages: dict[str, Work]
+    stages: dict[str, Work] = field(default_factory=dict)
     """What was done since the request before."""
 
     @property
@@ -261,7 +261,7 @@ class Replay:
         counter: Counts messages.
         model: Whose prices and prompt cache are taken; empty for none.
         retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
-        watch: Told of every request, with how many there were by now.
+        watch: Called after every request, with how many there were by now.
 
     Attributes:
         seen: How many events belong to the requests so far; what comes later belongs to the next one.
@@ -309,7 +309,7 @@ class Replay:
         return work_of(self.events)
 
     async def play(self, messages: Iterable[ModelMessage]) -> None:
-        """Play the messages: a request in front of every answer, and what is due when a turn has ended."""
+        """Play the messages: a request before every answer, and what is due when a turn has ended."""
         answered = False
         try:
             for message in messages:
@@ -345,7 +345,7 @@ class Replay:
         try:
             request = await self.pipeline.first(run, self._request)
         except ContextTooLarge as too_large:
-            self._add(Request(number=0, failed=True, needed=too_large.requested, stages={}))
+            self._add(Request(failed=True, needed=too_large.requested))
         else:
             self._add(self._measured(request.messages, answer))
         # What is written in the background is ready for the next request, which applies it.
@@ -377,7 +377,6 @@ class Replay:
         read = self._cache.read(prefix, tokens, self._asked)
         paid = self._cache.rule and self._cache.rule.writing(self._cache.held.share)
         return Request(
-            number=0,
             tokens=tokens,
             messages=len(messages),
             prefix_tokens=prefix,
@@ -388,7 +387,6 @@ class Replay:
             # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
             failed=whole > self.known_window.effective and not self.policy.automatic,
             needed=whole,
-            stages={},
         )
 
     def _add(self, request: Request) -> None:

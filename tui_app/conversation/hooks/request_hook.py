@@ -1,4 +1,4 @@
-"""What happens in front of each model request of a conversation, before the governor builds it."""
+"""What happens before each model request of a conversation, before the governor builds it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -76,14 +76,15 @@ class ToolHooks(AbstractCapability[Any]):
             raise
         except Exception as error:
             # A tool's own error and its wish to be called again alike: the model sees this text.
-            await self._tell(call, ToolReturnPart(call.tool_name, str(error), outcome="failed"), started)
+            part = ToolReturnPart(call.tool_name, str(error), outcome="failed")
+            await self._run_hooks(call, part, started)
             raise
         if not isinstance(result, ToolDenied):
             value = result.return_value if isinstance(result, ToolReturn) else result
-            await self._tell(call, ToolReturnPart(call.tool_name, value), started)
+            await self._run_hooks(call, ToolReturnPart(call.tool_name, value), started)
         return result
 
-    async def _tell(self, call: ToolCallPart, part: ToolReturnPart, started: float) -> None:
+    async def _run_hooks(self, call: ToolCallPart, part: ToolReturnPart, started: float) -> None:
         told = ToolResult(
             tool_call_id=call.tool_call_id,
             name=call.tool_name,
@@ -97,7 +98,7 @@ class ToolHooks(AbstractCapability[Any]):
 class MaskedResults(AbstractCapability[Any]):
     """Takes the program's keys and withheld variables out of what tools return, before anybody else has it.
 
-    Everything that keeps, shows, exports or sends a result comes behind this.
+    Everything that keeps, shows, exports or sends a result comes after this.
     """
 
     def __init__(self, secrets: Secrets) -> None:

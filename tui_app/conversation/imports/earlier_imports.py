@@ -27,7 +27,7 @@ def same_import(path: Path, store: SessionStore, known: Container[str] = ()) -> 
     """Id of the session that holds a file as it is; empty where none does, or the file was written to since.
 
     Args:
-        path: The file; a part of it may be named behind ``#``.
+        path: The file; a part of it may be named after ``#``.
         store: Where sessions are.
         known: Ids of sessions that do not count.
     """

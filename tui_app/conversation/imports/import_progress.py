@@ -35,23 +35,23 @@ class ImportProgress:
 
 
 Watch = Callable[[ImportProgress], None]
-"""Told of progress; it may raise :class:`ImportStopped` until the writing begins."""
+"""Called with progress; it may raise :class:`ImportStopped` until the writing begins."""
 
 
 def unwatched(_progress: ImportProgress) -> None:
-    """Nobody watches."""
+    """A watch that ignores progress."""
 
 
 class Stoppable:
     """Stops an import that runs in another thread, if it has not begun to write."""
 
-    def __init__(self, told: Watch) -> None:
+    def __init__(self, report: Watch) -> None:
         """Pass progress on.
 
         Args:
-            told: Told of progress, in the thread of the import.
+            report: Called with progress, in the thread of the import.
         """
-        self._told = told
+        self._report = report
         self._lock = threading.Lock()
         self._stopped = False
         self._writing = False
@@ -66,7 +66,7 @@ class Stoppable:
             if self._stopped:
                 raise ImportStopped
             self._writing = progress.doing == "writing"
-        self._told(progress)
+        self._report(progress)
 
     def stop(self) -> bool:
         """Stop it. Return whether that was possible: what is being written is written to its end."""

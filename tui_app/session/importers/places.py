@@ -22,7 +22,7 @@ class LocalTranscript:
     program: str = ""
     """Name of the format it is expected to be in; empty where that is the one whose place it is."""
     title: str = ""
-    """Of the program, else the first prompt; empty when neither stands near its beginning."""
+    """Of the program, else the first prompt; empty when neither is near its beginning."""
     cwd: str = ""
     time: float = -1.0
     """When the conversation was last written to, in seconds since the epoch; else the file. Negative while
@@ -31,8 +31,9 @@ class LocalTranscript:
     """Bytes; 0 for a session in a database."""
 
 
-def transcript_at(path: Path, info: Json, program: str = "") -> LocalTranscript:
-    """A transcript by what its place says of it: title, folder and time."""
+def transcript_at(path: Path, info: Json, program: str = "", part: str = "") -> LocalTranscript:
+    """A transcript, or a part of a file, by what its place says of it: title, folder and time."""
+    path = path.with_name(f"{path.name}#{part}") if part else path
     title, moment = given_title(text_at(info, "title")), seconds(value_at(info, "time.updated"), 0.0)
     return LocalTranscript(
         path=path, program=program, title=title, cwd=text_at(info, "directory"), time=moment
@@ -67,6 +68,6 @@ def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
     def search(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
         for path in (found.path for found in files(env, home, cwd)):
             for info in store.sessions(path):
-                yield transcript_at(path.with_name(f"{path.name}#{info['id']}"), info)
+                yield transcript_at(path, info, part=info["id"])
 
     return search

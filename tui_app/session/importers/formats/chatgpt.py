@@ -17,7 +17,7 @@ _UNFINISHED = ("in_progress", "finished_partial_completion")
 _EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
             ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
             ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
-"""Format, what nobody else's conversations have, and where title, id and time stand."""
+"""Format, what no other conversations have, and where title, id and time are."""
 
 
 def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
@@ -33,9 +33,7 @@ def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
                 if isinstance(each, dict) and each.get(sign):
                     part, moment = text_at(each, name), each.get(updated) or path.stat().st_mtime
                     info = {"title": each.get(title), "time": {"updated": moment}}
-                    yield transcript_at(
-                        path.with_name(f"{path.name}#{part}") if part else path, info, program
-                    )
+                    yield transcript_at(path, info, program, part=part)
 
 
 def _chatgpt(node: Json) -> Json:
