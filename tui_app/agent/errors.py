@@ -102,7 +102,7 @@ def _by_trace(error: BaseException, model: str) -> Error:
 def may_be_size(error: BaseException, told: Error) -> bool:
     """Whether a failure gives no reason, so that the size of the request may be it.
 
-    Servers and what stands in front of them refuse what is too large with a bare 400, or hang up.
+    Servers and their proxies refuse what is too large with a bare 400, or hang up.
     """
     if told.kind == "network":
         return not say.is_network_text(full_text(error))

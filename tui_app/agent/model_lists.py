@@ -129,7 +129,7 @@ def key_headers(key: str, protocol: str = OPENAI_CHAT) -> dict[str, str]:
 
 
 async def _all_pages(client: httpx2.AsyncClient, url: str, protocol: str) -> list[dict[str, Any]]:
-    """Read a listing to its last page: a page that fails, or brings nothing new, is behind the last one."""
+    """Read a listing to its last page: a page that fails, or brings nothing new, is past the last one."""
     items: dict[str, dict[str, Any]] = {}
     page = httpx2.URL(url)
     for number in range(_MAX_PAGES):

@@ -50,7 +50,7 @@ class HalfCall(ModelRetry):
 class StepWatch(OutermostCapability):
     """Ends a turn between two steps when asked to, or when it leads nowhere; runs no call by halves.
 
-    One per conversation, in front of the governor, which would compact for a turn that ends.
+    One per conversation, before the governor, which would compact for a turn that ends.
     """
 
     def __init__(self) -> None:

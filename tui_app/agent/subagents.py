@@ -114,8 +114,8 @@ def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -
             named = files().get(agent, "agent")
         except Refused as refused:
             raise ToolFailed(f"{refused}.") from refused
-        behind = background or named.background
-        order = Order(call=ctx.tool_call_id or "", task=task, agent=named, fork=named.fork, background=behind)
+        call, background = ctx.tool_call_id or "", background or named.background
+        order = Order(call=call, task=task, agent=named, fork=named.fork, background=background)
         return await sending().send(order)
 
     async def agents(_ctx: RunContext[Any], action: Action = "list", name: str = "", text: str = "") -> str:

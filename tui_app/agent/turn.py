@@ -394,7 +394,7 @@ class TurnRunner:
         Args:
             history: The agent view.
             model: The model that answers.
-            calls: Calls of its newest answer that are to run first: the turn was left in front of them.
+            calls: Calls of its newest answer that are to run first: the turn was left before them.
 
         Returns:
             How it ended; errors are returned, not raised, because what was done until then counts.

@@ -135,7 +135,7 @@ class CallsAhead:
             self._leave(kept)
 
     def _leave(self, place: Place) -> None:
-        """Give a place up; the one behind it may be next."""
+        """Give a place up; the one after it may be next."""
         if place in self._places:
             self._places.remove(place)
         self._next()
@@ -252,7 +252,7 @@ class Approvals:
             return await self._ask(action, verdict)
 
     def _recount(self) -> None:
-        """Let the question that is shown say how many wait behind it."""
+        """Let the question that is shown say how many wait after it."""
         if self._shown is not None and self._shown.waiting != self.ahead.waiting:
             self._shown = replace(self._shown, waiting=self.ahead.waiting)
             self.report(self._shown)

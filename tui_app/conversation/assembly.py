@@ -251,7 +251,7 @@ class OpenSession:
         await self.conversation.efforts.report_change(self.effort_before)
         self.extras.servers.start()
         await self.writers.prepare()
-        # Behind everything that waits: whoever watches from now on misses nothing of the hooks.
+        # After everything that waits: whoever watches from now on misses nothing of the hooks.
         if (start := self.store.record(self.conversation.session, 1)) is not None:
             self.hooks.started(start)
 
@@ -285,7 +285,7 @@ class OpenSession:
             history.append(FoldersAdded(folders=now))
 
     async def live(self) -> None:
-        """Prepare, then read behind everything else the sessions that are over.
+        """Prepare, then read, after everything else, the sessions that are over.
 
         The tokenizer waits where nothing was said yet: somebody may be typing, and it is the largest part of
         the program's memory. Sizes of what was said are counted at once and hold still.

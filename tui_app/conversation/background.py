@@ -60,7 +60,7 @@ class Background:
 
     @property
     def _waiting(self) -> set[str]:
-        """Calls that wait for an answer, or behind one that does."""
+        """Calls that wait for an answer, or for a call that does."""
         return {call for call, _ in self._asked.values() if call} | self.approvals.ahead.arrived
 
     @property
@@ -108,10 +108,10 @@ class Background:
     def _break_off(self) -> None:
         """Leave the turn if all that is open of its step waits for an answer, also through sub-agents."""
         waiting, still_open = self._waiting, open_calls(self.turns.history.newest())
-        behind = [found for call in still_open if (found := self._behind(call, waiting))]
+        stuck = [found for call in still_open if (found := self._waited_for(call, waiting))]
         servers = sum(not call for call, _ in self._asked.values())
-        if (behind or servers) and len(still_open) <= len(behind) + servers:
-            calls = {"", *(each for found in behind for each in found)}
+        if (stuck or servers) and len(still_open) <= len(stuck) + servers:
+            calls = {"", *(each for found in stuck for each in found)}
             self.question = next((told for call, told in self._asked.values() if call in calls), "")
             self.turns.queue.is_left = self.approvals.is_left = True
             # Nothing of the turn, or of the check of its goal, runs but what waits for an answer.
@@ -120,7 +120,7 @@ class Background:
             if self.turns.goals is not None and self.turns.goals.cancel():
                 self.turns.is_left = True
 
-    def _behind(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
+    def _waited_for(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
         """The calls that wait for an answer and without which a call does not end; none where it may."""
         if call.tool_call_id in waiting:
             return {call.tool_call_id}

@@ -175,7 +175,7 @@ class Conversation:
     async def close(self) -> None:
         """Stop everything and end the session's log; the conversation cannot be used afterwards."""
         self.hooks.stop()
-        # A command behind the cancelled turn would still be done, and a model asked for its sake.
+        # A command after the cancelled turn would still be done, and a model asked for its sake.
         self.queue.clear()
         self.cancel()
         if self._driver is not None:

@@ -29,7 +29,7 @@ class Reading:
 
 
 def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
-    """Sessions that wait to be read, the one asked for first in front."""
+    """Sessions that wait to be read, the one asked for first before the others."""
     known = {info.id: info for info in store.sessions()}
     due = boards_in(opening.database).due_sessions()
     return [known[each.session] for each in due if each.session in known]

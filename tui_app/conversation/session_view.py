@@ -13,7 +13,7 @@ from tui_app.session.stores.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 
 Sink = Callable[[Record], None]
-"""Told of every record."""
+"""Called with every record."""
 
 
 def load_history(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.attachments import AttachedFile
 
 REVIEW, EXTRACT, TRY, FROM, UP_TO = "--review", "--extract", "--try", "--from", "--up-to"
-"""Behind ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
+"""After ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
 begins and ends."""
 SwitchWay = Literal["plain", "compact", "anyway"]
 """How to change to a smaller model: as it is, after a compaction, or cutting each request."""
@@ -100,7 +100,7 @@ class Compact(Work):
 def asked_compaction(argument: str) -> Compact | str:
     """Read the argument of ``/compact``: options and the focus of the summary, in any order.
 
-    In front of the focus an unknown option is refused; inside of it, it is a word. Behind a bare ``--``
+    Before the focus an unknown option is refused; inside of it, it is a word. After a bare ``--``
     everything is.
 
     Returns:
@@ -188,7 +188,7 @@ class Relieve(Work):
     """Log number of the message."""
     stage: Literal["archive", "offload"]
     others: tuple[int, ...] = ()
-    """Log numbers of more messages with which the same is done behind it."""
+    """Log numbers of more messages with which the same is done after it."""
 
     @property
     def label(self) -> str:

@@ -1,4 +1,4 @@
-"""Sessions that run in the background: how each stands, and how its process is begun, asked and stopped.
+"""Sessions that run in the background: the state of each, and how its process is begun, asked and stopped.
 
 The process holds the lock of its session as any writer does, and one more that names it: the kernel takes
 both back when it dies, so no number of a dead process is ever believed. Only what a user has left runs.
@@ -49,7 +49,7 @@ _BESIDE = frozenset(each.TYPE for each in _ENDS)
 
 @frozen(kw_only=True)
 class BackgroundState:
-    """How a session stands that was left in the background."""
+    """The state of a session that was left in the background."""
 
     state: Literal["running", "waiting", "left", "done", "failed", "stopped", "attached", "interrupted"]
     """``left`` is for the next screen to go on with; ``interrupted`` where its process was killed."""
@@ -72,7 +72,7 @@ class BackgroundState:
 
 
 def background_state(store: SessionStore, sessions_dir: Path, session: str) -> BackgroundState | None:
-    """How a session stands; None where nothing was left, or a screen has taken it up since."""
+    """The state of a session; None where nothing was left, or a screen has taken it up since."""
     found = newest_step(store, session)
     if found is None or found[1].step == "attached":
         return None
@@ -94,7 +94,7 @@ def background_state(store: SessionStore, sessions_dir: Path, session: str) -> B
 def standings_of(
     store: SessionStore, sessions_dir: Path, infos: Iterable[SessionInfo]
 ) -> dict[str, BackgroundState]:
-    """By id, how those of some sessions stand that were left."""
+    """By id, the states of those of some sessions that were left."""
     found = ((info.id, background_state(store, sessions_dir, info.id)) for info in infos)
     return {id: each for id, each in found if each is not None}
 

@@ -47,7 +47,7 @@ class Health:
     stale_index: str = ""
     """Why the index of words does not fit the log."""
     unlisted: tuple[str, ...] = ()
-    """Sessions that have events but stand in no list."""
+    """Sessions that have events but are in no list."""
     orphans: tuple[Path, ...] = ()
     """Folders of sessions that are not there."""
     stale: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ def _examined(db: sqlite3.Connection, sessions_dir: Path) -> Health:
 
 
 def _log_trouble(log: Path) -> str:
-    """What is wrong with the write-ahead log; SQLite would pass over all that is behind it."""
+    """What is wrong with the write-ahead log; SQLite would pass over all that is after it."""
     while log.exists():
         before = log.read_bytes()[:32]
         frames = log_frames(log.read_bytes())

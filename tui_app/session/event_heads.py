@@ -32,7 +32,7 @@ from tui_app.text import cut, plain_first_line
 TITLE_LIMIT = 160
 """Characters of a title."""
 LATER = 2**62
-"""A log number behind all others, for an event that is only tried."""
+"""A log number after all others, for an event that is only tried."""
 
 
 _STORED = {

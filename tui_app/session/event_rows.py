@@ -164,13 +164,13 @@ AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.
 """Events that are written when a session is over: they are no use of it."""
 
 LEADING = frozenset({SystemMessage.TYPE, MemoryInbox.TYPE, Handoff.TYPE})
-"""Events whose message stands in front of a summary."""
+"""Events whose message comes before a summary."""
 
 STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
 
 STAND_INS = frozenset(_STAND_INS)
-"""Events whose message stands for others, for the model alone."""
+"""Events whose message replaces others, for the model alone."""
 
 
 @frozen

@@ -17,7 +17,7 @@ UNKNOWN = ContextWindow(limit=0, source="unknown")
 
 @frozen
 class Goal:
-    """The goal that stands in a session."""
+    """The goal that a session has."""
 
     seq: int
     """Its log number."""

@@ -36,7 +36,7 @@ def log_frames(log: bytes) -> list[Frame]:
     """The frames of a write-ahead log up to its last commit, whether or not each is sound.
 
     A checksum goes over all frames so far, and each frame keeps it: one that is damaged can be told apart
-    from those behind it, which SQLite would drop as well.
+    from those after it, which SQLite would drop as well.
     """
     if len(log) < _WAL_HEADER + _FRAME:
         return []
@@ -51,7 +51,7 @@ def log_frames(log: bytes) -> list[Frame]:
         head, page = log[at : at + _FRAME], log[at + _FRAME : at + _FRAME + size]
         number, commit = struct.unpack(">2I", head[:8])
         found = struct.unpack(">2I", head[16:24])
-        # What a log held before it was begun anew has other salts, and is behind all that counts. A sum that
+        # What a log held before it was begun anew has other salts, and is after all that counts. A sum that
         # goes on with the one before shows that the salt itself is damaged.
         fits = trusted and _checksum(head[:8] + page, big=big, seed=seed) == found
         ours = head[8:16] == salts

@@ -128,7 +128,7 @@ def heads_of(database: Database, session: str, seqs: Collection[int]) -> list[He
 
 
 def heads_after(database: Database, session: str, seq: int) -> list[Head]:
-    """Light rows of a session behind a log number.
+    """Light rows of a session after a log number.
 
     Raises:
         sqlite3.Error: if the file cannot be read.

@@ -90,7 +90,7 @@ def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
     lines = "".join(f"{line_of(folder, text)}\n" for text in prompts)
     made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(made, "wb", buffering=0) as target:
-        # Behind a line that a crash has left half written.
+        # After a line that a crash has left half written.
         target.write(f"\n{lines}".encode())
         os.fsync(target)
 
@@ -156,7 +156,7 @@ class UnsentJournal:
         self._lock: WriterLock | None = None
         self._written: tuple[str, ...] = ()
         self._one = threading.Lock()
-        """A write under way in its thread must not come behind the end."""
+        """A write under way in its thread must not come after the end."""
         self._over = False
 
     def write(self, prompts: tuple[str, ...]) -> None:

@@ -62,7 +62,7 @@ _SHAPES = {
 _SPEAKING = ("text", "user-prompt", "tool-return")
 """Parts of messages whose texts are those of their events."""
 _BEYOND = 1_000
-"""Numbers behind the last event that is left which an index may still name."""
+"""Numbers after the last event that is left which an index may still name."""
 Call = tuple[str, str, str]
 """Id, name and arguments."""
 
@@ -407,7 +407,7 @@ def _message(payload: Payload, time: float, calls: Iterable[Call]) -> object:
 
 
 def list_unlisted(db: sqlite3.Connection) -> list[str]:
-    """List the sessions that have events but stand in no list, and give each its first event back.
+    """List the sessions that have events but are in no list, and give each its first event back.
 
     Returns:
         Their ids.

@@ -27,7 +27,7 @@ class RewindPoint:
     compactions: int = 0
     """Compactions that a rewind would take back."""
     restored: int = 0
-    """Messages in front of it that were archived, put in files or shortened since: they come back in full."""
+    """Messages before it that were archived, put in files or shortened since: they come back in full."""
 
 
 def rewind_points(view: AgentView) -> list[RewindPoint]:

@@ -1,4 +1,4 @@
-"""The sub-agents of a session as its log has them: how each stands, and what it has used."""
+"""The sub-agents of a session as its log has them: the state of each, and what it has used."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,8 +21,8 @@ class SentAgent:
     """How it has ended, and of all its steps."""
     since: int
     """Log number of its newest start."""
-    is_behind: bool
-    """Whether nobody waits for it."""
+    is_background: bool
+    """Whether its turn does not wait for it."""
     is_at_work: bool = True
     """Whether its end is not in the log."""
     is_promoted: bool = False
@@ -45,11 +45,11 @@ def read_sent_agents(store: SessionStore, session: str) -> Sequence[SentAgent]:
     for record in reversed([*newest_records(store, session, SubAgentStart, SubAgentEnd)]):
         match record.data:
             case SubAgentStart(again=True, name=name) if name in found:
-                found[name] = replace(found[name], since=record.seq, is_behind=True, is_at_work=True)
-            case SubAgentStart(tool_call_id=call, name=name, background=behind) as start:
+                found[name] = replace(found[name], since=record.seq, is_background=True, is_at_work=True)
+            case SubAgentStart(tool_call_id=call, name=name, background=background) as start:
                 if _is_sent_by(store, session, start.session):
-                    sums = SubAgentEnd(tool_call_id=call, outcome="done")
-                    found[name] = SentAgent(start=start, sums=sums, since=record.seq, is_behind=behind)
+                    sums, since = SubAgentEnd(tool_call_id=call, outcome="done"), record.seq
+                    found[name] = SentAgent(start=start, sums=sums, since=since, is_background=background)
             case SubAgentEnd(tool_call_id=call) as end:
                 # Some servers give calls of different turns one id.
                 of_call = [each for each in found.values() if each.start.tool_call_id == call]
@@ -69,7 +69,7 @@ def _is_sent_by(store: SessionStore, session: str, child: str) -> bool:
 
 
 def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
-    """With the steps behind which no end stands."""
+    """With the steps that have no end."""
     sums = row.sums
     for record in newest_records(store, session, SubAgentStep) if row.is_at_work else ():
         if record.seq < row.since:

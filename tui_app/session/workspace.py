@@ -58,7 +58,7 @@ class SessionFolder:
     checkpoints = _Inside("checkpoints")
     """Summaries of compactions, one file each, and their index."""
     index_file = _Inside("checkpoints", "index.md")
-    """Lists the checkpoints that stand."""
+    """Lists the checkpoints that were not undone."""
     tool_outputs = _Inside(TOOL_OUTPUTS)
     """Tool results too large for the context."""
     conversation_history = _Inside("conversation_history")

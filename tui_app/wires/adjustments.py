@@ -83,7 +83,7 @@ class Adjustments:
     _guess: WireForm | None = field(default=None, init=False)
     """One that was answered once, of which no refusal said that it would be."""
     _before: WireForm = field(init=False)
-    """The one in front of the newest try."""
+    """The one before the newest try."""
     _taken: set[str] = field(default_factory=set, init=False)
     """Rows, kinds of files and tools that requests with an answer had."""
     _tried: list[WireForm] = field(default_factory=list, init=False)
@@ -277,7 +277,7 @@ class _Refusal:
         return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.words) is not None
 
     def first(self, names: Iterable[str]) -> int | None:
-        """Where one of some names of the protocols stands first, in whatever way it is joined."""
+        """Where one of some names of the protocols comes first, in whatever way it is joined."""
         pattern = "|".join(name.replace("_", "[_ -]?") for name in names)
         found = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", self.words, re.IGNORECASE)
         return None if found is None else found.start()

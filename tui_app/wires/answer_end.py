@@ -39,7 +39,7 @@ STOPS: Mapping[str, Mapping[str, str]] = {
 }
 """What the word means by which each protocol says why an answer ended."""
 _STOPS = {word.lower(): end for stops in STOPS.values() for word, end in stops.items()}
-"""All of them: relays hand on the words of the server behind them."""
+"""All of them: relays pass on the words of the server behind them."""
 _FINISH: Mapping[str, FinishReason] = {
     TOO_LONG: "length",
     FULL: "length",
@@ -55,7 +55,7 @@ _ENDINGS: Mapping[str | None, str] = {"length": TOO_LONG, "content_filter": FILT
 def incomplete_reason(answer: ModelResponse) -> str:
     """Say why a response is not whole; empty where nothing says so.
 
-    A stream may end in order in the middle of an answer, behind a proxy that has given up its server. Where
+    A stream may end in order in the middle of an answer, from a proxy that has given up its server. Where
     its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.
     A server that never tells reasons still tells the usage, which comes last.
     """
@@ -98,7 +98,7 @@ def _finish_reason(answer: ModelResponse) -> str:
 def half_call(answer: ModelResponse) -> ToolCallPart | None:
     """The call in which an answer was stopped, at a limit or by a filter; None where it is whole.
 
-    Calls in front of the last part are whole: another part was begun behind them. The last one is where its
+    Calls before the last part are whole: another part was begun after them. The last one is where its
     arguments are a complete object. None at all, or an empty one, is also what there is before the first.
     """
     last = answer.parts[-1] if answer.parts else None
@@ -177,7 +177,7 @@ _OWN_MARK, _LIBRARYS_MARK = ("plimsoll", "context"), ("__pydantic_ai__", "contex
 
 
 def context_input(answer: ModelResponse) -> int:
-    """Input tokens of the last request behind an answer: its usage is the sum, where there were more."""
+    """Input tokens of the last request of an answer: its usage is the sum, where there were more."""
     for place, name in (_OWN_MARK, _LIBRARYS_MARK):
         marks = (answer.metadata or {}).get(place)
         if isinstance(marks, Mapping) and isinstance(tokens := marks.get(name), int):

@@ -20,7 +20,7 @@ _INTRODUCED = re.compile(
     r"|parameter|string)\b|\binput_value=)[^\"'\n]{0,30}$",
     re.IGNORECASE,
 )
-"""Words behind which a sentence quotes what it was given."""
+"""Words after which a sentence quotes what it was given."""
 _LOOK_BACK = 60
 _GONE = "…"
 

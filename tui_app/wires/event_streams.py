@@ -1,7 +1,7 @@
 """Answers of model servers as the one kind of event stream that every vendor's SDK reads.
 
 The SDKs read server-sent events each in its own way: one takes a block without data for a damaged event,
-another loses the first event behind a byte order mark, a third wants a space behind ``data:``. What a server
+another loses the first event after a byte order mark, a third wants a space after ``data:``. What a server
 sends is brought into the form that all of them take before any SDK sees it, line by line as it comes. An
 answer that comes as one JSON object where a stream was asked for becomes a stream, too. An error that comes
 with HTTP 200 where none was asked for gets the status that it names: the SDKs take it for an answer.
@@ -77,7 +77,7 @@ def _hooked(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
 
 
 async def _plain(response: httpx2.Response) -> None:
-    """Put the reader of plain events in front of an answer that is a stream, or was to be one."""
+    """Read an answer that is a stream, or was to be one, through the reader of plain events."""
     wire = Wire.of_path(response.request.url.path)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if wire is None or response.status_code != httpx2.codes.OK:
@@ -135,14 +135,14 @@ class _PlainStream(httpx2.AsyncByteStream):
 class PlainEvents:
     """Brings one stream into its plain form, piece by piece; holds nothing but the line under way.
 
-    Blocks hold data, one space behind each name, and end in a line feed. There are no comments, and none of
+    Blocks hold data, one space after each name, and end in a line feed. There are no comments, and none of
     the fields that are for the connection.
     """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._line = bytearray()
-        """As far as it has come; in front of the first event also all that may be a mark or an object."""
+        """As far as it has come; before the first event also all that may be a mark or an object."""
         self._begun = False
         self._whole = False
         """Whether this is no stream, but one object."""
@@ -151,7 +151,7 @@ class PlainEvents:
         self._has_data = False
         self._chat = _ChatPieces()
         self._shown = False
-        """Whether any of an answer has come in front of its end."""
+        """Whether any of an answer has come before its end."""
 
     def feed(self, chunk: bytes) -> bytes:
         """Return what the next bytes complete.
@@ -516,7 +516,7 @@ _TOLD_IN = {
     "tool_use": ("input",),
     "server_tool_use": ("input",),
 }
-"""The fields of a block of Anthropic's that come behind its beginning."""
+"""The fields of a block of Anthropic's that come after its beginning."""
 
 
 def _of_responses(answer: _Json) -> Iterator[_Json]:

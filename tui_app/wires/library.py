@@ -16,7 +16,7 @@ from pydantic_ai.settings import ModelSettings
 
 
 class OutermostCapability(AbstractCapability[Any]):
-    """A capability in front of those that an agent has of its own, in the order in which they are given."""
+    """A capability before those that an agent has of its own, in the order in which they are given."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")

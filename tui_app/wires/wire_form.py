@@ -106,7 +106,7 @@ class WireForm:
     short_ids: bool = False
     """Whether ids of calls are nine letters and digits."""
     one_system: bool = True
-    """Whether a system prompt stands only in front."""
+    """Whether a system prompt may only come first."""
     joined_system: bool = False
     """Whether that is a single message, whatever it is made of."""
     systems: bool = True
@@ -120,7 +120,7 @@ class WireForm:
     reasoning: bool = False
     """Whether each answer needs thinking."""
     alternating: bool = False
-    """Whether each prompt needs an answer in front of it."""
+    """Whether each prompt needs an answer before it."""
     caching: bool = True
     """Whether the server takes what asks for its prompt cache."""
     searches: bool = False
@@ -233,7 +233,7 @@ class WireForm:
         return without_system_messages(model), quiet
 
     def _without_dropped(self, model: Model[Any], settings: Mapping[str, Any]) -> ModelSettings:
-        """Settings by which the fields are not sent: some are the library's own and stand in no setting."""
+        """Settings by which the fields are not sent: some are the library's own and are in no setting."""
         thinks = any(map(_OF_THINKING.search, self.dropped))
         kept = {
             name: value
@@ -294,7 +294,7 @@ class WireForm:
         return formed
 
     def _turn(self, message: ModelRequest, parts: Sequence[ModelRequestPart]) -> Sequence[ModelMessage]:
-        """The user's turn behind calls: where roles alternate, an answer divides results and prompt."""
+        """The user's turn after calls: where roles alternate, an answer divides results and prompt."""
         said, files = list[ModelRequestPart](), list[UserContent]()
         results = list[ModelRequestPart]()
         for part in parts:
@@ -309,7 +309,7 @@ class WireForm:
         )
         last = results[-1] if results else None
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
-            # A note alone is worth no answer in front of it.
+            # A note alone is worth no answer before it.
             results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
             said = [part for part in said if not self.is_note(part)]
             parts = [*results, *said]
@@ -376,7 +376,7 @@ class WireForm:
     def _part(self, part: ModelRequestPart, ids: "_Ids") -> ModelRequestPart:
         match part:
             case CompactionPart() if part.provider_name != self.system:
-                # A message of the user, which joins the prompt behind it.
+                # A message of the user, which joins the prompt after it.
                 content = _SUMMARY_TAG.sub("&lt;", part.content or "")
                 return UserPromptPart(_SUMMARY.format(content=content))
             case ToolReturnPart():
@@ -505,7 +505,7 @@ def _unsigned(part: ModelResponsePart) -> ModelResponsePart:
 
 
 def _object(args: Any) -> Any:
-    """Arguments that are a JSON object of such numbers as it has; whatever else was written stands in one."""
+    """Arguments that are a JSON object of such numbers as it has; anything else is put into one."""
     if args is None or (isinstance(args, str) and not args.strip()):
         return args
     try:
@@ -577,7 +577,7 @@ def _as_text(part: ModelRequestPart | ModelResponsePart) -> ModelRequestPart | M
 
 
 def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelRequest:
-    """The request with its results in front, and one prompt where several stood in a row."""
+    """The request with its results first, and one prompt where several were in a row."""
     results = [part for part in parts if isinstance(part, ToolReturnPart)]
     others = [part for part in parts if not isinstance(part, ToolReturnPart)]
     return _with(message, parts=[*results, *_joined(others)])

@@ -27,7 +27,7 @@ from tui_app.system.obeyed_places import obeyed
 EXACT = "= "
 """In front of a rule's command line: that line and no other."""
 MORE = " …"
-"""Behind the first words of a rule's command: whatever follows them."""
+"""After the first words of a rule's command: whatever follows them."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class Folder:
         """Why a rule has to name a word; empty where it may be any operand.
 
         Args:
-            word: As the program is given it: a path, or with one behind ``:``, ``=`` or ``,``.
+            word: As the program is given it: a path, or with one after ``:``, ``=`` or ``,``.
             inside: Folders below the root that the command may run in.
             follows: Whether the program follows links that it comes across in a folder.
         """
@@ -121,7 +121,7 @@ def allowance(line: str, patterns: Sequence[str], folder: Folder = ANYWHERE) -> 
     begun = _by_program(tuple(patterns))
     exact = next((each for each in begun.get(EXACT, ()) if _is_exact(each, commands)), "")
     for command in commands:
-        # Only behind `&&` it is sure that the folder was changed, and that no other way leads there.
+        # Only after `&&` it is certain that the folder was changed, and that no other way leads there.
         inside = everywhere if moved or command.joint in (";", "||") else inside
         if moved and command.joint == "&&" and all(each.joint != "||" for each in commands):
             inside = moved
@@ -163,7 +163,7 @@ def command_prefix_length(words: Sequence[str]) -> int:
     """How many words of a command say what it does: the program with its subcommand.
 
     Returns:
-        None at all for programs of which the first words say nothing, as they run others or destroy.
+        0 for programs of which the first words say nothing, as they run others or destroy.
     """
     use = program_of(words)
     first = program_of(words[:1]).program
@@ -229,7 +229,7 @@ def _pattern_words(pattern: str) -> tuple[str, ...]:
 
 
 def _without_globals(words: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Without what may stand between a program and its subcommand, unless the rule begins so too."""
+    """Without what may come between a program and its subcommand, unless the rule begins so too."""
     known = program_of(words[:1]).program
     while words[1:2] and known.between and words[1] in known.options and words[1:2] != wanted[1:2]:
         words = (words[0], *words[2:])

@@ -1,6 +1,6 @@
 """What rules that ask or deny find in a command line: every reading that some shell may have counts.
 
-What only shows when the line runs, such as a variable, may be anything. A word behind an option may be its
+What only shows when the line runs, such as a variable, may be anything. A word after an option may be its
 value or not: where that is not known, both readings count, and what only one of them makes is "perhaps".
 """
 
@@ -33,7 +33,7 @@ _MOST_CHARS = 200_000
 _MOST_WORDS = 2_000
 """Words of one command that are looked at; with more of them it may be anything."""
 _MOST_OPTIONS = 60
-"""Words behind a program within which those of a rule are looked for."""
+"""Words after a program within which those of a rule are looked for."""
 _LONGEST_UNKNOWN = 4_000
 """Characters of one command in which unknown pieces are followed."""
 _UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
@@ -41,7 +41,7 @@ _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
 _MEANS_MORE = re.compile(r"[\s;|&<>()$`\\\"']")
 _QUOTING = re.compile(r"[\"'\\]")
 _CODE = re.compile(r"[\"'`,\[\](){}\\]+")
-"""What stands between words in a program of another language."""
+"""What separates words in a program of another language."""
 _RANGE = re.compile(r"\{.*(?:\.\.|,).*\}")
 _VALUE_OF = re.compile(r"-\w|--[\w-]+=|\+|\w+=")
 _OTHERWISE = (("\\\n", ""), ("\r", "\n"), ("$'", "'"))
@@ -68,9 +68,9 @@ class Part:
     runs: bool
     """Whether it is a command for certain, not only what one may be between quotes."""
     places: range
-    """Where its program may stand: behind one that runs others, too."""
+    """Where its program may be: after one that runs others, too."""
     is_open: bool = False
-    """Whether one word may be several there, as behind what reads text as a command."""
+    """Whether one word may be several there, as after what reads text as a command."""
 
 
 @frozen
@@ -88,7 +88,7 @@ class Reading:
 def find_in(command: str, pattern: str) -> Found:
     """Whether some part of a command line begins with the words of a pattern.
 
-    Quotes, redirections, line ends behind a backslash, paths of programs, upper and lower case, options
+    Quotes, redirections, line ends after a backslash, paths of programs, upper and lower case, options
     between the words make no difference.
     """
     wanted = _bare(pattern)
@@ -188,7 +188,7 @@ def read(command: str) -> Reading:
             places = range(start, end) if runs and start is not None else range(0)
             parts[Part(tuple(word.casefold() for word in words), runs, places, is_open)] = None
             rows = [row for word in words if (row := program_named(_name_of(word))) is not None]
-            # A shell may stand behind an option of any program: `find -exec sh -c '…'`.
+            # A shell may follow an option of any program: `find -exec sh -c '…'`.
             is_read = is_open or any(row.runs is not None and (row.code or row.program) for row in rows)
             shells = [row for row in rows if row.program and (row.runs is not None or not row.code)]
             runs_texts = runs_texts or bool(shells)
@@ -203,7 +203,7 @@ def read(command: str) -> Reading:
 
 
 def _programs_end(words: Sequence[str], start: int) -> tuple[int, bool]:
-    """Behind which word no program stands that a command runs, and whether a word may be several there."""
+    """After which word comes no program that a command runs, and whether a word may be several there."""
     at = start
     while at < len(words):
         row = program_named(_name_of(words[at]))
@@ -238,7 +238,7 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
 
     Args:
         words: The command's, without redirections.
-        wanted: The rule's, at least one. Options among them may stand anywhere behind the first word.
+        wanted: The rule's, at least one. Options among them may be anywhere after the first word.
         places: Where the program may stand. Found elsewhere it may be a mere argument: "perhaps". None
             where the words may be mere text.
     """
@@ -296,7 +296,7 @@ def _match_operands(program: str, words: Sequence[str], wanted: Sequence[str]) -
 
 
 def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found:
-    """Whether words stand in a command one after the other, with nothing but options between them."""
+    """Whether words are in a command one after the other, with nothing but options between them."""
     best: Found = "no" if names else "surely"
     states: dict[_State, Found] = {(0, "no"): "surely"} if names else {}
     for word in words[:_MOST_OPTIONS]:
@@ -339,7 +339,7 @@ def _read(
 
 
 def _has(option: str, words: Sequence[str]) -> Found:
-    """Whether an option is among words: alone, behind one dash with others, in letters or long, cut short."""
+    """Whether an option is among words: alone, after one dash with others, in letters or long, cut short."""
     if _SHORT.fullmatch(option):
         each = (_has_one(f"-{letter}", long_options().get(letter, ""), words) for letter in option[1:])
         return min(each)
@@ -393,7 +393,7 @@ def _bare(text: str) -> list[str]:
 
 
 def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """The first word may be given with its path, or behind an equals sign."""
+    """The first word may be given with its path, or after an equals sign."""
     first, rest = wanted[0].rsplit("/", 1)[-1], list(wanted[1:])
     return any(
         _OPENING.split(word)[-1].removesuffix(".exe") == first
@@ -447,7 +447,7 @@ def _reaches(text: str, wanted: str, free: range) -> bool:
 
 
 def _passed(text: str, states: set[tuple[int, bool]]) -> set[tuple[int, bool]]:
-    """The states, and those behind unknown pieces that are nothing."""
+    """The states, and those after unknown pieces that are nothing."""
     found, waiting = set(states), list(states)
     while waiting:
         at, met = waiting.pop()
@@ -460,7 +460,7 @@ def _passed(text: str, states: set[tuple[int, bool]]) -> set[tuple[int, bool]]:
 
 
 def _program_at(words: Sequence[str]) -> int | None:
-    """Where the program of a command stands."""
+    """Where the program of a command is."""
     return next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
 
 
@@ -522,7 +522,7 @@ def _is_unseen(file: str, *, is_fed: bool) -> bool:
 
 
 def _value(options: frozenset[str], before: str, word: str) -> str | None:
-    """The value of one of some options: the word itself behind it, or what is written onto it."""
+    """The value of one of some options: the word after it, or what is written onto it."""
     for option in options:
         if before == option or _has_letter(option, before):
             return word
@@ -534,6 +534,6 @@ def _value(options: frozenset[str], before: str, word: str) -> str | None:
 
 
 def _has_letter(option: str, word: str, *, at_end: bool = False) -> bool:
-    """Whether a word is an option of one letter, alone or with others behind one sign."""
+    """Whether a word is an option of one letter, alone or with others after one sign."""
     is_bundle = len(option) == len("-x") and word[:1] == option[0] and word[1:2] not in ("", "-")
     return is_bundle and (word.endswith(option[1]) if at_end else option[1] in word[1:])

@@ -86,7 +86,7 @@ def _changed_by(line: str) -> Iterator[tuple[str, bool]]:
             inside = inside.joinpath(*command.words[1:2])
         written = ((path, False) for path, _ in command.writes if path not in _NOWHERE)
         yield from ((str(inside / path), whole) for path, whole in (*written, *_targets(command.words)))
-    # What stands between quotes, as behind `bash -c`.
+    # What is between quotes, as after `bash -c`.
     for part in read(line).parts:
         if part.runs and part.words not in own:
             yield from _targets(part.words)
@@ -98,7 +98,7 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     use = program_of(words)
     given = use.arguments(words)
     options = (each.text for each in given if each.role == "named" and each.text.startswith("-"))
-    # Behind an option that nobody knows an operand may be anything.
+    # After an unknown option an operand may be anything.
     if "writes" in use.program.operands or all(use.program.option(each)[0] for each in options):
         yield from ((each.text, each.text != ".") for each in given if each.role in ("writes", "moves"))
     yield from ((path, False) for path in written_by(given, None, ["."]))

@@ -48,7 +48,7 @@ class Program:
     operands: tuple[Role, ...] = ("argument",)
     actions: frozenset[str] = frozenset()
     after: Mapping[str, Option] | None = None
-    """Options behind ``--``; None where those are its own."""
+    """Options after ``--``; None where those are its own."""
     never: re.Pattern[str] | None = None
     looks: bool = False
     marks: frozenset[str] = frozenset()
@@ -60,14 +60,14 @@ class Program:
     values: frozenset[str] = frozenset()
     between: Mapping[str, Option] = field(default_factory=dict)
 
-    def option(self, word: str, *, behind: bool = False) -> tuple[Option | None, str | None]:
+    def option(self, word: str, *, is_end: bool = False) -> tuple[Option | None, str | None]:
         """The option that a word is, and the value written onto it; None where it is not known.
 
         Args:
             word: Begins with a dash or a plus.
-            behind: Whether it stands behind ``--``.
+            is_end: Whether it comes after ``--``.
         """
-        options = self.after if behind and self.after is not None else self.options
+        options = self.after if is_end and self.after is not None else self.options
         name, equals, value = word.partition("=")
         found = options.get(name)
         if found is not None:
@@ -88,7 +88,7 @@ _HARMLESS = Option("nothing")
 
 
 def _bundled(options: Mapping[str, Option], letters: str) -> tuple[Option | None, str | None]:
-    """Several options of one letter behind one dash; the last one counts, unless another has to be named."""
+    """Several options of one letter after one dash; the last one counts, unless another has to be named."""
     found: Option | None = None
     for at, letter in enumerate(letters, 1):
         each = options.get(f"-{letter}")
@@ -110,7 +110,7 @@ class Argument:
 
 
 def roles(program: Program, words: Sequence[str]) -> list[Argument]:
-    """What each word behind a program is to it."""
+    """What each word after a program is to it."""
     kinds = list(program.operands)
     # An option in the place of the first operand counts wherever it stands: `rg secret --files` lists.
     options = (program.option(word)[0] for word in words if word.startswith("-"))
@@ -142,11 +142,11 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             yield Argument(at, word, "harmless" if kinds[0] in ("reads", "writes", "text") else "named")
             kinds = kinds[1:] or kinds
         elif word.startswith(("-", "+")):
-            found, attached = program.option(word, behind=is_end)
+            found, attached = program.option(word, is_end=is_end)
             following = words[at + 1] if at + 1 < len(words) else ""
             takes = found is not None and attached is None and _takes(found, following)
             if found is None or (takes and is_end and program.after is None):
-                # What it makes of the others is not known; behind `--` it may be a file, and take no value.
+                # What it makes of the others is not known; after `--` it may be a file, and take no value.
                 is_unclear = True
                 yield Argument(at, word, "named")
                 continue
@@ -293,7 +293,7 @@ def longest_named(words: Sequence[str], start: int) -> tuple[Program, int] | Non
 
 
 def inner_at(program: Program, words: Sequence[str], at: int) -> tuple[int, bool]:
-    """Where the command stands that a program runs, and whether that is sure."""
+    """Where the command begins that a program runs, and whether that is sure."""
     left = program.runs or 0
     is_sure = True
     while at < len(words):

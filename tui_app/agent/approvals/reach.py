@@ -91,7 +91,7 @@ def _command_reach(line: str, folder: Folder) -> Reach:
     others = (*addresses, *_paths(words, folder))
     if others and not kinds:
         return Reach(_LEAVES if addresses else _OUTSIDE, others)
-    # Those between quotes too, as behind `bash -c`.
+    # Those between quotes too, as after `bash -c`.
     whole = [each.words for each in commands] + [each.words for each in read(line).parts if each.runs]
     for each in whole:
         if "deletes" in kinds_of(" ".join(each), surely=True):

@@ -55,7 +55,7 @@ class Action:
     origin: str = ""
     """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
     origin_key: int = 0
-    """Log number of that text, where it stands in this session."""
+    """Log number of that text, where it is in this session."""
     traced: str = ""
     """What of it stood there: ``address and command``."""
     reaches: str = ""
@@ -63,7 +63,7 @@ class Action:
 
 
 class Gate(Protocol):
-    """Stands in front of everything a tool changes."""
+    """Is asked before a tool changes anything."""
 
     async def __call__(self, action: Action) -> str:
         """Wait for a decision.

@@ -33,7 +33,7 @@ MESSAGE_BYTES = 4 << 20
 FLOOD_MESSAGES, FLOOD_S = 3_000, 10.0
 """So many messages in so many seconds are a flood."""
 _HEADER_LINES = 50
-"""Lines in front of one message."""
+"""Lines before one message."""
 _UNREAD_BYTES = 16 << 20
 """What waits to be read by the server at most."""
 START_S, LEAVE_S = 30.0, 0.5
@@ -84,7 +84,7 @@ class Connection:
     """A server while it runs; made and used on one event loop.
 
     Args:
-        published: Told what a server finds in a file, with the version of the file where it says that.
+        published: Called with what a server finds in a file, with the version of the file where it says that.
     """
 
     def __init__(self, published: Callable[[Path, int | None, Sequence[Finding]], None]) -> None:
@@ -131,7 +131,7 @@ class Connection:
         self._protocol.notify(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, {"settings": {}})
 
     def put(self, path: Path, text: str, language: str) -> int:
-        """Give the server the text of a file, as it stands on the disk now; the version it has of it.
+        """Give the server the text of a file, as it is on the disk now; the version it has of it.
 
         Raises:
             ServerUnavailable: if it does not read what it was given before.

@@ -13,7 +13,7 @@ _MESSAGE_CHARS, _NAME_CHARS = 300, 60
 _SEVERITIES = {1: "error", 2: "warning", 3: "note", 4: "hint"}
 WARNING = 2
 Key = tuple[int, str, str, str]
-"""What makes two findings the same wherever they stand: lines move with every edit."""
+"""What makes two findings the same wherever they are: lines move with every edit."""
 
 
 class ServerUnavailable(Exception):

@@ -26,7 +26,7 @@ IDLE_S = 600.0
 RESTARTS = 2
 """Times a server that was lost is started again."""
 BASELINE_S, SETTLE_S = 30.0, 10.0
-"""Seconds for what was wrong before an edit, and behind it."""
+"""Seconds for what was wrong before an edit, and after it."""
 QUIET_S, FIRST_QUIET_S = 0.25, 2.0
 """Seconds without another word after which a server has said all: some speak in parts, slowly at first."""
 MOST_SILENT = 2

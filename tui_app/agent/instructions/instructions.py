@@ -170,7 +170,7 @@ class _Reading:
         return _fitted(self.found)
 
     def read(self, file: Path, importer: str = "", depth: int = 0) -> None:
-        """Read a file, and in front of it what it imports: what imports says how to take it."""
+        """Read a file, and before it what it imports: what imports says how to take it."""
         own = self.config is not None and file.is_relative_to(self.config)
         path, real = self._named(file), Path(os.path.realpath(file))
         if real in self.seen or path in self.refused or len(self.found) >= MOST_FILES:

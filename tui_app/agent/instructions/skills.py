@@ -33,7 +33,7 @@ class Skill(DescribedFile):
 
     @property
     def folder(self) -> Path:
-        """Where it and what belongs to it stands."""
+        """Where it is, with what belongs to it."""
         return self.file.parent
 
 

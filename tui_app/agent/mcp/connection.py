@@ -339,7 +339,7 @@ def _flaw_of_answer(error: Exception) -> str:
 
 
 class _HttpClient(httpx2.AsyncClient):
-    """A client that hands on what an MCP server answers in a form that the protocol's library can read."""
+    """A client that gives what an MCP server answers a form that the protocol's library can read."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(transport=Route(), trust_env=False, **options)
@@ -364,7 +364,7 @@ _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 @dataclass(slots=True)
 class _Body(httpx2.AsyncByteStream):
-    """What is handed on of another body."""
+    """What is passed on of another body."""
 
     pieces: AsyncIterator[bytes]
     close: Callable[[], Awaitable[None]]

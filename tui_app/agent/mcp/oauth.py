@@ -53,7 +53,7 @@ class Auth(OAuthClientProvider):
     Args:
         url: The server's address.
         tokens: What was kept.
-        asked: Who is told what the browser is sent to, and what it comes back to; None where nobody asked.
+        asked: What to call with where the browser is sent, and what it comes back to; None if nobody asked.
     """
 
     def __init__(
@@ -184,7 +184,7 @@ async def auth_of(
     Args:
         url: The server's address.
         tokens: What was kept.
-        announce: Told what the browser is sent to; None where nobody asked to sign in.
+        announce: Called with what the browser is sent to; None where nobody asked to sign in.
     """
     if announce is None:
         yield Auth(url, tokens)
@@ -199,7 +199,7 @@ async def auth_of(
 
 
 class _Callback:
-    """Hears what the browser brings back; what does not come with our state is passed over, errors too."""
+    """Takes what the browser brings back; what does not come with our state is passed over, errors too."""
 
     def __init__(self) -> None:
         self.address = self.state = ""

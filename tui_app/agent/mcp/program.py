@@ -54,7 +54,7 @@ class Program:
     async def streams(
         self, words: Sequence[str], cwd: Path, env: Mapping[str, str]
     ) -> AsyncIterator[tuple[Any, Any]]:
-        """Start it, and end it behind what is done with its messages.
+        """Start it, and end it after what is done with its messages.
 
         Args:
             words: Program and arguments.

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 SIGN_IN_S = 310.0
 """Seconds by which a start takes longer where the user signs in."""
 STOP_S = 2.5
-"""Seconds a server has to end before it is let go of; its program is ended by then."""
+"""Seconds a server has to end before it is given up; its program is ended by then."""
 RESTARTS = 3
 """Times in a row that a server which was lost is started again by itself."""
 STABLE_S = 60.0
 """Seconds after which a server that was started again counts as well: what came before is forgotten."""
 _PAUSE_S = 0.2
-"""Seconds in front of the first of several restarts; twice as many in front of each further one."""
+"""Seconds before the first of several restarts; twice as many before each further one."""
 REVIVE_S = 15.0
 """Seconds after which an address that was given up may be tried again."""
 MOST_DECLINED = 3

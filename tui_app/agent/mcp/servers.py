@@ -161,7 +161,7 @@ class McpServers:
 
         Args:
             prompt: Which one.
-            words: What stands behind its command.
+            words: What follows its command.
 
         Raises:
             Refused: if something is missing, or the server does not give it; says why.
@@ -188,7 +188,7 @@ class McpServers:
 
         Args:
             name: Which one.
-            announce: Told what the browser is sent to.
+            announce: Called with what the browser is sent to.
         """
         self._announce[name] = announce
         await self.reload([name])

@@ -17,7 +17,7 @@ class McpTool:
     """One tool of a server, as the model sees it."""
 
     name: str
-    """With the server's name in front."""
+    """Begins with the server's name."""
     description: str = ""
     tokens: int = 0
     """What its definition takes of each request."""
@@ -37,7 +37,7 @@ class McpResource:
 
     @property
     def mention(self) -> str:
-        """How a prompt names it, behind an ``@``."""
+        """How a prompt names it, after an ``@``."""
         return f"{self.server}:{self.uri}"
 
 
@@ -49,7 +49,7 @@ class McpPrompt:
     name: str
     about: str = ""
     arguments: tuple[str, ...] = ()
-    """Names of what is put into it; one that may be left out stands in brackets."""
+    """Names of what is put into it; one that may be left out is in brackets."""
 
     @property
     def command(self) -> str:
@@ -59,7 +59,7 @@ class McpPrompt:
     def values(self, words: Sequence[str]) -> "dict[str, str] | str":
         """Give its arguments their values, in order or as ``name=value``; else a sentence that says how.
 
-        What stands behind the last argument belongs to it.
+        What follows the last argument belongs to it.
         """
         names = [name.strip("[]") for name in self.arguments]
         found: dict[str, str] = {}

@@ -67,6 +67,6 @@ def mcp_tool_search() -> ToolSearch[Any]:
     """How tools are found that are not sent; without any of them it is not there.
 
     The search is by words, in this process: so the log holds the same calls and results whoever is asked, and
-    a provider that can hide a definition shows it once it is found, with all in front of it unchanged.
+    a provider that can hide a definition shows it once it is found, with all before it unchanged.
     """
     return ToolSearch(strategy="keywords", tool_description=PROMPTS["search_tools"])

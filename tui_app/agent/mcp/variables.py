@@ -38,7 +38,7 @@ def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Values that must not stand in anything that is shown."""
+    """Values that must not be in anything that is shown."""
     named = [value[1:] for value in server.env.values() if value.startswith("$")]
     values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
     own = [value for value in server.env.values() if not value.startswith("$")]

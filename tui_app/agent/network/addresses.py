@@ -16,9 +16,9 @@ _VERSION = re.compile(r"/v\d[\w.-]*$")
 _REQUEST = re.compile(
     r"/(chat/completions|completions|responses|messages(/count_tokens)?|models(/[^/?]+)?)/?(\?.*)?$"
 )
-"""What a whole path ends in, behind its version."""
+"""What a whole path ends in, after its version."""
 SDK_VERSIONS = MappingProxyType({ANTHROPIC: ("/v1",), GOOGLE: ("/v1", "/v1beta")})
-"""The versions of protocols whose SDK puts one in front of its paths, that one first."""
+"""The versions of protocols whose SDK puts one before its paths, that one first."""
 _WRONG_PATH = frozenset({404, 405})
 
 
@@ -41,7 +41,7 @@ def server_address(
     """Read an address as it was pasted.
 
     Args:
-        base_url: The address, also with a version or the whole path of a request behind it.
+        base_url: The address, also with a version or the whole path of a request after it.
         protocol: One of ``providers.PROTOCOLS``.
         path_prefix: What the user has set as version; None where nothing is set.
     """
@@ -54,7 +54,7 @@ def server_address(
         return ServerAddress(root, (named[0],))
     if protocol in SDK_VERSIONS:
         return ServerAddress(root, SDK_VERSIONS[protocol])
-    # Most servers have a version, but a path in front of it is often the whole of it.
+    # Most servers have a version, but a path before it is often the whole of it.
     return ServerAddress(root, ("", "/v1") if urlsplit(root).path else ("/v1", ""))
 
 

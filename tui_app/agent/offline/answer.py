@@ -72,7 +72,7 @@ def _searching(turn: Turn) -> Iterator[Step]:
         yield Step(SEARCH_HISTORY.name, {"query": " ".join(asked.terms)})
     elif turn.rounds == 2 and any(each.tool == GLOB.name for each in turn.found):
         listed = [row.rpartition("  ")[0] for each in turn.results(LS.name) for row in each.splitlines()]
-        # A file that is called so goes before what introduces the folder, one that is called like it behind.
+        # A file that is called so goes before what introduces the folder, one that is called like it after.
         named = sorted(_named(turn), key=lambda path: PurePosixPath(path).stem.lower() not in asked.terms)
         # What is hidden is for programs, and introduces nothing.
         found = dict.fromkeys([*named, *(each for each in listed if each and not each.startswith("."))])

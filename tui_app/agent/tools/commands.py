@@ -75,9 +75,9 @@ def readable(text: str) -> str:
 
 
 _SHOW_S = 0.1
-"""Seconds between two portions of output that are handed on."""
+"""Seconds between two portions of output that are reported."""
 _PORTION_CHARS = 4_000
-"""Characters handed on at once; of more only the end is of use to whoever watches."""
+"""Characters reported at once; of more only the end is of use to whoever watches."""
 
 
 @frozen
@@ -101,40 +101,40 @@ class CommandStopped(asyncio.CancelledError):
 
 
 class _Listening(Listener):
-    """Collects what a process says, and hands it on now and then."""
+    """Collects what a process prints, and reports it now and then."""
 
-    def __init__(self, heard: Callable[[str], None], secrets: Secrets) -> None:
+    def __init__(self, show: Callable[[str], None], secrets: Secrets) -> None:
         super().__init__()
-        self.output, self._shown = Output(), MaskedStream(secrets)
-        self._heard = heard
+        self.output, self._masked = Output(), MaskedStream(secrets)
+        self._show = show
         self._waiting = ""
         self._due = 0.0
         self._later: asyncio.TimerHandle | None = None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep it, and hand it on if the last portion was a while ago."""
+        """Keep it, and report it if the last portion was a while ago."""
         self._waiting = (self._waiting + self.output.feed(data))[-_PORTION_CHARS:]
         left = self._due - monotonic()
         if left <= 0:
-            self.hand_on()
+            self.report()
         elif self._later is None:
-            self._later = asyncio.get_running_loop().call_later(left, self.hand_on)
+            self._later = asyncio.get_running_loop().call_later(left, self.report)
 
-    def hand_on(self, *, last: bool = False) -> None:
+    def report(self, *, last: bool = False) -> None:
         if self._later is not None:
             self._later.cancel()
-        text, self._waiting, self._later = self._shown.add(self._waiting), "", None
+        text, self._waiting, self._later = self._masked.add(self._waiting), "", None
         self._due = monotonic() + _SHOW_S
-        text += self._shown.flush() if last else ""
-        self._shown.shown.clear()
+        text += self._masked.flush() if last else ""
+        self._masked.shown.clear()
         if text:
-            self._heard(text)
+            self._show(text)
 
     def all_text(self) -> str:
         """All that was printed, once nothing more can come."""
-        self.hand_on(last=True)
+        self.report(last=True)
         self.output.feed(b"", last=True)
-        return masked(self.output.text(), self._shown.secrets)
+        return masked(self.output.text(), self._masked.secrets)
 
 
 @frozen

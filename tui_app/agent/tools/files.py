@@ -209,7 +209,7 @@ _ALWAYS_MATCHED = 2_000
 """Characters of a line on which an expression may not be slow."""
 SHOWN_CHARS = 400
 _SHOWN_BEFORE = 100
-"""Characters in front of a match that are shown with it, deep in a long line."""
+"""Characters before a match that are shown with it, deep in a long line."""
 _MATCH_S = 1.0
 """Seconds one line may keep the expression busy."""
 _MAX_PATTERN = 1_000
@@ -299,7 +299,7 @@ class _Hits(_Rows):
 
 
 def _noted(rows: Iterable[str], *notes: str) -> str:
-    """Rows, and behind them what there is to know of them."""
+    """Rows, and after them what there is to know of them."""
     return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
 
 

@@ -10,7 +10,7 @@ from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
 
 PAGE_LINES = 1_900
-"""Lines of one page at most; with what stands around them they keep to the limits of tool output."""
+"""Lines of one page at most; with what is around them they keep to the limits of tool output."""
 PAGE_BYTES = 48_000
 """Bytes of one page in UTF-8, likewise."""
 _WORTH_BEGINNING = 1_000
@@ -22,7 +22,7 @@ class Page(NamedTuple):
 
     rows: list[str]
     first: int
-    """Line of the message that the first row stands in, counted from 1."""
+    """Line of the message that the first row is in, counted from 1."""
     total: int
     """Lines of the message."""
     next: tuple[int, int] | None
@@ -36,7 +36,7 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
         text: The message.
         start: First line, counted from 1.
         lines: How many lines at most.
-        offset: Characters to skip in the first line; more than it has lead into the lines behind it.
+        offset: Characters to skip in the first line; more than it has lead into the lines after it.
         numbered: Whether rows begin with the number of their line and a tab.
 
     Returns:
@@ -76,7 +76,7 @@ MOST_HITS = 50
 HIT_CHARS = 600
 """Characters of one hit in a list."""
 _HANDLE = re.compile(r"(?:([0-9a-f]{4,32})?#)?(\d{1,12})")
-"""Of a message: its number, behind the id of its session where that is another one."""
+"""Of a message: its number, after the id of its session where that is another one."""
 Scope = Literal["session", "project"]
 """Where to search: in this conversation and what was handed over to it, or in all of the repository."""
 
@@ -91,7 +91,7 @@ class HistoryHit:
     """Who wrote it, for example ``user``, ``assistant`` or ``tool``."""
     text: str
     line: int = 0
-    """Line of the message that the words stand in, where ``text`` is a stretch from within it; else 0."""
+    """Line of the message that the words are in, where ``text`` is a stretch from within it; else 0."""
     lines: int = 0
     """Lines of the whole message, where ``line`` is known."""
     session: str = ""

@@ -42,10 +42,10 @@ FIRST_S = 1.5
 """Seconds that the first output is waited for."""
 _PORTION = 1 << 18
 _PAUSE_S = 0.02
-"""A command that prints without end is read with a pause behind each portion: the session goes on."""
-_LETS_GO_S = 0.3
+"""A command that prints without end is read with a pause after each portion: the session goes on."""
+_DETACHING_S = 0.3
 _FOREIGN_S = 1.0
-"""Seconds behind which a file that another process writes is looked at again."""
+"""Seconds after which a file that another process writes is looked at again."""
 _KEPT = "-kept.txt"
 _END_CHARS = 4_000
 """Characters of the end of an output that the log keeps."""
@@ -162,7 +162,7 @@ class BackgroundTasks:
         return [task for task in self.tasks.values() if task.is_running]
 
     def resume(self, last: int, news: Sequence[tuple[str, str]], kept: Sequence[TaskEnded] = ()) -> None:
-        """Go on behind an earlier visit to the session.
+        """Go on after an earlier visit to the session.
 
         Args:
             last: Number of its newest task.
@@ -257,8 +257,8 @@ class BackgroundTasks:
                 task.follower.cancel()
             del self.tasks[task.id]
         if kept:
-            # Each lets go at once, but not before it is told.
-            await asyncio.sleep(_LETS_GO_S)
+            # Each is free at once, but not before it is asked.
+            await asyncio.sleep(_DETACHING_S)
         await asyncio.gather(
             self._end(kept, "kept"), self._end([task for task in self.running if task not in kept], "session")
         )
@@ -269,7 +269,7 @@ class BackgroundTasks:
         for task in self.tasks.values():
             if task.file and task.state != "kept":
                 task.output.remove()
-        # The file of one that was just let go is on its way.
+        # The file of one that was just detached is on its way.
         kept = any(task.state == "kept" for task in self.tasks.values())
         if not (kept or any(self.folder.glob(f"*{_KEPT}"))):
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -424,7 +424,7 @@ class TaskRow:
 
 
 def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
-    """The background commands of a session, those that run first, the newest in front."""
+    """The background commands of a session, those that run first, each newest first."""
     rows = [
         like(
             TaskRow,

@@ -1,4 +1,4 @@
-"""The agent that answers in a session, ours or the user's own, with the governor in front of it."""
+"""The agent that answers in a session, ours or the user's own, with the governor around it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -77,7 +77,7 @@ class AgentSetup:
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
-            # What is the same in all sessions first; what changes stands behind what providers keep of that.
+            # What is the same in all sessions first; what changes comes after what providers keep of that.
             instructions=[
                 extras.overhead.instructions,
                 extras.project.instructions,
@@ -156,8 +156,8 @@ class AgentSetup:
         )
         by_provider = ProviderCompaction(history, compactor, wanted=self.opening.settings.provider_compaction)
         before = [by_provider, steps, RequestHook(self.extras.overhead.note_request), *self.before]
-        behind = [*self.around, self.writers.sent, SwitchedOff(self.extras.off)]
-        return (recorder, steps), [*before, governor, recorder, *behind]
+        after = [*self.around, self.writers.sent, SwitchedOff(self.extras.off)]
+        return (recorder, steps), [*before, governor, recorder, *after]
 
     def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> dict[str, Any]:
         """What a run of the user's agent is given: its system prompt again, and a way back to what has left.

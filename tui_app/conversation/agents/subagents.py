@@ -66,8 +66,8 @@ class SubAgent:
     """Says what it is; None for one of ours."""
     outcome: SubAgentOutcome | None = None
     """How it has ended; None while it works."""
-    behind: bool = False
-    """Whether nobody waits for it: the model is told when it has ended."""
+    is_background: bool = False
+    """Whether its turn does not wait for it: a message says when it has ended."""
     told: list[int] = field(default_factory=list)
     """Log numbers of what tells the model that it has ended; what has left the view tells nothing."""
     read: list[int] = field(default_factory=list)
@@ -110,9 +110,9 @@ class SubAgent:
     def __post_init__(self) -> None:
         self.ended = SubAgentEnd(tool_call_id=self.start.tool_call_id, outcome="done")
 
-    def restart(self, *, behind: bool) -> None:
+    def restart(self, *, is_background: bool) -> None:
         """Forget how it has ended."""
-        self.behind, self.claimed, self.is_closing = behind, False, False
+        self.is_background, self.claimed, self.is_closing = is_background, False, False
         self.outcome, self.halted, self.reason, self.said = None, None, "", ""
         self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
 
@@ -162,7 +162,7 @@ class SubAgents:
         told = {"tool_call_id": order.call, "name": f"{order.kind}-{number}", "model": ""}
         file, most = "" if order.agent is None else order.agent.name, self._limits.max_steps
         start = like(SubAgentStart, order, agent=file, max_steps=most, **told)
-        agent = self.every[start.name] = SubAgent(start, order.agent, behind=order.background)
+        agent = self.every[start.name] = SubAgent(start, order.agent, is_background=order.background)
         agent.prompts.append(self._first_prompt(agent))
         self._begin(agent)
         if order.background:
@@ -213,7 +213,7 @@ class SubAgents:
             if agent.turns is not None:
                 agent.turns.steer()
             return f"{agent.name} reads it after the present step."
-        agent.behind = True
+        agent.is_background = True
         self._begin(agent)
         return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
 
@@ -299,13 +299,14 @@ class SubAgents:
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
 
     def _unread(self, *, or_told: bool = False) -> list[SubAgent]:
-        """Those that nobody waits for and that have ended, and whose brief the view does not hold."""
-        ended = [each for each in self.every.values() if each.behind and each.outcome and not each.claimed]
+        """Those in the background that have ended, and whose brief is not in the view."""
+        found = [each for each in self.every.values() if each.is_background and each.outcome]
+        ended = [each for each in found if not each.claimed]
         known = {head.seq for head in self.history.view.iter_held()} if ended else set[int]()
         return [each for each in ended if known.isdisjoint([*each.read, *(each.told if or_told else ())])]
 
     async def report_ended(self, _request: object) -> None:
-        """Tell the model, behind the newest message, which of them in the background have ended."""
+        """Tell the model, after the newest message, which of them in the background have ended."""
         if news := self.news():
             told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
             self.history.write_note(told)
@@ -370,7 +371,7 @@ class SubAgents:
         files, start = self.sessions.setup.extras.project.agents, row.start
         file = files.named(start.agent) if start.agent else None
         agent = self.every[start.name] = SubAgent(start, file)
-        agent.restart(behind=row.is_behind)
+        agent.restart(is_background=row.is_background)
         agent.ended, agent.promoted = row.sums, row.is_promoted
         agent.outcome = None if row.is_at_work else row.sums.outcome
         said = self.history.store.last_of(start.session, UserMessage.TYPE)
@@ -401,7 +402,7 @@ class SubAgents:
     # One of them at work.
 
     def _begin(self, agent: SubAgent) -> None:
-        agent.restart(behind=agent.behind)
+        agent.restart(is_background=agent.is_background)
         if agent.session:
             self.history.report(replace(agent.start, task=agent.prompts[0], again=True))
         agent.work = asyncio.create_task(self._work(agent), name=f"sub-agent {agent.name}")
@@ -415,7 +416,7 @@ class SubAgents:
                 if not agent.session:
                     agent.start = await self.sessions.create(agent.start, agent.file)
                     self.history.append(agent.start)
-                heard = partial(self._heard, agent)
+                heard = partial(self._on_record, agent)
                 turns = agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
                 while agent.prompts and agent.halted is None and not self._used_up(agent):
                     if goes_on:
@@ -498,7 +499,7 @@ class SubAgents:
 
     # What it does, as the session that has sent it tells of it.
 
-    def _heard(self, agent: SubAgent, record: Record) -> None:
+    def _on_record(self, agent: SubAgent, record: Record) -> None:
         match record.data:
             case AssistantMessage() as said:
                 agent.said, agent.cut = said.text, said.interrupted

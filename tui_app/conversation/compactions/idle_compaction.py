@@ -44,7 +44,7 @@ class IdleCompaction:
     _timer: asyncio.TimerHandle | None = None
 
     def on_record(self, record: Record) -> None:
-        """Look behind each turn shortly before the cache expires, unless something happens until then."""
+        """Look after each turn, shortly before the cache expires, unless something happens until then."""
         happened = record.data
         if self._timer is not None and isinstance(
             happened, TurnStart | TurnEnd | CompactionComplete | SessionEnd

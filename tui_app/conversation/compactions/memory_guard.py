@@ -57,7 +57,7 @@ class MemoryGuard:
         return step
 
     def on_record(self, record: Record) -> None:
-        """Look behind each answer and turn, once all have heard of it."""
+        """Look after each answer and turn, once all listeners have had it."""
         if isinstance(record.data, AssistantMessage | TurnEnd):
             self.watch_after(0.0, is_end=isinstance(record.data, TurnEnd))
 

@@ -70,13 +70,13 @@ def provider_part(response: ModelResponse) -> CompactionPart | None:
 
 
 class ProviderCompaction(OutermostCapability):
-    """Asks for, stands back for, and records the compactions of one conversation's provider.
+    """Asks one conversation's provider to compact, and records what it did.
 
-    Place it in front of the governor: it decides before each request whether that compacts by itself.
+    Place it before the governor: it decides before each request whether that compacts by itself.
 
     Args:
         history: The conversation's view and log.
-        compactor: Stands back while the provider compacts.
+        compactor: Does nothing while the provider compacts.
         wanted: Whether the user has switched this on.
     """
 

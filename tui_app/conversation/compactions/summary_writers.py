@@ -33,7 +33,7 @@ _RETRIES = 2
 _PATIENCE_S = 30.0
 """A provider that asks for a longer pause is not waited for."""
 _OTHER_PREFIX: frozenset[Trigger] = frozenset({"overflow", "model_switch"})
-"""Compactions behind whose request nothing fits, or that are for another model."""
+"""Compactions after whose request nothing fits, or that are for another model."""
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 
 
@@ -82,7 +82,7 @@ class SummaryWriters:
         return tuple(writer if trigger in _OTHER_PREFIX else self._on_prefix(writer) for writer in written)
 
     def _on_prefix(self, writer: ModelSummariser) -> Summariser:
-        """The writer, behind one that asks on the warm prefix where it is the conversation's own model."""
+        """The writer, after one that asks on the warm prefix where it is the conversation's own model."""
         if writer.model_name != self.history.model:
             return writer
         learnt = partial(self.shelf.limits.form, writer.model)

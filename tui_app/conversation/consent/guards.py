@@ -111,7 +111,7 @@ class Guards:
     sent: Callable[[float], Iterable[tuple[SessionHistory, Ledger]]] = lambda _since: ()
     """Views and deeds of the sub-agents that have done something since a time."""
     _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)
-    """This session, behind those that were handed over to it, each with what is folded of it."""
+    """This session, after those that were handed over to it, each with what is folded of it."""
 
     def __post_init__(self) -> None:
         """Let the gate obey."""
@@ -156,7 +156,7 @@ class Guards:
         return guard is not None
 
     def untested(self, since: int) -> str:
-        """The words of a guard that wants tests, if changes behind a log number have had none; it is told.
+        """The words of a guard that wants tests, if changes after a log number have had none.
 
         Those of sub-agents count from the last answer of the turn before on: what one does in the background
         is for the turn that follows to check.
@@ -189,7 +189,7 @@ class Guards:
         )
 
     def on_record(self, record: Record) -> None:
-        """Offer what a new prompt names, behind all that hears of the prompt, and read ahead."""
+        """Offer what a new prompt names, after all listeners have had the prompt, and read ahead."""
         if isinstance(record.data, UserMessage) and record.seq:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._offer, record.seq)

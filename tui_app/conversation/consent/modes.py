@@ -54,7 +54,7 @@ class ModeSwitch:
         return ""
 
     async def add_mode_note(self, request: ModelRequestContext) -> None:
-        """Tell the model of the mode, in one line behind the newest message, where it knows of another one.
+        """Tell the model of the mode, in one line after the newest message, where it knows of another one.
 
         What it knows is read off the view, so it is told again once a compaction has taken the line along.
         """

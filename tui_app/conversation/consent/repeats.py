@@ -43,7 +43,7 @@ FROM_LOG = "this is its result from the log, call it again to have it done"
 _MOST_ENTRIES = 50_000
 """Files and folders that are looked at."""
 _MOST_FILE = 4 << 20
-"""Bytes of a file of which it is asked whether an edit stands."""
+"""Bytes of a file of which it is asked whether an edit is still in it."""
 _CACHES = frozenset({".git", "__pycache__"})
 _CACHE_TAG = "CACHEDIR.TAG"
 """By which programs mark a folder of theirs that holds nothing of the user's."""
@@ -53,7 +53,7 @@ _CACHE_TAG = "CACHEDIR.TAG"
 class Repeats(AbstractCapability[Any]):
     """Holds each call against the ledger before it runs, where the model has lost sight of something.
 
-    That is so behind a compaction, in a session that was resumed or handed over, and for another model.
+    That is so after a compaction, in a session that was resumed or handed over, and for another model.
     """
 
     history: SessionHistory
@@ -76,10 +76,10 @@ class Repeats(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Run the tool, and tell in front of its result what was done before.
+        """Run the tool, and say before its result what was done earlier.
 
         Raises:
-            Exception: what the tool raises, with the same in front.
+            Exception: what the tool raises, with the same before it.
         """
         found = None if self.manner == "off" else await self._found(call)
         if found is None:
@@ -186,7 +186,7 @@ def _again(found: Repeat, call: ToolCallPart, result: Any) -> str:
 
 
 def _with_line(line: str, result: Any) -> Any:
-    """A result with a line in front; what is no text and what was declined stay as they are."""
+    """A result after a line of its own; what is no text and what was declined stay as they are."""
     match result:
         case str():
             return f"{line}\n{result}"

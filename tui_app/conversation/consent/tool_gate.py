@@ -46,7 +46,7 @@ class ToolGate(AbstractCapability[Any]):
     free: Collection[str] = ()
     """Names of those that only look, or keep notes: they go ahead unless a rule sets it."""
     ahead: CallsAhead = field(default_factory=lambda: CallsAhead(ignore))
-    """Is told which calls have to be allowed, in the order of the answer."""
+    """Called with the calls that have to be allowed, in the order of the answer."""
     _let_through: set[Action] = field(default_factory=set, init=False)
     """Calls that may go ahead, and whose tool wants to hear that once more."""
 

@@ -1,7 +1,7 @@
 """Bringing files back: what tools changed is kept before, and a rewind may restore it. No git is needed.
 
 The log says what each file held before and after every change by a tool and every restoring. So what a file
-held at any prompt is what stood in front of the first change behind it.
+held at any prompt is what was there before the first change after it.
 """
 
 import asyncio
@@ -81,12 +81,12 @@ class FileKeeper:
         return invert_steps(file_steps(self.history.store, self.history.session, to))
 
     def restorings(self, seq: int) -> list[Head]:
-        """The restorings behind a log number, in order."""
+        """The restorings after a log number, in order."""
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
         return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
 
     async def undo(self, seq: int) -> None:
-        """Take a restoring back: the files hold again what they held in front of it."""
+        """Undo a restoring: the files are again what they were before it."""
         step = data_of(self.history.store.record(self.history.session, seq), FilesRestored)
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
@@ -235,7 +235,7 @@ def invert_steps(steps: Iterable[RestoredFile]) -> tuple[RestoredFile, ...]:
 
 
 def pending_restores(steps: Sequence[Head]) -> list[int]:
-    """Numbers of what to take back so that no restoring stands any more, the newest first.
+    """Numbers of what to undo so that no restoring is left, the newest first.
 
     Taking back what took a restoring back makes it stand again; that is then what has to be undone.
 

@@ -58,7 +58,7 @@ class Archive:
         return numbers[number - 1] if 0 < number <= len(numbers) else 0
 
     def histories(self, held: Callable[[int], bool]) -> set[Path]:
-        """Files of the histories in front of those compactions (log numbers) of which something holds."""
+        """Files of the histories before those compactions (log numbers) of which something holds."""
         numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
@@ -115,7 +115,7 @@ class Archive:
         return complete, CheckpointCreated(number=number, title=title, path=path)
 
     def write_history(self, number: int, items: Sequence[Item]) -> Path:
-        """Write the history in front of a compaction as JSON and as Markdown; returns the latter's path.
+        """Write the history before a compaction as JSON and as Markdown; returns the latter's path.
 
         Raises:
             OSError: if the disk refuses.

@@ -264,7 +264,7 @@ class SessionHistory:
         return record
 
     def write_note(self, event: FolderInstructions | ModeTold | TaskTold) -> Record:
-        """Write an event whose text the model is told, in a message of the program behind the newest one."""
+        """Write an event whose text the model is told, in a message of the program after the newest one."""
         message = ModelRequest(parts=[UserPromptPart(event.text)])
         return self.append(replace(event, tokens=self.counter.message(message).nonzero()), message)
 
@@ -323,7 +323,7 @@ class SessionHistory:
         now = time.time()
         trial = replace(proposal.complete, tokens=self.counter.message(proposal.message).nonzero())
         said = list[tuple[CompactionAcknowledged, ModelResponse]]()
-        # What the assistant says behind the summary.
+        # What the assistant says after the summary.
         if (answer := proposal.acknowledgement) is not None:
             job, text, counted = trial.job, answer.text or "", self.counter.message(answer).nonzero()
             said.append((CompactionAcknowledged(job=job, text=text, tokens=counted), answer))
@@ -369,7 +369,7 @@ class SessionHistory:
         return self._restated(MessageExcluded(seqs=tuple(seqs), again=again))
 
     def exclude_again(self, exclusion: int) -> Record:
-        """Let an exclusion that was undone stand again, for what of it is in the view; one event."""
+        """Redo an exclusion that was undone, for what of it is in the view; one event."""
         excluded = data_of(self.store.record(self.session, exclusion), MessageExcluded)
         seen = {head.seq for head in self.view.visible()}
         seqs = excluded.seqs if excluded is not None else ()

@@ -147,7 +147,7 @@ class SessionMemory:
         return session_scope(self.boards, self.database, info, self.cwd)
 
     async def deliver(self) -> None:
-        """Put the board in front of the first prompt.
+        """Put the board before the first prompt.
 
         Nothing happens where the view holds anything already, or holds it in a summary: then it has the
         board, or went on from a session that had it, or began before there was one. A brief is no such thing,
@@ -202,7 +202,7 @@ class SessionMemory:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 
     def catch_up(self) -> None:
-        """Go on, behind everything else, with what earlier sessions and killed programs have left."""
+        """Go on, after everything else, with what earlier sessions and killed programs have left."""
         if self.settings.enabled and "memory" not in self._tasks:
             self._tasks["memory"] = asyncio.create_task(self._catch_up(), name="memory")
 
@@ -259,7 +259,7 @@ class SessionMemory:
             NotRemembered: if it may not be there.
         """
         draft = Draft(text=text, kind="note", session=self.history.session, weight=5.0)
-        return self._told(self.board().add(draft))
+        return self._announced(self.board().add(draft))
 
     def edit(self, number: int, text: str) -> Added:
         """Word an entry anew; the old wording is kept, marked.
@@ -267,9 +267,9 @@ class SessionMemory:
         Raises:
             NotRemembered: if there is no such entry, or the text may not be kept.
         """
-        return self._told(self.board().edit(number, text))
+        return self._announced(self.board().edit(number, text))
 
-    def _told(self, done: Added) -> Added:
+    def _announced(self, done: Added) -> Added:
         self.telling.write_pending(self.history.session, {done.entry.id, *done.pruned})
         return done
 

@@ -94,10 +94,10 @@ class SessionSearch:
         hit = hit_of(seq, record.data) if record is not None else None
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
             return hit
-        # Its calls stand behind it, and in the view it is one message with them.
+        # Its calls come after it, and in the view it is one message with them.
         calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
-        for behind in count(seq + 1):
-            record = self.store.record(self.session, behind)
+        for following in count(seq + 1):
+            record = self.store.record(self.session, following)
             if record is None or not wanted or isinstance(record.data, AssistantMessage | UserMessage):
                 break
             if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:

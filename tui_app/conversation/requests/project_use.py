@@ -52,7 +52,7 @@ class ProjectUse:
                 self._touched += map(Path, paths)
 
     async def add_folder_instructions(self, _request: object) -> None:
-        """Put the instructions of folders that were come to behind the newest message of the view."""
+        """Add the instructions of folders that were used after the newest message of the view."""
         touched, self._touched = self._touched, []
         if not touched or not self.project.follows:
             return

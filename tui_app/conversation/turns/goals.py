@@ -40,7 +40,7 @@ _OPTIONS = re.compile(r"\s--(?=(?:check|count|turns|tokens|money)\s)")
 
 
 def parse_goal(text: str) -> GoalSet:
-    """Read a goal as it is typed: its words, and options behind them. Raises ``Refused``."""
+    """Read a goal as it is typed: its words, and options after them. Raises ``Refused``."""
     said, options = text, dict[str, str]()
     if (first := _OPTIONS.search(text)) is not None:
         said = text[: first.start()]

@@ -110,7 +110,7 @@ class UserShell:
 
 
 async def add_task_notes(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
-    """Tell the model, behind the newest message, which background commands have ended.
+    """Tell the model, after the newest message, which background commands have ended.
 
     The user is asked about what they made that programs obey.
     """

@@ -111,7 +111,7 @@ class Turns:
     cold: ColdWarning | None = field(default=None, init=False)
     """Warns, where nobody can be asked, of what it costs that the prompt cache is cold."""
     untested: Callable[[int], str] = lambda _since: ""
-    """The words of a guard that wants tests, if changes behind a log number have had none."""
+    """The words of a guard that wants tests, if changes after a log number have had none."""
     hooks: Hooks | None = None
     """Runs what the user wants around prompts and turns."""
     _goes_on: int = 0
@@ -119,7 +119,7 @@ class Turns:
     goals: Goals | None = None
     """Has the model go on until a goal is reached."""
     deliver: Callable[[], Awaitable[None]] | None = None
-    """Puts in front of a first prompt what earlier sessions have left for it."""
+    """Puts before a first prompt what earlier sessions have left for it."""
     prompt: Prompt | None = None
     """The prompt whose turn is under way."""
     leaving: bool = False
@@ -132,7 +132,7 @@ class Turns:
     _step: StoppableStep = field(default_factory=StoppableStep)
     """What the turn waits for without its model."""
     _pause: StoppableStep = field(default_factory=StoppableStep)
-    """The wait in front of another try."""
+    """The wait before another try."""
     _steered: bool = False
 
     def __post_init__(self) -> None:
@@ -231,7 +231,7 @@ class Turns:
             self._end(TurnEnd(outcome="failed", prompt=self.prompt.text))
 
     def halt(self) -> None:
-        """Stop the turn under way, with what it waits for, or else what is done behind it."""
+        """Stop the turn under way, with what it waits for, or else what is done after it."""
         if self.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
             self.leaving = False
@@ -445,7 +445,7 @@ class Turns:
         return True
 
     async def _wait(self, told: Error, failed: int, pause: float) -> bool:
-        """Wait in front of another try; whether the user let it come to an end."""
+        """Wait before another try; whether the user let the wait come to its end."""
         attempts = {"attempt": failed + 1, "attempts": self.rules.retries + 1}
         self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=told.message))
         try:

@@ -45,7 +45,7 @@ class WorkQueue:
         self.announce()
 
     def restore(self, *work: Work, paused: bool) -> None:
-        """Put what was left in an earlier process in front of everything."""
+        """Put what was left in an earlier process before everything."""
         self._waiting.extendleft(reversed(work))
         self.paused = paused and bool(work)
         self.announce()

@@ -157,7 +157,7 @@ def agent_messages(store: SessionStore, session: str) -> list[str]:
 
 
 def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict[int, str]]:
-    """The events behind the agent view in the order they are sent, tool calls behind their answer.
+    """The events of the agent view in the order they are sent, tool calls after their answer.
 
     Returns:
         The events, and by log number what the model is shown where that is not the event's own text.

@@ -49,7 +49,7 @@ from tui_app.text import plain_text
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 EXCLUDED = " (excluded)"
-"""Behind the heading of a message that a user keeps out of the model's sight."""
+"""After the heading of a message that a user keeps out of the model's sight."""
 
 
 def export_markdown(

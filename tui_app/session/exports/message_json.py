@@ -41,7 +41,7 @@ UNANSWERED = "No result: the call had not ended when this was exported."
 
 
 def answered(texts: Sequence[str]) -> list[str]:
-    """Messages with an answer to every call, as a request has them, also behind a kill or in a turn.
+    """Messages with an answer to every call, as a request has them, also after a kill or in a turn.
 
     Args:
         texts: JSON texts of pydantic-ai messages, as the log keeps them.

@@ -60,7 +60,7 @@ def rule_of(model: str, settings: Settings) -> CacheRule | None:
 
 
 def last_cache_rule(store: SessionStore, session: str, model: str, settings: Settings) -> CacheRule | None:
-    """The same behind the last request of a session, which may have been kept for an hour.
+    """The same after the last request of a session, which may have been kept for an hour.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -112,7 +112,7 @@ class ColdWarning:
     _said: bool = False
 
     async def notice(self, model: str, usage: ContextUsage, now: float) -> Notice | None:
-        """What there is to say in front of a prompt, if anything.
+        """What there is to say before a prompt, if anything.
 
         Raises:
             sqlite3.Error: if the log cannot be read.

@@ -37,7 +37,7 @@ def title_of(head: Head, calls: Mapping[str, str]) -> str:
 
 
 def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
-    """Compare the view in front of a compaction with the one behind it.
+    """Compare the view before a compaction with the one after it.
 
     Args:
         heads: The log, in order; what comes after the compaction is not read.

@@ -27,7 +27,7 @@ class Costs:
     """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
 
     def after(self, payload: Payload) -> "Costs":
-        """The costs behind an event: an answer, a summary, a digest, a brief, or a reading for memory."""
+        """The costs after an event: an answer, a summary, a digest, a brief, or a reading for memory."""
         if not isinstance(payload, Paid | CompactionComplete | ToolArchived):
             return self
         is_answer = isinstance(payload, AssistantMessage | SubAgentStep)

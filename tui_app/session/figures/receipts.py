@@ -33,7 +33,7 @@ from tui_app.settings import Settings
 from tui_app.text import count
 
 Cause = Literal["", "model", "pause", "front", "view", "unknown"]
-"""Why a request read less than it could have: another model, a cold cache, what stands in front of the
+"""Why a request read less than it could have: another model, a cold cache, what comes before the
 messages, the messages themselves, or nothing that is known here."""
 Kind = Literal["answer", "sub-agent", "summary", "digest", "memory", "handoff"]
 
@@ -99,7 +99,7 @@ class Receipt:
     lost_usd: float | None = None
     """What the break has cost by public prices; None where none is known, or nothing was lost."""
     parts: tuple[SentPart, ...] = ()
-    """What stood in front of the messages."""
+    """What came before the messages."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -234,7 +234,7 @@ class _Fold:
         self._before = now if sent else self._before
         self._answer, self._old_parts = receipt.seq, self._parts
         cut = [seq for name, seq in self._moves if name == _MOVES[Truncation.TYPE]]
-        # A request behind one that was cut begins otherwise again.
+        # A request after one that was cut begins otherwise again.
         self._moves = [(_MOVES[Truncation.TYPE], cut[-1])] if cut and cut[-1] != self._cut else []
         self._cut = cut[-1] if cut else 0
         self._asked, self._measured, self._broken, self._kept = None, {}, None, None
@@ -269,7 +269,7 @@ class _Fold:
         return ("unknown", "the provider did not keep it", 0) if short else ("", "", 0)
 
     def _resumed(self) -> PrefixBreak | None:
-        """What differs in front of the messages where no request before was measured in this process."""
+        """What differs before the messages where no request before was measured in this process."""
         old = {part.name: part.hash for part in self._old_parts}
         for part in self._parts if old else ():
             if part.hash != old.get(part.name):

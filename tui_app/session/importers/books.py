@@ -57,7 +57,7 @@ class Imported:
     """The model's name as written in the file, without a provider in front; empty when unknown."""
     events: tuple[ImportedEvent, ...]
     skipped: tuple[SkippedLine, ...]
-    """In order of ``line``; one line may stand here more than once."""
+    """In order of ``line``; one line may be here more than once."""
     tool_calls: int
     tool_results: int
     """Results that the file holds; calls without one got one that says so, and a note counts them."""
@@ -97,7 +97,7 @@ class Calls:
     _open: dict[str, list[OpenCall]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
     _copies: dict[str, int] = field(default_factory=dict)
-    """The last number that was tried behind each id."""
+    """The last number that was tried after each id."""
 
     def begin(self, file_id: str, name: str) -> str:
         """Register a call under the id it has in the file and return the id to use.
@@ -266,7 +266,7 @@ class Timeline:
         tokens: tuple[int, int] = (0, 0),
         kept: Sequence[ImportedEvent] = (),
     ) -> None:
-        """Append a compaction that the other program made: what stands before it leaves the agent view.
+        """Append a compaction that the other program made: what comes before it leaves the agent view.
 
         Args:
             summary: What took the place of the history.
@@ -319,7 +319,7 @@ T = TypeVar("T", ImportedEvent, Record)
 
 
 def closed_calls(events: Iterable[T], answer: Callable[[T, ToolCall], T]) -> Iterator[T]:
-    """Events with an answer to every call, behind the results that follow its response.
+    """Events with an answer to every call, after the results that follow its response.
 
     A result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
 
@@ -359,7 +359,7 @@ def _no_result(event: ImportedEvent, call: ToolCall) -> ImportedEvent:
 
 
 def compacted(events: Sequence[ImportedEvent], summary: str) -> tuple[ImportedEvent, ...]:
-    """A conversation with a compaction behind it that keeps nothing but a summary."""
+    """A conversation that ends in a compaction, which keeps nothing but a summary."""
     books = Timeline(events[-1].time)
     books.compaction(summary, "manual")
     return tuple(number_compactions([*events, *books.events]))

@@ -29,7 +29,7 @@ _DATA = (
     ("source.media_type", "source.data"), ("mimeType", "data"), ("media_type", "data"),
     ("input_audio.format", "input_audio.data"),
 )  # fmt: skip
-"""Where media type and base64 stand."""
+"""Where media type and base64 are."""
 
 
 def text_block(text: Any) -> Json:
@@ -67,7 +67,7 @@ class ContentReader:
     """
 
     left_out: Callable[[str], None]
-    """Told why a block was replaced or dropped."""
+    """Called with why a block was replaced or dropped."""
     of_tool: bool = False
     """Whether a tool answered it: what is no block is data then."""
 

@@ -140,7 +140,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def parsed(text: Any) -> Any:
-    """A value that a row or a small file keeps as JSON; what is damaged says so where it stands."""
+    """A value that a row or a small file keeps as JSON; what is damaged says so in its place."""
     try:
         return parse_json(text) if isinstance(text, str) else json.dumps(str(text))
     except ValueError:

@@ -11,7 +11,7 @@ from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Source, open_regular
 
 _BYTES = (65_536, 1_048_576)
-"""How much of a file is read at its beginning, and how much when no title stands there."""
+"""How much of a file is read at its beginning, and how much when there is no title."""
 _END = 65_536
 """How much is read at its end: titles are written when there is something to name."""
 

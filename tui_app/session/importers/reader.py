@@ -144,7 +144,7 @@ class Reader:
         self._told: dict[str, Content] = {}
         """By the id of a call: what the tool said."""
         self._is_typed = False
-        """Whether what the user typed stands in elements."""
+        """Whether what the user typed is in elements."""
         self._numbers: dict[Any, int] = {}
         """By the id of a record: its line."""
 

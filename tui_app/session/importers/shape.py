@@ -1,4 +1,4 @@
-"""What a format is: where messages stand, who said them, when, and with which model.
+"""What a format is: where messages are, who said them, when, and with which model.
 
 What names cannot say, ``convert`` puts in the spelling that all share: messages with a role, whose content is
 text or blocks as Anthropic's API has them. ``order`` says which records of a file stand, in which order.
@@ -113,7 +113,7 @@ class Shape:
     sidecar: str = ""
     """A file beside it with title, folder and model; ``{stem}`` is the name without its end."""
     marks: tuple[str, ...] = ()
-    """What stands among messages and is none."""
+    """What is among messages and is none."""
     typed: re.Pattern[str] | None = None
     """How an element begins in which the program puts what the user typed; its name is the group ``tag``.
     In a conversation that has one, nothing else was typed."""
@@ -132,7 +132,7 @@ class Shape:
     is_side: Callable[[Json], bool] = lambda _: False
     """Whether a record is of a sub-agent; a file of nothing else is the conversation of one."""
     order: Callable[[Records, Timeline], Records] = lambda records, _: records
-    """The records that stand, in their order; the others are put in the books."""
+    """The records that were not undone, in their order; the others are counted in the notes."""
     convert: Callable[[Json], Json | list[Json]] | None = None
     """A record of any other kind as messages in the shared spelling."""
     take: Callable[[Any, Json], None] | None = None

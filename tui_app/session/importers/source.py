@@ -70,7 +70,7 @@ class Source:
     mtime: float
     """Seconds since the epoch; stands in for times that the file does not give."""
     part: str = ""
-    """Which session of a file that holds several, as written behind ``#``; empty for the newest."""
+    """Which session of a file that holds several, as written after ``#``; empty for the newest."""
 
     @property
     def document(self) -> Any:
@@ -194,8 +194,8 @@ def _whole(text: str, usual: set[str]) -> Iterator[Json]:
             return
         try:
             _, end = decoder.raw_decode(text, at)
-            behind = text[end : end + 2_000].lstrip()
-            value = parse_json(text[at:end]) if not behind or behind.startswith('{"') else None
+            following = text[end : end + 2_000].lstrip()
+            value = parse_json(text[at:end]) if not following or following.startswith('{"') else None
         except (ValueError, RecursionError):
             end, value = at + 1, None
         if isinstance(value, dict) and len(usual & value.keys()) >= like:
@@ -322,7 +322,7 @@ _CLOSER = {"{": "}", "[": "]"}
 def closed(text: str, depth: int) -> tuple[str, int, bool]:
     """Close the brackets that are open where the text breaks off, or where it is nested too deeply.
 
-    What stands behind the last comma or bracket is dropped: it may be half a value.
+    What follows the last comma or bracket is dropped: it may be half a value.
 
     Args:
         text: The document.

@@ -15,14 +15,14 @@ MAX_TITLE = 60
 PLACEHOLDER = re.compile(r"(New|Child) session - \d{4}-\d\d-\d\dT[\d:.]+Z?")
 """What OpenCode calls a conversation that it has not named yet."""
 _BARE_COMMAND = re.compile(r"\s*/[\w:.-]+(\s+\S+){0,2}\s*")
-"""A slash command with hardly a word behind it: it says what was to be run, not what was wanted."""
+"""A slash command with hardly a word after it: it says what was to be run, not what was wanted."""
 _ISSUE = re.compile(
     r"<(?:issue|pr)_description>\s*(?P<tagged>.{1,2000})"
     r"|^ISSUE:\s*(?P<plain>.{1,2000})"
     r"|The description is:\s*(?P<challenge>.{1,2000})",
     re.DOTALL | re.MULTILINE,
 )
-"""Where a harness for benchmarks puts the task, behind its own words about the workspace."""
+"""Where a harness for benchmarks puts the task, after its own words about the workspace."""
 _LOOKED_AT = 20_000
 """Characters of a prompt in which that is looked for."""
 _LINE = 4_096
@@ -45,7 +45,7 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
     title = next(filter(None, map(prompt_title, texts)), "")[:_LOOKED_AT].lstrip("#").lstrip()
     first, _, rest = title.partition("\n")
     if first.rstrip().endswith(":"):
-        # What a first line only announces stands behind it.
+        # What a first line only announces comes after it.
         told = rest.lstrip("# \r\n")
         title = f"{first.strip()} {told}"
     return plain_first_line(one_line(title or next(filter(None, commands), "")))

@@ -46,7 +46,7 @@ def number_at(record: Any, *paths: str) -> int:
 
 
 def value_at(record: Any, path: str) -> Any:
-    """What stands in a record under keys with points between; None when it is not there."""
+    """What is in a record under keys with points between; None when it is not there."""
     for key in path.split("."):
         record = record.get(key) if isinstance(record, dict) else None
     return record
@@ -77,9 +77,9 @@ def objects_at(record: Any, path: str) -> list[Json]:
 def meets(record: Any, sign: str) -> bool:
     """Whether a record meets all conditions of a sign, with blanks between.
 
-    A condition is a path, which must be there (behind ``!`` must not); behind ``=`` one of the values it may
-    have, with ``|`` between, behind ``!=`` one of those it may not have, behind ``^=`` how a text begins, and
-    behind ``*=`` what is in one. A path goes into the items of a list: one of them is enough.
+    A condition is a path, which must be there (after ``!`` must not); after ``=`` one of the values it may
+    have, with ``|`` between, after ``!=`` one of those it may not have, after ``^=`` how a text begins, and
+    after ``*=`` what is in one. A path goes into the items of a list: one of them is enough.
     """
     return isinstance(record, dict) and all(_holds(record, *each) for each in _conditions(sign))
 

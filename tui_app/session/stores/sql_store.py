@@ -136,7 +136,7 @@ def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
 
 
 def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
-    """All light rows behind a log number, in order."""
+    """All light rows after a log number, in order."""
     while part := find_heads(db, session, FORWARD, (after, HEADS_AT_ONCE)):
         yield from part
         after = part[-1].seq
@@ -150,7 +150,7 @@ def last_of(db: Db, session: str, kind: str) -> Record | None:
 
 
 def figures(db: Db, dialect: Dialect, session: str, after: int) -> list[tuple[int, str, Mapping[str, Any]]]:
-    """Figures of the counted events behind a log number; their texts stay in the database."""
+    """Figures of the counted events after a log number; their texts stay in the database."""
     query = (
         f"SELECT seq, type, {dialect.figures} FROM events WHERE session = ? AND seq > ?"
         f" AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
@@ -174,7 +174,7 @@ class Folded:
 
 
 def sealed(session: str, part: int, text: str) -> str:
-    """A part of a snapshot with a checksum in front: what is damaged there is made anew."""
+    """A part of a snapshot after its checksum: what is damaged there is made anew."""
     return f"{crc32(f'{session} {part} {text}'.encode()):08x}{text}"
 
 

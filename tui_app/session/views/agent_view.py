@@ -176,7 +176,7 @@ class AgentView:
                 # It belongs to the newest summary, with which it is recorded.
                 self._heads[head.seq] = head
                 self._acknowledged[self.compactions[-1]] = head.seq
-                self._insert_after(self.compactions[-1], head.seq, head.seq)
+                self._put_after(self.compactions[-1], head.seq, head.seq)
             case CompactionUndone.TYPE:
                 self._undo([head.ref])
             case CompactionEdited.TYPE if self._succeeded(head.ref):
@@ -262,7 +262,7 @@ class AgentView:
         return [self._shown(item) for item in self._visible]
 
     def originals_after(self, count: int) -> list[Head]:
-        """Heads of the visible messages behind the first ones, as they were said."""
+        """Heads of the visible messages after the first ones, as they were said."""
         items = self._visible[count:]
         self._load_heads(items)
         return [self._original(item.seq) for item in items]
@@ -340,7 +340,7 @@ class AgentView:
         return frozenset(seq for seq, head in stages if any(changed in seqs for changed, _ in head.changes))
 
     def is_exclusion(self, seq: int) -> bool:
-        """Whether a log number is that of an exclusion, standing or not."""
+        """Whether a log number is that of an exclusion, undone or not."""
         return self._heads.first(seq, (MessageExcluded.TYPE,)) is not None
 
     def left_behind(self, cut: int = 0) -> bool:
@@ -355,7 +355,7 @@ class AgentView:
         return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in standing))
 
     def edited_by(self, edit: int) -> int:
-        """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
+        """Number of the compaction whose summary an edit has reworded that was not undone; 0 for none."""
         found = (seq for seq, edits in self.edits.items() if edit in edits)
         return next(found, 0)
 
@@ -378,7 +378,7 @@ class AgentView:
     def to_text(self) -> str:
         """The view as JSON, less the messages it hides and the heads, which are in the log.
 
-        A view whose newest cut can be undone has no such text: it has to be folded from in front of it.
+        A view whose newest cut can be undone has no such text: it has to be folded from before it.
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
         return msgspec.json.encode({"format": _FORMAT, "own": own}).decode()
@@ -431,14 +431,14 @@ class AgentView:
             self.edits[compaction] = edits
 
     def _place_of(self, seq: int) -> Order:
-        """Where a message stands, visible or hidden; empty where there is none."""
+        """Where a message is, visible or hidden; empty where there is none."""
         said = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
-        # What was put behind another message does not stand by its number.
+        # What was put after another message is not in order of its number.
         others = (item for items, _ in self._groups() for item in items if item.seq == seq)
         return next((item.order for item in chain(filter(None, said), others)), ())
 
-    def _insert_after(self, ref: int, seq: int, event: int) -> None:
-        """Put a message directly behind another; without one, behind the system prompts that lead.
+    def _put_after(self, ref: int, seq: int, event: int) -> None:
+        """Put a message directly after another; without one, after the system prompts that lead.
 
         Args:
             ref: Number of the other message; 0 for none.
@@ -458,13 +458,13 @@ class AgentView:
         """Let a summary stand for what it was made of."""
         leaves = in_ranges(done.removed)
         self._hide([item for item in self._visible if leaves(item.seq)], done.seq)
-        self._insert_after(done.ref, done.seq, event)
+        self._put_after(done.ref, done.seq, event)
         if acknowledged := self._acknowledged.get(done.seq):
-            self._insert_after(done.seq, acknowledged, event)
+            self._put_after(done.seq, acknowledged, event)
         self.compactions.append(done.seq)
 
     def _undo(self, compactions: Iterable[int]) -> None:
-        """Let compactions stand no more: what they hid is back, and their summaries are gone."""
+        """Undo compactions: what they hid is back, and their summaries are gone."""
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [item for compaction in standing for item in self._pop_hidden(compaction)]
@@ -482,7 +482,7 @@ class AgentView:
         self.undone += standing
 
     def _rewrite(self, head: Head) -> None:
-        """Give messages another form, and put an archive's digest behind the last of them."""
+        """Give messages another form, and put an archive's digest after the last of them."""
         self._heads[head.seq] = head
         self.rewrites.append(head.seq)
         forms = {seq: (head.seq, place) for place, (seq, _) in enumerate(head.changes)}
@@ -501,12 +501,12 @@ class AgentView:
         if head.type == ToolArchived.TYPE and head.tokens:
             last = max(changed, default=(0,))
             # Results of one answer stay together.
-            while (behind := self._following(last)) and self._heads[behind.seq].type == ToolResult.TYPE:
-                last = behind.order
+            while (following := self._following(last)) and self._heads[following.seq].type == ToolResult.TYPE:
+                last = following.order
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
 
     def _include(self, exclusion: int) -> None:
-        """Let an exclusion stand no more; a digest of what is excluded still stays hidden by that."""
+        """Undo an exclusion; a digest of what is excluded still stays hidden by that."""
         del self.exclusions[exclusion]
         self.undone = [*self.undone, exclusion]
         back, excluded = self._pop_hidden(exclusion), self.excluded
@@ -519,7 +519,7 @@ class AgentView:
                 insort(self._visible, item, key=by_order)
 
     def _pull_excluded(self, first: int) -> list[ViewItem]:
-        """Take what was said from a number on out of the exclusions; an empty one stands no more."""
+        """Take what was said from a number on out of the exclusions; an empty one is undone."""
         pulled: list[ViewItem] = []
         for exclusion in list(self.exclusions):
             items = self._pop_hidden(exclusion)
@@ -538,7 +538,7 @@ class AgentView:
         return min(nexts, key=by_order, default=None)
 
     def _take_back(self, rewrites: Collection[int]) -> None:
-        """Let rewrites stand no more: their forms are gone, and so are their digests."""
+        """Undo rewrites: their forms are gone, and so are their digests."""
 
         def bare(items: Sequence[ViewItem]) -> list[ViewItem]:
             return [

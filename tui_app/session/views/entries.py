@@ -9,7 +9,7 @@ EntryState = Literal[
     "running", "asking", "waiting", "ok", "failed", "denied", "cancelled", "discarded", "vetoed", "undone",
     "interrupted",
 ]  # fmt: skip
-"""``asking`` is the call that the user is asked about, ``waiting`` one behind it; only the screen knows."""
+"""``asking`` is the call that the user is asked about, ``waiting`` one after it; only the screen knows."""
 
 
 @frozen(kw_only=True)
@@ -45,7 +45,7 @@ class Entry:
     cost: float = 0.0
     """US dollars that it has cost, once it is at its end; 0 where no price is known."""
     at_work: bool = False
-    """Whether it works now, which it may behind the result of its call."""
+    """Whether it works now, which it may after the result of its call."""
     gauge: tuple[int, int] = (0, 0)
     """Tokens of its own context, and what its window holds."""
     cached: int = -1

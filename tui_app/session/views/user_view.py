@@ -89,7 +89,7 @@ class UserView:
         entries: The rows, in the order of the log.
         since: Log number of the first event that was folded, where that is not the first there is: what is
             said of rows before it is passed over.
-        titles: What rows before it say, by log number, as far as rewinds behind it went back to them.
+        titles: What rows before it say, by log number, as far as rewinds after it went back to them.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -98,7 +98,7 @@ class UserView:
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
     _calls: dict[str, int] = field(default_factory=dict)
-    """All calls: a sub-agent in the background works behind the result of its own."""
+    """All calls: a sub-agent in the background works on after the result of its own."""
     _edits: dict[int, list[int]] = field(default_factory=dict)
     """By the number of a compaction, the edits of its summary that were not undone by themselves."""
     _excluded: dict[int, tuple[int, ...]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ class UserView:
         return self._put(changed) if changed != row else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:
-        """Mark what has left; one that stands again has its row already."""
+        """Mark what has left; one that is back has its row already."""
         exclusion, seqs = head.ref or head.seq, tuple(seq for seq, _ in head.removed)
         self._excluded[exclusion] = seqs
         rows = [change for seq in seqs for change in self._restate(seq, excluded=True)]
@@ -210,7 +210,7 @@ class UserView:
         entry = self.entries[self._places[call]]
         if entry.kind == "shell":
             outcome = head.state.removeprefix(PRIVATE).strip() or "success"
-            # How it ended stands behind the command.
+            # How it ended comes after the command.
             head = replace(head, state=outcome)
         state = _RESULT_STATES.get(head.state, "failed")
         # What went wrong is the state's to say, and the note would say it twice; but not how a command ended.

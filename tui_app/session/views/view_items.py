@@ -15,7 +15,7 @@ from tui_app.session.event_rows import STAGES
 
 Order = tuple[int, ...]
 """Place of a message among all others, as tuples compare. One that was said has its own number; one that is
-put directly behind another has that one's order and, negated, the number of the event that put it there."""
+put directly after another has that one's order and, negated, the number of the event that put it there."""
 by_order = attrgetter("order")
 
 
@@ -25,7 +25,7 @@ class ViewItem(NamedTuple):
     seq: int
     order: Order
     forms: tuple[tuple[int, int], ...] = ()
-    """Other forms that stand, the newest last: number of the rewrite and the place in it."""
+    """Other forms that were not undone, the newest last: number of the rewrite and the place in it."""
 
 
 def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
@@ -40,7 +40,7 @@ class HiddenItems:
     Attributes:
         first: Place of the first one.
         last: Place of the last one.
-        newest: No message and no form in it comes from an event behind this log number.
+        newest: No message and no form in it comes from an event after this log number.
     """
 
     def __init__(self, items: Iterable[ViewItem]) -> None:
@@ -75,7 +75,7 @@ class HiddenItems:
         return find_item(self.items, seq) if self.first <= (seq,) <= self.last else None
 
     def following(self, order: Order) -> ViewItem | None:
-        """The message behind a place."""
+        """The message after a place."""
         return self.items[bisect_right(self.items, order, key=by_order)] if order < self.last else None
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Chat histories of aider: Markdown. Prompts stand behind ``####``, what the program printed behind ``>``."""
+"""Chat histories of aider: Markdown. Prompts follow ``####``, what the program printed follows ``>``."""
 
 import re
 from collections.abc import Iterator

@@ -9,15 +9,15 @@ from tui_app.session.importers.values import first_at, list_at, object_at, text_
 
 
 def _find(source: Source) -> Found | None:
-    """The messages, behind the system prompt that stands beside them, and the response as the last."""
+    """The messages, after the system prompt that is a field of its own, and the response as the last."""
     found = find_messages(source.value, is_role_message)
     if found is None:
         return None
     system, response = first_at(found.owner, "system", "request.system"), object_at(found.owner, "response")
     response = object_at(response, "body") or response or object_at(found.owner, "message")
     before = [{"role": "system", "content": system}] if system else []
-    behind = [response] if list_at(response, "content") and text_at(response, "role") else []
-    return replace(found, messages=[*before, *found.messages, *behind]) if before + behind else found
+    following = [response] if list_at(response, "content") and text_at(response, "role") else []
+    return replace(found, messages=[*before, *found.messages, *following]) if before + following else found
 
 
 ANTHROPIC_API = Shape(

@@ -3,7 +3,7 @@
 The file is append-only, and its order is that of the conversation. Its records form a tree, too, which says
 what was taken back: a rewind begins a new branch beside the one that it leaves, under the same parent.
 Parallel tool calls stand beside each other as well, so their results are put back; a second root is no
-rewind, and neither is what goes on behind a compaction from a record before it.
+rewind, and neither is what goes on after a compaction from a record before it.
 """
 
 import re
@@ -54,7 +54,7 @@ _BOOKKEEPING = frozenset({
 
 
 def _conversation(records: Records, out: Timeline) -> Records:
-    """The records that stand, in order: pieces of one response together, a prompt where it was read."""
+    """The records not undone, in order: pieces of one response together, a prompt where it was read."""
     records = _with_summaries(records)
     nodes = _plant(records, out)
     talk = [node for node in nodes if node.is_talk]
@@ -86,11 +86,11 @@ def _is_head(record: Json, ids: set[str]) -> bool:
 def _with_summaries(records: Records) -> Records:
     """Each summary marked as one: what the command line prints tells it by its place alone."""
     marked: Records = []
-    is_behind = False
+    is_after = False
     for number, record in records:
-        is_told = is_behind and record.get("isSynthetic") is True
+        is_told = is_after and record.get("isSynthetic") is True
         marked.append((number, {**record, "isCompactSummary": True} if is_told else record))
-        is_behind = _is_boundary(record) or (is_behind and record.get("type") not in _TALK)
+        is_after = _is_boundary(record) or (is_after and record.get("type") not in _TALK)
     return marked
 
 
@@ -172,7 +172,7 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
 
 
 def _problem(record: Json, kind: str) -> tuple[str, bool]:
-    """Why a record cannot stand in the tree, and whether its kind is unknown."""
+    """Why a record cannot be in the tree, and whether its kind is unknown."""
     if kind in _TALK:
         told = isinstance(_message_of(record).get("content"), str | list)
         return "" if told else f"{kind} record without a message", not told
@@ -217,7 +217,7 @@ def _take_back(nodes: list[_Node], talk: list[_Node]) -> None:
 def _continues(
     fork: _Node, older: _Node, newest: _Node, boundaries: list[int], talk: list[_Node], lines: list[int]
 ) -> bool:
-    """Whether a branch goes on with the conversation behind a compaction, and takes back nothing."""
+    """Whether a branch goes on with the conversation after a compaction, and takes back nothing."""
     if bisect_right(boundaries, fork.number) == bisect_left(boundaries, newest.number):
         return False
     before = talk[bisect_left(lines, newest.number) - 1]
@@ -241,7 +241,7 @@ def _rescued(path: list[_Node], off: list[_Node]) -> list[_Node]:
 
 
 def _answered(node: _Node) -> set[str]:
-    """Ids of the calls whose results stand in a record."""
+    """Ids of the calls whose results are in a record."""
     return {text_at(block, "tool_use_id") for block in of_type(_blocks(node), "tool_result")}
 
 
@@ -273,15 +273,15 @@ def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timel
             waiting.remove(first)
             place = bisect_left(lines, number)
             end = next((node.number for node in talk[place:] if node.record["type"] == "assistant"), number)
-            behind = [record for line, record in written if first[0] < line < end or line >= number == end]
-            if (not place or lines[place - 1] in stands) and not _is_written(first[1], behind):
+            following = [record for line, record in written if first[0] < line < end or line >= number == end]
+            if (not place or lines[place - 1] in stands) and not _is_written(first[1], following):
                 found.append(_Node(number, {**first[1], "type": "queued"}))
     out.count("queued prompts that were never sent were left out", len(waiting))
     return found
 
 
 def _is_written(queued: Json, records: Iterable[Json]) -> bool:
-    """Whether a prompt of the queue stands in a message of its own, or in one together with others."""
+    """Whether a prompt of the queue is in a message of its own, or in one together with others."""
     wanted = f"\n{queued['content'].strip()}\n"
     quiet = ContentReader(lambda _: None)
     texts = (value_at(each, "attachment.prompt") or _message_of(each).get("content") for each in records)

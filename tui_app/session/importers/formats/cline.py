@@ -43,7 +43,7 @@ def _cline(message: Json) -> Json:
                 at = end
             blocks.append({**part, "text": text[at:].strip()} if at else part)
     else:
-        # The result itself may stand in the block behind the one that says whose it is.
+        # The result itself may be in the block after the one that says whose it is.
         announced = ""
         for part in parts:
             text = text_at(part, "text") if isinstance(part, dict) else ""

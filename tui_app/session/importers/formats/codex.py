@@ -1,7 +1,7 @@
 """Rollouts of Codex: JSON lines ``{timestamp, type, payload}``, or bare response items in old ones.
 
 What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
-Turns may have been undone; the tokens of each answer are told behind it, as a sum of the session; and what a
+Turns may have been undone; the tokens of each answer come after it, as a sum of the session; and what a
 compaction kept has to be found among the prompts before it.
 """
 
@@ -52,7 +52,7 @@ _USED = {
 
 
 def _conversation(records: Records, out: Timeline) -> Records:
-    """The records that stand, each answer with the tokens it took, each compaction with what it kept."""
+    """The records not undone, each answer with the tokens it took, each compaction with what it kept."""
     undone = _undone(records)
     said: dict[int, str] = {}
     sent: list[tuple[int, Json]] = []
@@ -153,7 +153,7 @@ def _undone(records: Records) -> set[int]:
 
 
 def _used(payload: Json, before: Json) -> tuple[Json, Json]:
-    """Tokens of the requests since the last count, and the sum so far: one that stands twice counts once."""
+    """Tokens of the requests since the last count, and the sum so far: one that comes twice counts once."""
     total, last = object_at(payload, "info.total_token_usage"), object_at(payload, "info.last_token_usage")
     now = {name: count(total.get(key)) for name, key in _USED.items()}
     used = {name: now[name] - before.get(name, 0) for name in now}

@@ -21,7 +21,7 @@ from tui_app.session.importers.values import (
 _SNAPSHOT = "<state_snapshot>"
 """How the program's summary of a compressed history begins."""
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
-"""What stands around files that a prompt names."""
+"""What is written around files that a prompt names."""
 _QUIET = side_record("messages of the program (not the model) were left out")
 
 
@@ -51,7 +51,7 @@ def _written(record: Json, known: Mapping[Any, Any]) -> list[Json]:
     patch = object_at(record, "$set")
     listed = objects_at(patch or record, "messages")
     new = [each for each in listed if not patch or text_at(each, "id") not in known]
-    # What is listed behind a summary was there before.
+    # What is listed after a summary was there before.
     at = next((at for at, each in enumerate(new) if patch and _is_snapshot(each)), len(new))
     told = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
     return [*told, {"title": text_at(patch, "summary") or text_at(record, "summary")}]
@@ -78,7 +78,7 @@ def _thought(thought: Any) -> str:
 
 
 def _split_files(blocks: list[Any]) -> list[Any]:
-    """What the user said, and behind it the files that were named in it, as the program read them out."""
+    """What the user said, and after it the files that were named in it, as the program read them out."""
     marks = [text_at(block, "text").strip() for block in blocks]
     if _FILES not in marks:
         return blocks

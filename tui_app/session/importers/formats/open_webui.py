@@ -1,4 +1,4 @@
-"""Exports of Open WebUI: thinking and calls stand as elements of HTML in what the model said."""
+"""Exports of Open WebUI: thinking and calls are elements of HTML in what the model said."""
 
 import html
 import re
@@ -23,8 +23,8 @@ def _open_webui(message: Json) -> Json:
         blocks.append(text_block(content[at : match.start()].strip()))
         at = end
         if match["kind"] == "reasoning":
-            told_as, _, behind = inner.partition("</summary>")
-            thought = _QUOTED.sub("", behind if "<summary>" in told_as else inner).strip()
+            told_as, _, following = inner.partition("</summary>")
+            thought = _QUOTED.sub("", following if "<summary>" in told_as else inner).strip()
             blocks.append({"type": "thinking", "thinking": html.unescape(thought)})
             continue
         told = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(match["names"])}

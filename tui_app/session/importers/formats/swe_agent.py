@@ -1,6 +1,6 @@
 """Trajectories of SWE-agent: ``history`` is what the model saw, ``trajectory`` what it did.
 
-Old ones hold actions as plain text, without ids: the message behind an action is its result.
+Old ones hold actions as plain text, without ids: the message after an action is its result.
 """
 
 from typing import Any
@@ -25,12 +25,12 @@ def _find(source: Source) -> Found | None:
         settings = parse_json(settings) if isinstance(settings, str) else settings
     except ValueError:
         settings = None
-    behind = [] if last is None else [{"role": _LAST, "content": last}]
-    return Found([*history, *behind], {"model": text_at(settings, "agent.model.name")})
+    following = [] if last is None else [{"role": _LAST, "content": last}]
+    return Found([*history, *following], {"model": text_at(settings, "agent.model.name")})
 
 
 def _with_actions(records: Records, _out: Timeline) -> Records:
-    """Actions in plain text as calls, and the message behind each as its result."""
+    """Actions in plain text as calls, and the message after each as its result."""
     stands: Records = []
     waiting: dict[str, bool] = {}
     """Whether the message of a role is what the action before it answered."""
