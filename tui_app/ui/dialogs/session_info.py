@@ -1,4 +1,4 @@
-"""What a session is, holds, did and cost: in words, in figures as they grow, and its checkpoint files."""
+"""What a session is and holds, and what its compactions lost: ``/status``, ``/history``, ``/audit``."""
 
 import asyncio
 import sqlite3

@@ -50,7 +50,6 @@ class TypeAhead:
         self._app, self._prompt = app, prompt
         self._held: list[Typed] = []
         self.opening: object | None = None
-        """What opens now."""
         """What is awaited; None while keys are acted on at once."""
         self._opens = False
         self._built: object | None = None

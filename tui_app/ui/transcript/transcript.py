@@ -156,9 +156,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._marks: set[int] = set()
         """Log numbers of the marked entries."""
         self._anchor: int | None = None
+        """Slot of the entry at which marking began."""
         self._begun: Spot | None = None
         """Where a row that came as a whole is shown from, which the user has not chosen."""
-        """Slot of the entry at which marking began."""
 
     def on_mount(self) -> None:
         """Let the scroll bar be the line beside the conversation."""

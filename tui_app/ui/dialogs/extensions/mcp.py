@@ -1,4 +1,4 @@
-"""MCP servers and skills: what each offers and costs, and what went wrong."""
+"""MCP servers: what each offers and costs, and what went wrong."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence

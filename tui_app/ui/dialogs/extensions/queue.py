@@ -1,4 +1,4 @@
-"""What waits to be sent, and what goes on in the background: ``/queue`` and ``/tasks``."""
+"""The queue: what waits to be sent is edited, removed and moved."""
 
 from typing import TYPE_CHECKING
 
