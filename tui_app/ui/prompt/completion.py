@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from tui_app.records import frozen
 from tui_app.references import Mention, is_writable, mention_at, written
+from tui_app.ui.keyboard.type_ahead import Flow
 from tui_app.ui.slash import CustomCommand, SlashCommand, UnknownCommand, complete, is_command, named, parse
 from tui_app.ui.widgets.hint_row import TellsFailures
 from tui_app.ui.words.glyphs import UNICODE
@@ -251,7 +252,8 @@ class Completer:
             if mention != self._mention or not self.is_listing:
                 self._mention = mention
                 # What makes a coroutine: the next letter may cancel a worker before it has begun.
-                self._shown.run_worker(partial(self._look, mention), group=_GROUP, exclusive=True)
+                look: Flow = partial(self._look, mention)
+                self._shown.run_worker(look, group=_GROUP, exclusive=True)
             return
         self._forget_files()
         self._shown.offer(self._fitting(typed.text) if typed.is_command else [])

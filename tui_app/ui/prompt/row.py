@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -211,10 +210,10 @@ class PromptRow(TellsFailures, Vertical):
             self._named = event.files
             known = {each.label: each for each in self._files}
             self._files = tuple(known[path] for path in event.files if path in known)
-            # What makes a coroutine: the next letter may cancel a worker before it has begun.
-            self.run_worker(partial(self._weigh, event.files), group="attached", exclusive=True)
+            self._weigh(event.files)
         self._show()
 
+    @work(group="attached", exclusive=True)
     async def _weigh(self, paths: tuple[str, ...]) -> None:
         if paths:
             self._files = await asyncio.to_thread(weigh, self._folder, paths, self.gate, self.pasted)

@@ -18,7 +18,6 @@ from tui_app.ui.widgets.tables import spread
 if TYPE_CHECKING:
     from textual.dom import DOMNode as _Node
     from textual.screen import Screen
-    from textual.worker import WorkType
 
     _Screen = Screen[Any]
 else:
@@ -156,8 +155,10 @@ class Teller(Protocol):
 class TellsFailures(_Node):
     """A screen or widget whose work, where it fails, is told; the app goes on."""
 
-    def run_worker(self, work: "WorkType[Any]", *names: Any, **options: Any) -> "Worker[Any]":
-        return super().run_worker(work, *names, **options | {"exit_on_error": False})
+    if not TYPE_CHECKING:  # what is given is checked against the parameters of Textual's own
+
+        def run_worker(self, *work: Any, **options: Any) -> "Worker[Any]":
+            return super().run_worker(*work, **options | {"exit_on_error": False})
 
     def on_worker_state_changed(self, event: "Worker.StateChanged") -> None:
         error = event.worker.error

@@ -4,9 +4,9 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Literal
 
+from textual import work
 from textual.content import Content
 
 from tui_app.session.search import Found, Searched
@@ -117,9 +117,7 @@ class SearchScreen(ListDialog[Found], place="search"):
         self.workers.cancel_group(self, "search")
         if wanted.strip():
             self._stopping = threading.Event()
-            # What makes a coroutine: the next letter may cancel a worker before it has begun.
-            look = partial(self._look, wanted, self._stopping)
-            self.run_worker(look, group="search")
+            self._look(wanted, self._stopping)
         else:
             self._show((), 'Words in any order, "words side by side", or the beginning of one as harb*')
 
@@ -128,6 +126,7 @@ class SearchScreen(ListDialog[Found], place="search"):
         if self.shown:
             self._show(self.shown, "", same=True)
 
+    @work(group="search")
     async def _look(self, wanted: str, stopping: threading.Event) -> None:
         slow = self.set_timer(SLOW_S, self._tell)
         parts = self._search(wanted, stopping.is_set)
