@@ -30,9 +30,9 @@ from tui_app.chat_keys import in_force, key_labels
 from tui_app.files import write_atomic
 from tui_app.system.project_files import repository_root
 from tui_app.system.trust import search_path
+from tui_app.ui.host import Host
 from tui_app.ui.keyboard.type_ahead import typed_key
 from tui_app.ui.terminal_output import TerminalWriter, discard_output
-from tui_app.ui.terminal_title import Announcing
 
 if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
@@ -377,7 +377,7 @@ class TerminalDriver(LinuxDriver):
         self, app: App[Any], *, debug: bool = False, mouse: bool = True, size: tuple[int, int] | None = None
     ) -> None:
         super().__init__(app, debug=debug, mouse=mouse, size=size)
-        self._title = app.terminal_title if isinstance(app, Announcing) else None
+        self._title = app.terminal_title if isinstance(app, Host) else None
         self._taken = self._has_terminal = False
         self._extends_keys = "TMUX" in os.environ
         self._writer: TerminalWriter | None = None

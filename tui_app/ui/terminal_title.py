@@ -1,7 +1,7 @@
 """What is said outside the screen: the window's title, its progress, and that the user is waited for."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from tui_app.ui.words.load import BACKGROUND, BLOCKING
 from tui_app.ui.words.text import one_line, tokens
@@ -105,13 +105,6 @@ class TerminalTitle:
             self._write(f"\x1b]2;{title}\x07")
         if self._write is not None and progress != progressed:
             self._write(progress)
-
-
-@runtime_checkable
-class Announcing(Protocol):
-    """An application that says something outside its screen."""
-
-    terminal_title: TerminalTitle
 
 
 def window_title(state: "ChatState") -> str:

@@ -39,7 +39,7 @@ from tui_app.ui.panels.output_tail import OutputTail
 from tui_app.ui.panels.queue_view import QueueView, Waiting
 from tui_app.ui.panels.status import StatusRow
 from tui_app.ui.panels.todo import TodoPanel, is_open
-from tui_app.ui.panels.welcome import Welcome, first_look, look_around, place_of
+from tui_app.ui.panels.welcome import Beginning, Welcome, folder_name, look_around, place_of
 from tui_app.ui.prompt.editor import PromptEditor
 from tui_app.ui.prompt.row import PromptRow
 from tui_app.ui.widgets.hint_row import HintRow, TellsFailures
@@ -341,7 +341,8 @@ class ChatPane(TellsFailures, Vertical):
         self.show_conversation(False)
         self.header.model, self.header.policy = launch.first_model, launch.settings.policy
         self.prompt.mode = launch.mode or launch.settings.mode
-        self.welcome.beginning = first_look(launch)
+        # What is known before anything is read.
+        self.welcome.beginning = Beginning(folder=folder_name(launch), model=launch.first_model)
 
     def show_conversation(self, there_is_one: bool = True) -> None:
         """Show the conversation, or how one begins."""

@@ -40,15 +40,6 @@ class DiffText(ApprovalDetail):
         return diff_page(self._diff, width)
 
 
-def added(row: "ChangedFile") -> str:
-    """``+3``, or what a file is that has no lines."""
-    return row.counts.partition(" ")[0]
-
-
-def removed(row: "ChangedFile") -> str:
-    return f" {row.counts.partition(' ')[2]}"
-
-
 def whose(row: "ChangedFile") -> str:
     """What git knows of a file, where that is not only what the session did."""
     return "staged" if row.is_staged else "" if row.by == "session" else "git"
@@ -70,8 +61,11 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
             search="filter by path",
             columns=(
                 Column(lambda row: row.state, 9),
-                Column(added, 6, "$text-success", right=True, leaves_at=NARROW),
-                Column(removed, 8, "$text-error", leaves_at=NARROW),
+                # Lines that were added, or what a file is that has none; and those that were removed.
+                Column(
+                    lambda row: row.counts.partition(" ")[0], 6, "$text-success", right=True, leaves_at=NARROW
+                ),
+                Column(lambda row: f" {row.counts.partition(' ')[2]}", 8, "$text-error", leaves_at=NARROW),
                 Column(whose, 8, leaves_at=NARROW),
                 Column(lambda row: row.path, tone=""),
             ),

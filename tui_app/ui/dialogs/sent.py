@@ -1,6 +1,7 @@
 """What the model gets in place of what left: who wrote each part, and the message each line comes from."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -154,12 +155,12 @@ class SentView(TellsFailures, Vertical):
     class Changed(Told):
         """Other keys act, or another line is marked."""
 
+    @dataclass
     class Wanted(Told):
         """A message is wanted that is shown beside its line."""
 
-        def __init__(self, entry: Entry, text: str) -> None:
-            super().__init__()
-            self.entry, self.text = entry, text
+        entry: Entry
+        text: str
 
     def __init__(self, sent: Replacement, read: Reader | None, *, id: str | None = None) -> None:
         """Show a replacement.

@@ -104,7 +104,7 @@ async def show_settings(app: "Host", words: str) -> None:
     try:
         await _list(app, desk, f"Settings · {desk.place}", desk.entries, words)
     except SettingsError as error:
-        await _report_file_error(app, error)
+        await report_file_error(app, error)
 
 
 async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
@@ -143,14 +143,14 @@ async def _list(
         try:
             said, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
         except SettingsError as error:
-            await _report_file_error(app, error)
+            await report_file_error(app, error)
             continue
         screen.show(listed, said)
         if not screen.is_current:  # closed meanwhile
             app.chat.session.reply(said)
 
 
-async def _report_file_error(app: "Host", error: SettingsError) -> None:
+async def report_file_error(app: "Host", error: SettingsError) -> None:
     """Show that the file, changed by hand meanwhile, is wrong."""
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 

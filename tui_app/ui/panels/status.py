@@ -1,7 +1,4 @@
-"""The status row: what runs now, for how long, and what Esc does about it; above it the prompts that wait.
-
-And the top row: which conversation this is, and with whom.
-"""
+"""The status row: what runs now, for how long, and what Esc does about it."""
 
 import math
 import time
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
     from tui_app.events import CompactionComplete
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
-BUSY: frozenset[Kind] = frozenset({"connecting", "answering", "tool", "pausing", "compacting"})
 SHORT = 56
 """Columns below which a compaction is named in one word, so that its time stays."""
 MOST_ROWS = 3
@@ -78,7 +74,7 @@ class Status:
     @property
     def busy(self) -> bool:
         """Whether something runs, so that time passes and Esc has an effect."""
-        return self.kind in BUSY
+        return self.kind not in ("idle", "message")
 
 
 def status_pieces(status: Status, elapsed: float, *, short: bool = False) -> list[tuple[int, str]]:

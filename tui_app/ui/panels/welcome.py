@@ -76,11 +76,6 @@ def folder_name(launch: "Launch") -> str:
     return from_home(launch.cwd, launch.env.get("HOME", ""))
 
 
-def first_look(launch: "Launch") -> Beginning:
-    """What is known before anything is read."""
-    return Beginning(folder=folder_name(launch), model=launch.first_model)
-
-
 def place_of(launch: "Launch") -> str:
     """Folder and branch, with ``*`` for uncommitted changes; blocks on git."""
     branch = branch_of(launch, "no branch", "*", 40)
@@ -106,7 +101,7 @@ def branch_of(launch: "Launch", none: str, changed: str, cells: int) -> str:
 
 
 def look_around(launch: "Launch") -> Beginning:
-    """Read what the first look left open; blocks on the disk."""
+    """Read where a conversation begins, with whom and with what; blocks on the disk."""
     import sqlite3
 
     from tui_app.agent.instructions.instructions import read_instructions

@@ -27,10 +27,9 @@ from tui_app.system.project_files import repository_root
 from tui_app.text import visible
 from tui_app.tool_specs import EDIT_FILE, RUN_COMMAND, WEB_FETCH, WRITE_FILE
 from tui_app.ui.chat.session import ChatSession
-from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import Asked, ChoiceDialog, ListSpec, OpenList
 from tui_app.ui.dialogs.questions import typed
-from tui_app.ui.dialogs.settings_desk import SettingsDesk
+from tui_app.ui.dialogs.settings_desk import SettingsDesk, report_file_error
 from tui_app.ui.widgets.tables import MUTED, Column
 from tui_app.ui.words.text import clock, count, one_line, padded
 
@@ -184,7 +183,7 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
             said = await _grant(session, desk, wish)
         except SettingsError as error:
             said = ""
-            await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
+            await report_file_error(app, error)
         screen.show((await _rows(session))[0], one_line(visible(said), 300))
         if not screen.is_current:  # closed meanwhile
             session.reply(said)

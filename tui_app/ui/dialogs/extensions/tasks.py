@@ -92,7 +92,6 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._page: Page | None = None
         self._start = 0
         """Number of the first line that is shown; 0 follows the end."""
-        self._first = self._last = self._total = 0
 
     def body(self) -> ComposeResult:
         yield Static(id="task-where", markup=False)
@@ -117,9 +116,6 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._page, self._looked = page, monotonic()
         if page is None:
             return
-        self._total = page.total
-        self._first = page.lines[0][0] if page.lines else 0
-        self._last = page.lines[-1][0] if page.lines else 0
         self._say_where()
         text = "\n".join(line for _, line in page.lines)
         if text != self.whole:
@@ -133,7 +129,9 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         page = self._page
         if page is None:
             return
-        where = f"lines {self._first:,} to {self._last:,} of {page.total:,}" if page.lines else "no output"
+        where = "no output"
+        if lines := page.lines:
+            where = f"lines {lines[0][0]:,} to {lines[-1][0]:,} of {page.total:,}"
         low, high = page.missing
         gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
         age = self._row.age_s + (monotonic() - self._looked if self._row.is_running else 0.0)
@@ -142,10 +140,13 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
     def action_page(self, step: Literal[-1, 1]) -> None:
         """Go a page on, or back; behind the last one the end is followed again."""
+        if (page := self._page) is None or not page.lines:
+            return
+        first, after = page.lines[0][0], page.lines[-1][0] + 1
         if step < 0:
-            self._start = max(1, (self._first or 1) - PAGE_LINES)
+            self._start = max(1, first - PAGE_LINES)
         else:
-            self._start = self._last + 1 if self._last + 1 <= self._total - PAGE_LINES else 0
+            self._start = after if after <= page.total - PAGE_LINES else 0
         self.run_worker(self._show(), exclusive=True)
 
     @work(group="stop")
@@ -169,7 +170,7 @@ async def show_tasks(app: "Host", session: ChatSession) -> None:
         screen.show(await ask(task_rows))
 
     def begun_or_ended() -> None:
-        screen.run_worker(follow, exclusive=True, group="read")
+        app.chat.work(follow, group="read")
 
     screen.watch(app.chat.query_one(StatusRow), "tasks", begun_or_ended, init=False)
     while (wish := await screen.next_request()) and (row := wish.row):

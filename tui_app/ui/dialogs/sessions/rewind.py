@@ -151,8 +151,7 @@ async def retry(app: "Host", session: ChatSession) -> None:
     above = is_above(session)
     if above and not await agreed(app, session, "the last prompt again"):
         return
-    again = Rewind(points[0].seq if points else 0, again=True, above_budget=above)
-    await _submit(app, session, again)
+    await _submit(app, session, Rewind(points[0].seq if points else 0, again=True, above_budget=above))
 
 
 async def clear(app: "Host", session: ChatSession) -> None:
