@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from tui_app.chat_keys import in_force, key_labels
+from tui_app.chat_keys import NO_CHANGES, in_force, key_labels
 from tui_app.records import frozen
 from tui_app.ui.dialogs.list import ListDialog, ListSpec
 from tui_app.ui.keyboard.keys import Hint
@@ -21,7 +20,7 @@ from tui_app.ui.words.text import one_line, padded, wrap_spans
 _GAP = 2
 
 
-@frozen
+@frozen(kw_only=True)
 class HelpRow:
     """A key or a command, as it is told to a user."""
 
@@ -37,8 +36,8 @@ class HelpRow:
     id: str = ""
     """Name for the key map; empty where the key is fixed."""
     command: SlashCommand | None = None
-    is_typed: bool = False
-    """Whether it is a command that has to be typed."""
+    how: str = "This key is fixed."
+    """How it is run, or where its key can be changed."""
 
 
 COMMANDS_TOPIC = "Commands"
@@ -138,15 +137,6 @@ def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: i
     return min(line, closer, key=lambda each: each.plain.count("\n"))
 
 
-def how_text(row: HelpRow) -> str:
-    """How it is run, or where its key can be changed."""
-    if row.command is not None:
-        return "enter runs it."
-    if row.is_typed:
-        return "Type its exact name."
-    return f"In the settings: keymap.{row.id}" if row.id else "This key is fixed."
-
-
 class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
     """Dismisses with the row of the command to run, or ``None``."""
 
@@ -160,12 +150,12 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
         ),
         title=lambda _: "Keys and commands",
         words=lambda row: f"{row.label} {row.text} {row.more} {row.where} {row.id}",
-        note=lambda row: f"{row.more} {how_text(row)}",
+        note=lambda row: f"{row.more} {row.how}",
         empty="No matching key or command.",
         acts_without_row=("?", "esc"),
     )
 
-    def __init__(self, rows: Sequence[HelpRow], keymap: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, rows: Sequence[HelpRow], keymap: Mapping[str, str] = NO_CHANGES) -> None:
         """List keys and commands.
 
         Args:

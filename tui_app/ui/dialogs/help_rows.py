@@ -14,16 +14,13 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 from tui_app.ui.dialogs.help import COMMANDS_TOPIC, HelpRow, HelpScreen
 
-SIGNS: tuple[HelpRow, ...] = tuple(
-    HelpRow(*said, "in a prompt")
-    for said in (
-        ("@path", "Attach a text file", "Up to 128 kB; folders and larger files are only named."),
-        ('@"a path"', "The same for a path with spaces", "The list after @ adds the quotes."),
-        ("!command", "Run a command yourself",
-            "It runs as you, and what it prints goes with your next prompt."),
-        ("!!command", "The same, kept from the model", "Neither the command nor what it prints is sent."),
-        ("/", "Commands", "At the beginning of a prompt; the list narrows while you type."),
-    )
+_SIGNS = (
+    ("@path", "Attach a text file", "Up to 128 kB; folders and larger files are only named."),
+    ('@"a path"', "The same for a path with spaces", "The list after @ adds the quotes."),
+    ("!command", "Run a command yourself",
+        "It runs as you, and what it prints goes with your next prompt."),
+    ("!!command", "The same, kept from the model", "Neither the command nor what it prints is sent."),
+    ("/", "Commands", "At the beginning of a prompt; the list narrows while you type."),
 )  # fmt: skip
 """What signs in a prompt mean."""
 
@@ -37,12 +34,12 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
     """
     of_files = [
         HelpRow(
-            one_line(command.synopsis, 60),
-            command.summary,
-            f"It is in {one_line(str(command.file), 200)}.",
-            "command of a file",
-            "Commands of files",
-            is_typed=True,
+            label=one_line(command.synopsis, 60),
+            text=command.summary,
+            more=f"It is in {one_line(str(command.file), 200)}.",
+            where="command of a file",
+            topic="Commands of files",
+            how="Type its exact name.",
         )
         for command in custom
     ]
@@ -68,21 +65,37 @@ def command_of(key: KeyBinding) -> SlashCommand | None:
 def key_row(key: KeyBinding) -> HelpRow:
     """A key of the chat; a dialog keeps all others than those with priority from the application."""
     place = "in the prompt" if key.scope == "prompt" else "in the chat"
-    where, topic = "everywhere" if key.priority else place, key.topic or place.capitalize()
-    return HelpRow(key_labels(key.key), key.description, key.tooltip, where, topic, key.id)
+    return HelpRow(
+        label=key_labels(key.key),
+        text=key.description,
+        more=key.tooltip,
+        where="everywhere" if key.priority else place,
+        topic=key.topic or place.capitalize(),
+        id=key.id,
+        how=f"In the settings: keymap.{key.id}",
+    )
 
 
 def fixed_rows() -> Iterator[HelpRow]:
     """Signs and keys that cannot be changed, place by place."""
-    yield from SIGNS
+    for sign, text, more in _SIGNS:
+        yield HelpRow(label=sign, text=text, more=more, where="in a prompt")
     for name, place in PLACES.items():
         for key in (*keys_of(name), *(keys_of(place.also) if place.also else ())):
             if place.where:
-                yield HelpRow(key_labels(key.key), key.description, key.tooltip, place.where)
+                label = key_labels(key.key)
+                yield HelpRow(label=label, text=key.description, more=key.tooltip, where=place.where)
 
 
 def _command(command: SlashCommand) -> HelpRow:
     also = f"Also {', '.join(f'/{alias}' for alias in command.aliases)}. " if command.aliases else ""
     waits = "Waits for a running answer." if command.busy == "queue" else "Runs at once."
-    more = f"{also}{waits}"
-    return HelpRow(command.synopsis, command.summary, more, "command", COMMANDS_TOPIC, command=command)
+    return HelpRow(
+        label=command.synopsis,
+        text=command.summary,
+        more=f"{also}{waits}",
+        where="command",
+        topic=COMMANDS_TOPIC,
+        command=command,
+        how="enter runs it.",
+    )
