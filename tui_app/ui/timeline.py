@@ -17,7 +17,7 @@ from tui_app.ui.keyboard.keys import place_bindings
 from tui_app.ui.transcript.entries import LEFT, Rail, has_lines, sub_agent_figures, tool_sign
 from tui_app.ui.widgets.lists import Row, RowList
 from tui_app.ui.words.glyphs import UNICODE
-from tui_app.ui.words.text import clock, one_line, tokens
+from tui_app.ui.words.text import clock, count, one_line, tokens
 
 _CELLS = 200
 _LATER, _ASIDE = 2**62, -1
@@ -39,17 +39,12 @@ class TimelineFilter(Enum):
     ERRORS = "errors"
     TREE = "tree"
 
-    @property
-    def following(self) -> "TimelineFilter":
-        """The next filter; the first after the last."""
-        every = list(TimelineFilter)
-        return every[(every.index(self) + 1) % len(every)]
-
     def shows(self, entry: Entry) -> bool:
         match self:
             case TimelineFilter.MOMENTS | TimelineFilter.TREE:
                 stopped = entry.guard and entry.kind != "tool"
-                return entry.kind not in _STEPS or stopped or (entry.kind == "hook" and entry.state in _BAD)
+                told = stopped or entry.at_work or (entry.kind == "hook" and entry.state in _BAD)
+                return entry.kind not in _STEPS or told
             case TimelineFilter.ALL:
                 return True
             case TimelineFilter.COMPACTIONS:
@@ -161,6 +156,9 @@ def _first_row(entry: Entry, scale: float, steps: int) -> Row:
     if entry.kind == "tool" and (sign := tool_sign(title, UNICODE)) != UNICODE.server:
         # In a narrow column the file or the words of a call tell more than the name of its tool.
         title = f"{sign} {title.partition(' ')[2] or title}"
+    if entry.at_work:
+        calls = count(entry.calls, "call") if entry.calls else ""
+        return Row(title, calls, "timeline--user", leads=((1, "timeline--newest"),))
     return _detail_row(entry, title or entry.kind, scale)
 
 
@@ -284,7 +282,9 @@ class Timeline(RowList):
         self.call_later(self.run_action, f"screen.slash({f'/tree {session}'.strip()!r})")
 
     def action_filter(self) -> None:
-        self.shown = self.shown.following
+        """Show rows of the next kind, after the last one those of the first."""
+        every = list(TimelineFilter)
+        self.shown = every[(every.index(self.shown) + 1) % len(every)]
 
     def watch_shown(self) -> None:
         self._rebuild_rows()

@@ -79,6 +79,29 @@ async def test_rows_read_like_a_log_book() -> None:
         ]
 
 
+async def test_sub_agents_have_rows_among_the_moments_while_they_work() -> None:
+    talk = Talk(Library())
+    talk.add("user", "Look both ways.")
+    talk.add("tool", "read_file sky.txt", tokens=120)
+    talk.add("tool", "fork Look up.", state="running")
+    talk.add("tool", "explore Look around.", tokens=40)
+    working = [
+        replace(entry, at_work=True, calls=calls)
+        for entry, calls in zip(talk.entries[2:], (3, 0), strict=True)
+    ]
+    app = Side([*talk.entries[:2], *working])
+    async with app.run_test(size=(35, 6)):
+        app.timeline.shown = TimelineFilter.MOMENTS
+        assert shown(app.timeline)[1:5] == [
+            "● Look both ways.                3",
+            "⇉ Look up.                 3 calls",
+            "◈ Look around.",
+            "",
+        ]
+        app.timeline.replace(replace(working[0], at_work=False))
+        assert shown(app.timeline)[2:4] == ["◈ Look around.", ""]
+
+
 async def test_enter_and_click_ask_to_jump() -> None:
     entries = sample()
     app = Side(entries)
