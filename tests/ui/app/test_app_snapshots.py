@@ -32,7 +32,7 @@ from tui_app.ui.approvals import ApprovalBox
 from tui_app.ui.dialogs.help import HelpScreen
 from tui_app.ui.dialogs.models import ModelPicker, SwitchDialog
 from tui_app.ui.dialogs.palette import PaletteScreen
-from tui_app.ui.dialogs.review import ReviewScreen
+from tui_app.ui.dialogs.review import ReviewScreen, fill_of
 from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 from tui_app.ui.panels.status import StatusRow
 
@@ -77,13 +77,14 @@ Ferries leave on Sundays and public holidays too. (#2: "Why does the ferry impor
 DEEDS = "## What was done, and where it stands\n- import.py · edited 3× (#151)\n- `pytest -x`: 1 failed (#6)"
 RULES = "## The user's rules, word for word\n- #2: Never touch the legacy importer"
 PROPOSAL = replace(
-    proposed(DONE), summary=NOTES, lines=5, lines_sourced=3, claims_marked=1,
+    proposed(DONE), model=MODEL, summary=NOTES, lines=5, lines_sourced=3, claims_marked=1,
     passages=(("model", NOTES), ("code", DEEDS), ("user", RULES)),
 )  # fmt: skip
 
 
 async def review(deck: Deck) -> None:
-    await deck.app.push_screen(timed(ReviewScreen(PROPOSAL), lambda: 0.0))
+    fill = fill_of(deck.app, deck.app.chat.session)
+    await deck.app.push_screen(timed(ReviewScreen(PROPOSAL, fill=fill), lambda: 0.0))
     await deck.until(lambda: reviewed(deck), "the review")
 
 
@@ -111,7 +112,7 @@ SCREENS: dict[str, tuple[Callable[[], Story | None], Scene]] = {
     "compacting": (long_talk, compacting),
     "compacted": (compacted_talk, nothing),
     "detail": (compacted_talk, compaction),
-    "review": (talk, review),
+    "review": (lambda: talk(91_500), review),
     "context": (compacted_talk, context_screen),
     "models": (talk, opens(ModelPicker, "ctrl+l")),
     "switch": (talk, switch),

@@ -21,6 +21,7 @@ from tui_app.ui.dialogs.sent import Reader, SentText, SentView, SourceText
 from tui_app.ui.keyboard import stray_keys
 from tui_app.ui.keyboard.stray_keys import QUIET_S
 from tui_app.ui.panels.gauge import ContextGauge
+from tui_app.ui.words.compaction_words import figures
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 DONE = CompactionComplete(
@@ -79,14 +80,20 @@ class Host(ThemedApp):
 
 
 def test_numbers() -> None:
-    what, price = numbers(PROPOSED)
+    what, price = numbers(replace(PROPOSED, model="gpt-5-mini"))
     assert what == "203 messages removed, 9 kept · 3 of their results are in files"
-    assert price == "91.5k → about 6.2k tokens · $0.004"
+    assert price == "91.5k → about 6.2k tokens · gpt-5-mini · $0.004"
     facts = str(facts_line(PROPOSED))
     assert facts == "1 fact at risk · 1 detail left"
     facts = str(facts_line(replace(PROPOSED, lines=17, lines_sourced=14, claims_marked=1)))
     assert facts == "1 fact at risk · 1 detail left · 14 of 17 lines sourced · 1 not in the log"
     assert len(facts) <= 76, "it fits 80 columns"
+
+
+def test_the_number_in_the_name_of_a_model_is_no_figure() -> None:
+    row = figures("91.5k → about 6.2k tokens · claude-sonnet-4.5 · gpt-5-mini · $0.004")
+    loud = [row.plain[span.start : span.end] for span in row.spans if span.style == "$foreground"]
+    assert loud == ["91.5k", "6.2k", "$0.004"]
 
 
 @pytest.mark.parametrize(

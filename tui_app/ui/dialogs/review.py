@@ -57,14 +57,14 @@ def progress_line(progress: CompactionProgress) -> str:
 
 
 def numbers(proposed: CompactionProposed) -> tuple[str, str]:
-    """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · $0.004``."""
+    """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · gpt-5-mini · $0.004``."""
     parts = [f"{count(proposed.messages_leave, 'message')} removed, {proposed.messages_stay:,} kept"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
         parts.append(f"{proposed.in_files} of their results {where}")
     size = f"{tokens(proposed.tokens_before)} → about {tokens(proposed.tokens_after)} tokens"
-    price = [cost(proposed.cost_usd)] if proposed.cost_usd is not None else []
-    return " · ".join(parts), " · ".join((size, *price))
+    price = cost(proposed.cost_usd) if proposed.cost_usd is not None else ""
+    return " · ".join(parts), " · ".join(filter(None, (size, one_line(proposed.model, 40), price)))
 
 
 def head_rows(title: str, what: str, price: str, width: int) -> tuple[Content, Content]:

@@ -332,7 +332,8 @@ ONE_LINE = 100
 """Cells of a row from which it says of a fact whose words it is from, and when they came."""
 
 
-_FIGURE = re.compile(r"(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+_FIGURE = re.compile(r"(?<![\w.])(?<!\w-)(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
+"""A number with its unit; those within a name, such as that of a model, are none."""
 
 
 def figures(text: str, figure: re.Pattern[str] = _FIGURE) -> Content:
