@@ -1,4 +1,4 @@
-"""The program's way in: ``plimsoll`` and ``python -m tui_app``."""
+"""Entry point of the program: ``plimsoll`` and ``python -m tui_app``."""
 
 import gc
 import os
@@ -6,32 +6,32 @@ import sys
 from collections.abc import Callable, Sequence
 
 INTERRUPTED = 130
-"""Exit code after ctrl+c, as shells have it: 128 and the number of the signal."""
+"""Exit code after ctrl+c, as in shells: 128 plus the number of the signal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command, or the screen.
 
     Args:
-        argv: Arguments without the program's name; None takes those of the process.
+        argv: Arguments without the program's name; None for those of the process.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 128 plus its number after any
+        The exit code: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 128 plus its number after any
         other signal.
     """
     _leave_folder_out()
     try:
-        # Loaded here, so that ctrl+c meanwhile ends the program as quietly as later.
+        # Loaded here, so that ctrl+c ends the program quietly even while it loads.
         return _loaded()(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         return INTERRUPTED
 
 
 def _leave_folder_out() -> None:
-    """Look for neither modules nor programs in the current folder: somebody else may have written it.
+    """Do not search the current folder for modules and programs: another user may have written to it.
 
-    ``python -m`` puts it first among the places of modules; this package itself is found by now. In ``PATH``
-    it is what any entry stands for that is not absolute.
+    ``python -m`` puts it first in the module search path; this package is already found. In ``PATH``, every
+    relative entry refers to it.
     """
     if __name__ == "__main__" and not sys.flags.safe_path and sys.path:
         del sys.path[0]
@@ -40,7 +40,7 @@ def _leave_folder_out() -> None:
 
 
 def _loaded() -> Callable[[Sequence[str]], int]:
-    """Load what runs a command; looking for garbage meanwhile, where there is none, takes milliseconds."""
+    """Load what runs a command. Garbage collection, useless meanwhile, would take milliseconds."""
     gc.disable()
     try:
         from tui_app.cli.program import run

@@ -1,7 +1,7 @@
-"""API keys: from the environment, from the system keyring, or typed in for this run alone.
+"""API keys: from the environment, from the system keyring, or typed in for this run only.
 
-Light enough for the start: only the names that the keyring holds are read from a file; a key itself is read
-when a model is first made with it, off the screen's thread.
+Light enough for startup: only the names of the keys in the keyring are read, from a file. A key is read when
+a model first needs it, outside of the screen's thread.
 """
 
 import threading
@@ -15,30 +15,30 @@ from tui_app.paths import Paths
 from tui_app.refusals import Refusal
 
 SERVICE = "plimsoll"
-"""What entries are filed under."""
+"""Name under which the entries are stored."""
 
 
 class KeyringTrouble(Refusal):
-    """The keyring cannot be used; the text is a sentence for the user and holds no key."""
+    """Raised when the keyring cannot be used; the text is a sentence for the user, without keys."""
 
 
 class Keyring(Protocol):
-    """Where keys are kept between runs. Calls may block, for example until the user has unlocked it."""
+    """A store of keys between runs. Calls may block, for example until the user has unlocked it."""
 
     def read(self, name: str) -> str | None:
-        """The key of that name; None when there is none."""
+        """Return the key with a name; None if there is none."""
 
     def write(self, name: str, key: str) -> None: ...
 
     def erase(self, name: str) -> None:
-        """Forget a key; one that is not there is no trouble."""
+        """Delete a key; a missing one is no error."""
 
 
 class SystemKeyring:
-    """Keychain, Credential Locker, Secret Service or KWallet, whichever this machine has."""
+    """Keychain, Credential Locker, Secret Service or KWallet, depending on the machine."""
 
     def read(self, name: str) -> str | None:
-        """The key of that name; None when there is none.
+        """Return the key with a name; None if there is none.
 
         Raises:
             KeyringTrouble: if the keyring cannot be used.
@@ -49,7 +49,7 @@ class SystemKeyring:
             return keyring.get_password(SERVICE, name)
 
     def write(self, name: str, key: str) -> None:
-        """Keep a key.
+        """Store a key.
 
         Raises:
             KeyringTrouble: if the keyring cannot be used.
@@ -60,7 +60,7 @@ class SystemKeyring:
             keyring.set_password(SERVICE, name, key)
 
     def erase(self, name: str) -> None:
-        """Forget a key; one that is not there is no trouble.
+        """Delete a key; a missing one is no error.
 
         Raises:
             KeyringTrouble: if the keyring cannot be used.
@@ -74,7 +74,7 @@ class SystemKeyring:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Say what happened and what to do; a backend's own words may say anything and are left out."""
+    """Explain an error of the keyring. A backend's own message may contain anything and is left out."""
     from keyring.errors import KeyringLocked, NoKeyringError
 
     try:
@@ -92,9 +92,9 @@ KeySource = Literal["environment", "this run", "keyring", ""]
 
 
 def key_flaw(key: str) -> str:
-    """Say what keeps a key from being sent, as a clause; empty where nothing does.
+    """Return why a key cannot be sent, as a clause; empty if it can.
 
-    Keys travel in headers of HTTP, which hold plain ASCII.
+    Keys are sent in HTTP headers, which allow only ASCII.
     """
     if key != key.strip():
         return "it begins or ends with a space or a line break"
@@ -106,10 +106,10 @@ def key_flaw(key: str) -> str:
 
 
 def stored_names(paths: Paths) -> frozenset[str]:
-    """Names of the keys that Plimsoll has put into the system keyring; a damaged file counts as empty."""
+    """Return the names of keys that Plimsoll put into the keyring; a damaged file counts as empty."""
     try:
         text = paths.keyring_names.read_text(encoding="utf-8")
-        import json  # not for the first frame where there is no key
+        import json  # not for the first frame when there is no key
 
         names = json.loads(text)
     except (OSError, ValueError):
@@ -121,9 +121,9 @@ def stored_names(paths: Paths) -> frozenset[str]:
 
 @dataclass(slots=True, eq=False)
 class ApiKeys(Mapping[str, str]):
-    """The environment, with the keys that do not stand in it.
+    """The environment together with the keys that are stored elsewhere.
 
-    It goes to what makes models and nowhere else: child processes and hooks get the environment itself.
+    Only code that makes models gets it: child processes and hooks get the environment itself.
     """
 
     env: Mapping[str, str] = field(repr=False)
@@ -135,11 +135,11 @@ class ApiKeys(Mapping[str, str]):
     _lock: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     def __getitem__(self, name: str) -> str:
-        """A key or any other variable. A key in the keyring is read the first time, which may take a while.
+        """Return a key or any other variable. The first read of a key in the keyring may take a while.
 
         Raises:
-            KeyError: if there is none of that name.
-            KeyringTrouble: if the keyring holds it, but cannot be read.
+            KeyError: if there is none with that name.
+            KeyringTrouble: if it is in the keyring, but cannot be read.
         """
         if self.env.get(name, "").strip():
             return self.env[name]
@@ -157,27 +157,27 @@ class ApiKeys(Mapping[str, str]):
 
     @property
     def stored(self) -> frozenset[str]:
-        """Names of the keys in the keyring; the keyring is not touched."""
+        """Names of the keys in the keyring, which is not accessed."""
         return stored_names(self.paths)
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the keys that do not stand in the environment; the keyring is not touched."""
+        """Names of the keys that are not in the environment; the keyring is not accessed."""
         return self.stored | self._typed.keys()
 
     @property
     def secrets(self) -> Collection[str]:
-        """The keys beside the environment, as far as they were needed: no text may carry them."""
+        """The keys outside of the environment that were needed so far: no text may contain them."""
         with self._lock:
             return frozenset((*self._typed.values(), *self._read.values(), *self._others))
 
     def conceal(self, secrets: Iterable[str]) -> None:
-        """Let no text carry these either, which are no keys of models."""
+        """Conceal further secrets, which are no keys of models."""
         with self._lock:
             self._others.update(secrets)
 
     def source(self, name: str) -> KeySource:
-        """Where a key comes from; the keyring is not touched."""
+        """Return the source of a key; the keyring is not accessed."""
         if self.env.get(name, "").strip():
             return "environment"
         if name in self._typed:
@@ -185,7 +185,7 @@ class ApiKeys(Mapping[str, str]):
         return "keyring" if name in self.stored else ""
 
     def readable(self) -> dict[str, str]:
-        """Everything as a plain dictionary; a key that cannot be read is left out."""
+        """Return all variables and keys as a dictionary; a key that cannot be read is left out."""
         found = dict(self.env)
         for name in {*self._typed, *self.stored}:
             try:
@@ -195,12 +195,12 @@ class ApiKeys(Mapping[str, str]):
         return found
 
     def use_temporarily(self, name: str, key: str) -> None:
-        """Use a key until the program ends; it is written nowhere."""
+        """Use a key until the program ends, without storing it."""
         with self._lock:
             self._typed[name] = key
 
     def store(self, name: str, key: str) -> None:
-        """Put a key into the system keyring.
+        """Store a key in the system keyring.
 
         Raises:
             KeyringTrouble: if there is none, or it refuses.
@@ -213,7 +213,7 @@ class ApiKeys(Mapping[str, str]):
             self._read[name] = key
 
     def erase(self, name: str) -> bool:
-        """Take a key out of the keyring and out of this run; whether there was one.
+        """Delete a key from the keyring and from this run; return whether there was one.
 
         Raises:
             KeyringTrouble: if the keyring cannot be used.

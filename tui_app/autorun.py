@@ -1,8 +1,8 @@
-"""Files that programs run as soon as somebody opens or enters a folder: found, watched, taken away again.
+"""Files that programs run when a folder is opened or entered: finding, watching and removing them.
 
-They are the part of the places that programs obey which hardly any command has to write: editors' folders,
-files that shells and version managers read, CI, hooks, and what git obeys in repositories further down. A
-sandbox keeps those that are there as they are; what a command makes of them is for the user to see.
+They are those places programs act on which hardly any command has to write: editors' folders, files read by
+shells and version managers, CI, hooks, and git's files in nested repositories. A sandbox keeps existing ones
+unchanged; new ones are shown to the user.
 """
 
 import difflib
@@ -24,16 +24,16 @@ from tui_app.system.obeyed_places import differs_by_branch, is_autorun, obeyed_b
 from tui_app.text import count, visible
 
 MOST_FOLDERS = 3_000
-"""Folders that are looked through, those next to the root first."""
+"""Maximum number of folders searched, those nearest to the root first."""
 _MOST_ENTRIES = 20_000
-"""Names that are looked at in one folder."""
+"""Maximum number of names read in one folder."""
 MOST_PLACES = 100
-"""Places that a sandbox keeps; each costs a mount."""
+"""Maximum number of places that a sandbox protects; each costs a mount."""
 _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__", "bower_components"})
-"""Folders with very many others in them, of which none is opened by itself."""
+"""Folders with very many subfolders, none of which is opened automatically."""
 _READ = os.O_RDONLY | os.O_NONBLOCK
 _TRIES, _PAUSE_S = 40, 0.005
-"""Where a command exchanges folders all the time, what it made is not always under its name."""
+"""Attempts to remove a place, and the pause between: a command may keep exchanging its folders."""
 _MOST_KEPT = 100_000
 _MOST_READ, _MOST_FILES, _MOST_LOOKED_AT = 300_000, 200, 1_000
 _MOST_MODULES = 2_000
@@ -44,23 +44,23 @@ _SAFE_KEYS = frozenset(
         "precomposeunicode", "url", "fetch", "remote", "merge", "active",
     }
 )  # fmt: skip
-"""What git itself writes into the settings of a repository that it makes."""
+"""Settings that git itself writes to a new repository."""
 
 Stamp = tuple[int, ...]
 
 
 @frozen
 class AutorunPlaces:
-    """What was found below some folders."""
+    """The places found below some folders."""
 
     places: Mapping[Path, Stamp] = field(default_factory=dict)
-    """Files and folders that are obeyed, each with what tells whether it is another one later."""
+    """Files and folders that programs act on, each with a stamp to detect changes."""
     texts: Mapping[Path, bytes] = field(default_factory=dict)
-    """What those hold that a command may change, and that are put back without a yes."""
+    """Contents of the places that a command may change, which are restored unless the user approves."""
     repositories: tuple[Path, ...] = ()
-    """Folders with git's files, those of the folders themselves left out."""
+    """Folders with git's files, except those of the searched folders themselves."""
     is_whole: bool = True
-    """Whether all folders were looked through."""
+    """Whether all folders were searched."""
 
     @property
     def kept(self) -> list[Path]:
@@ -69,11 +69,11 @@ class AutorunPlaces:
 
 
 def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlaces:
-    """Look for such places; blocking.
+    """Find the places below some folders; blocking.
 
     Args:
-        roots: Folders, which may be in each other.
-        own: Repositories that somebody else sees to.
+        roots: Folders, which may be nested.
+        own: Repositories that are protected elsewhere.
     """
     places: dict[Path, Stamp] = {}
     texts: dict[Path, bytes] = {}
@@ -92,7 +92,7 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
         entries = _entries(folder)
         is_whole = is_whole and len(entries) < _MOST_ENTRIES
         names = {name for name, _, _ in entries}
-        # Whether a folder is one that git takes for a repository, whatever its name is.
+        # Whether git takes the folder for a repository, whatever its name is.
         if "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= set(names)):
             for git in (folder, *within_git(folder)):
                 states = {git / name: _bytes(git / name, _MOST_KEPT) for name in states_of_git()}
@@ -117,19 +117,19 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
 
 
 def within_git(git: Path) -> Iterator[Path]:
-    """The repositories of submodules and work trees in one, those of theirs included."""
+    """Yield the repositories of submodules and worktrees inside a repository, nested ones included."""
     for name in ("modules", "worktrees"):
         for number, (path, folders, files) in enumerate(_walk(git / name)):
             if number >= _MOST_MODULES:
                 break
             if "HEAD" in files:
                 yield path
-                # The name of a submodule may have slashes in it.
+                # The name of a submodule may contain slashes.
                 folders[:] = [each for each in folders if each in ("modules", "worktrees")]
 
 
 def _obeyed_by_git(git: Path) -> Iterator[Path]:
-    """What is there in a repository that git obeys, each hook by itself."""
+    """Yield existing places in a repository that git acts on, with each hook separately."""
     for path in (git / name for name in obeyed_by_git()):
         if _is_folder(path):
             hooks = islice(_files(path), _MOST_LOOKED_AT)
@@ -139,7 +139,7 @@ def _obeyed_by_git(git: Path) -> Iterator[Path]:
 
 
 def _commands_of(git: Path) -> Iterator[Path]:
-    """Where a repository keeps commands for work that goes on later, such as those of a rebase."""
+    """Yield the files in which a repository has commands for unfinished work, for example a rebase."""
     for name, lines in states_of_git().items():
         path = git / name
         if _stat(path) and not all(map(lines.fullmatch, _lines(path))):
@@ -147,9 +147,9 @@ def _commands_of(git: Path) -> Iterator[Path]:
 
 
 def changes_between(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
-    """What a command made or would have put back, and what else it changed.
+    """Return the places that a command made or that have to be restored, and other changed ones.
 
-    A repository that is as git makes it is neither.
+    A repository as git creates it counts as neither.
     """
     new = [path for path in after.places if path not in before.places]
     fresh = {git for git in after.repositories if git not in before.repositories and _is_plain(git)}
@@ -160,7 +160,7 @@ def changes_between(before: AutorunPlaces, after: AutorunPlaces) -> tuple[list[P
 
 
 def content(path: Path, shown: str, before: bytes | None = None) -> str:
-    """What stands in a new place, or in one that held something before, as a diff."""
+    """Return the content of a new place, or of a changed one, as a diff."""
     if before is not None:
         old = before.decode("utf-8", "replace").splitlines()
         name = visible(shown)
@@ -169,7 +169,7 @@ def content(path: Path, shown: str, before: bytes | None = None) -> str:
     rows = ["--- /dev/null", f"+++ b/{visible(shown)}"]
     for file in files[:_MOST_FILES]:
         if file != path:
-            # One row, whatever signs are in the name.
+            # One row, whatever characters the name contains.
             rows.append(f"[{visible(str(file.relative_to(path)))}]")
         rows += list(difflib.unified_diff([], _lines(file), lineterm=""))[2:]
     if len(files) > _MOST_FILES:
@@ -178,12 +178,12 @@ def content(path: Path, shown: str, before: bytes | None = None) -> str:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files in a place, some thousand at most; a place that is no folder is one."""
+    """Return the files in a place, up to about a thousand; for a file, only itself."""
     return sorted(islice(_files(path), _MOST_LOOKED_AT)) if _is_folder(path) else [path]
 
 
 def is_showable(path: Path) -> bool:
-    """Whether all that is in a place can be shown: nobody can say yes to the rest."""
+    """Return whether a place can be shown completely: the user cannot approve the rest."""
     files = files_of(path)
     return (
         len(files) <= _MOST_FILES
@@ -192,7 +192,7 @@ def is_showable(path: Path) -> bool:
 
 
 def digest(file: Path) -> str:
-    """SHA-256 of a file as hexadecimal digits; empty where it cannot be read."""
+    """Return the SHA-256 of a file as hexadecimal digits; empty if it cannot be read."""
     try:
         with os.fdopen(open_named(file, _READ), "rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -201,14 +201,14 @@ def digest(file: Path) -> str:
 
 
 def put_back(path: Path, before: bytes) -> None:
-    """Let a place hold what it held. Raises ``OSError``."""
+    """Restore the content of a place. Raises ``OSError``."""
     remove(path)
     with os.fdopen(open_named(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
         file.write(before)
 
 
 def remove(path: Path) -> None:
-    """Take a place away, whatever it is. Raises ``OSError``."""
+    """Remove a place of any kind. Raises ``OSError``."""
     for _ in range(_TRIES):
         try:
             remove_named(path)
@@ -223,7 +223,7 @@ def remove(path: Path) -> None:
 
 
 def _entries(folder: Path) -> list[tuple[str, bool, bool]]:
-    """What is in a folder: names, whether each is a folder, and whether it is a link."""
+    """Return the entries of a folder: name, whether it is a folder, and whether it is a link."""
     with suppress(OSError):
         opened = open_named(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -266,7 +266,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def stamp(path: Path) -> Stamp:
-    """What is another number for another file; of a folder that of all files in it."""
+    """Return numbers that change with a file; for a folder, with any file in it."""
     if (found := _stat(path)) is None:
         return ()
     own = (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
@@ -279,7 +279,7 @@ def stamp(path: Path) -> Stamp:
 
 
 def _bytes(file: Path, most: int) -> bytes | None:
-    """What a file holds; None where it is none, or larger."""
+    """Return the content of a file; None if it is no regular file, or larger."""
     with suppress(OSError), os.fdopen(open_named(file, _READ), "rb") as stream:
         if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             data = stream.read(most + 1)
@@ -302,7 +302,7 @@ def _lines(file: Path) -> list[str]:
 
 
 def _is_plain(git: Path) -> bool:
-    """Whether a repository is as ``git init`` or ``git clone`` makes it: no hook, no setting that runs."""
+    """Return whether a repository is as git creates it: no hook, no setting that runs a program."""
     if any(_stat(git / name) for name in ("config.worktree", "info/attributes")) or any(_commands_of(git)):
         return False
     if _stat(git / "commondir"):
@@ -314,7 +314,7 @@ def _is_plain(git: Path) -> bool:
 
 
 def _is_plain_setting(row: str) -> bool:
-    """Whether a row of git's settings is one that git writes; a section may have a key behind it."""
+    """Return whether git itself writes such a line of its settings; a section may be followed by a key."""
     row = row.strip().casefold()
     key = row.partition("=")[0].strip()
     return not row or row[0] in "#;" or key in _SAFE_KEYS or _SAFE_SECTION.fullmatch(row) is not None

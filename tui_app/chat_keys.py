@@ -1,10 +1,8 @@
-"""Keys of the chat, which settings can change, declared once: bindings, hints, help, palette read them.
+"""Keys of the chat, declared once for bindings, hints, help and palette. The settings can change them.
 
-Settings are read before the screen and must not load it. Keys of dialogs and of single widgets stand in
-:mod:`tui_app.ui.keyboard.keys`.
-
-Left out on purpose, because terminals, tmux or the editor widget take them: ``ctrl+b``, ``ctrl+n``,
-``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
+Settings are read before the screen and must not load it. Keys of dialogs and single widgets are in
+:mod:`tui_app.ui.keyboard.keys`. Left out on purpose, because terminals, tmux or the editor widget use them:
+``ctrl+b``, ``ctrl+n``, ``ctrl+x``, ``ctrl+s`` and every alt+letter. ``alt+enter`` is read as ``shift+enter``.
 """
 
 from collections.abc import Mapping
@@ -12,10 +10,12 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Scope = Literal["chat", "pane", "prompt", "app"]
-"""Who acts on a key that can be changed: the chat screen, its body, the prompt, or the application."""
+"""Where a changeable key is handled: the chat screen, its body, the prompt, or the application."""
 RowState = Literal["none", "live", "any", "pinnable", "undoable", "up_to", "from"]
-"""Where the cursor of the conversation stands: nowhere, on the live answer, on any row, or on one that can be
-pinned, undone, or compacted up to or from it on."""
+"""Position of the conversation's cursor.
+
+Nowhere, on the live answer, on any row, or on one that can be pinned, undone, or compacted up to or from.
+"""
 
 
 _LABELS = {
@@ -30,42 +30,42 @@ _LABELS = {
     "greater_than_sign": ">",
     "slash": "/",
 }
-"""Keys that users read otherwise than Textual writes them."""
+"""Labels of keys whose Textual name differs from the usual one."""
 
 
 def key_labels(keys: str) -> str:
-    """Keys in Textual's spelling, as a user reads them."""
+    """Convert keys in Textual's form to labels for the user."""
     return " ".join(_LABELS.get(key, key) for key in keys.split(","))
 
 
 class KeyBinding(NamedTuple):
-    """One key and what it does."""
+    """One key and its action."""
 
     id: str
-    """Its name, also for the key map in the settings file where it can be changed."""
+    """Its name, also in the settings' key map if it can be changed."""
     key: str
-    """Keys in Textual's spelling, separated by commas."""
+    """Keys in Textual's form, separated by commas."""
     action: str
     description: str
-    """What it does, as a few words for help and palette."""
+    """A few words for help and palette."""
     tooltip: str
-    """One sentence more."""
+    """One more sentence."""
     hint: str = ""
-    """Word behind the key in the bottom row; empty when that does not show it."""
+    """Word after the key in the bottom row; empty if it is not shown there."""
     rank: int = 0
-    """Hints with a higher rank leave the bottom row first when room is short."""
+    """Hints with a higher rank are dropped from the bottom row first."""
     scope: Scope | None = None
-    """None where it acts in one place only and cannot be changed."""
+    """None if it is used in one place only and cannot be changed."""
     priority: bool = False
     """Whether it acts before the focused widget sees the key."""
     changes: bool = False
-    """Whether it does nothing where the session can only be looked at."""
+    """Whether it does nothing in a read-only session."""
     command: str = ""
-    """The slash command that does the same, where its action is not to run one."""
+    """The equivalent slash command, if the action itself does not run one."""
     rows: tuple[RowState, ...] = ()
-    """Where the cursor has to stand so that a hint of the conversation names it."""
+    """Cursor positions for which the conversation's hints show it."""
     topic: str = ""
-    """The group of help it is listed in; empty for the one of where it acts."""
+    """Its group in help; empty for the default of its scope."""
 
     @property
     def label(self) -> str:
@@ -195,21 +195,23 @@ _DECLARED = (
 )  # fmt: skip
 _SCOPES: Mapping[str, Scope] = {"prompt": "prompt", "chat": "chat", "app": "app"}
 KEYS = tuple(key._replace(scope=key.scope or _SCOPES[key.id.partition(".")[0]]) for key in _DECLARED)
-"""Keys of the chat, which the settings can change. The first word of a name says who acts on it, unless the
-key does."""
+"""Keys of the chat, which the settings can change.
+
+The first word of a name is its scope, unless the key sets one.
+"""
 ACTION_KEYS: Mapping[str, str] = {key.id: key.key for key in KEYS}
-"""Keys of each action unless others are set, separated by commas."""
+"""Default keys of each action, separated by commas."""
 
 
 NO_CHANGES: Mapping[str, str] = MappingProxyType({})
-"""The key map of a user who has changed no key."""
+"""The key map of a user without changes."""
 
 
 def in_force(keymap: Mapping[str, str]) -> tuple[KeyBinding, ...]:
-    """Every key, changed as a key map of the settings says."""
+    """Return all keys, with the changes of a key map."""
     return tuple(key._replace(key=keymap.get(key.id, key.key)) for key in KEYS)
 
 
 def label_of(id: str, keymap: Mapping[str, str]) -> str:
-    """The first key of an action, as a user reads it."""
+    """Return the label of an action's first key."""
     return next(key.label for key in in_force(keymap) if key.id == id)

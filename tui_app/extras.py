@@ -1,4 +1,4 @@
-"""Optional parts of the program, and the command that adds one to this very installation."""
+"""Optional parts of the program, and the command that adds one to this installation."""
 
 import shlex
 import sys
@@ -9,18 +9,18 @@ from typing import Literal
 Extra = Literal["serve", "mcp", "acp", "local", "otel", "postgres", "lsp"]
 DISTRIBUTION = "plimsoll-tui"
 ROOT = Path(__file__).resolve().parent.parent
-"""The folder that the package is in."""
+"""The folder that contains the package."""
 
 
 def install_command(extra: Extra) -> str:
-    """The command that installs an extra where this program runs.
+    """Return the command that installs an extra for this program.
 
-    Plain ``pip`` may be that of another Python, so the interpreter is named. Environments that uv has made
-    hold no pip, and those of pipx hold one or not. From a checkout the checkout is what has to be
-    installed, in place as it runs now: nothing of that name need be published.
+    It names the interpreter, because plain ``pip`` may belong to another Python. Environments made by uv have
+    no pip, and those of pipx may have none. In a checkout, the checkout itself is installed in editable mode,
+    because no package need be published.
 
     Args:
-        extra: As ``pyproject.toml`` names it.
+        extra: Its name in ``pyproject.toml``.
     """
     target = f"-e '{ROOT}[{extra}]'" if is_checkout(ROOT) else f"'{DISTRIBUTION}[{extra}]'"
     if (Path(sys.prefix) / "pipx_metadata.json").exists():
@@ -32,7 +32,7 @@ def install_command(extra: Extra) -> str:
 
 
 def is_checkout(root: Path) -> bool:
-    """Whether a folder holds the program's sources, and not an environment it was installed into."""
+    """Return whether a folder contains the program's sources, not an installed copy."""
     try:
         text = (root / "pyproject.toml").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

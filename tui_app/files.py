@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read from a project without leaving it, and front matter."""
+"""Writing files atomically, and reading small JSON and TOML files."""
 
 import os
 from contextlib import suppress
@@ -8,14 +8,14 @@ from typing import Any
 from tui_app.system.descriptors import PLACE
 
 _NAME_CHARS = 50
-"""Characters of a file's name in the temporary one, which must not be longer than names may be."""
+"""Characters of a file's name used for the temporary file, whose name must not get too long."""
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder, missing parents included, that only its owner may enter.
+    """Create a folder, including missing parents, that only its owner may enter.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if it cannot be created.
     """
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
@@ -23,26 +23,26 @@ def make_private(folder: Path) -> None:
 
 
 def write_atomic(path: Path, text: str, *, errors: str = "backslashreplace") -> None:
-    """Replace a file's content; owner-only rights.
+    """Replace a file's content, with owner-only permissions.
 
-    When this returns it is on disk, under its name as far as the system lets folders be synced.
+    On return it is on disk, under its name as far as the system can sync folders.
 
     Args:
-        path: The file; its folder is created when missing.
+        path: The file; its folder is created if missing.
         text: New content.
-        errors: What becomes of half surrogate pairs, as for ``str.encode``; escapes by default.
+        errors: Handling of lone surrogates, as for ``str.encode``; escapes by default.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if it cannot be written.
     """
     write_bytes_atomic(path, text.encode("utf-8", errors))
 
 
 def write_bytes_atomic(path: Path, data: bytes) -> None:
-    """Replace a file's content, as :func:`write_atomic` does.
+    """Replace a file's content like :func:`write_atomic`.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if it cannot be written.
     """
     make_private(path.parent)
     folder = os.open(path.parent, PLACE)
@@ -53,18 +53,18 @@ def write_bytes_atomic(path: Path, data: bytes) -> None:
 
 
 def replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
-    """Replace the content of a file in an open folder, in the same way.
+    """Replace the content of a file in an open folder in the same way.
 
     Args:
         folder: The folder.
-        name: Of the file.
+        name: Name of the file.
         data: New content.
-        mode: Rights of the file; None gives those that any program of the user would.
+        mode: Permissions of the file; None for the default of the user's programs.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if it cannot be written.
     """
-    # By no other name: another thread may be writing the same file.
+    # A unique name: another thread may be writing the same file.
     temporary = f".{name[:_NAME_CHARS]}.{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     file = os.open(temporary, flags, 0o666 if mode is None else 0o600, dir_fd=folder)
@@ -84,7 +84,7 @@ def replace_at(folder: int, name: str, data: bytes, mode: int | None) -> None:
 
 
 def read_object(file: Path) -> dict[str, Any]:
-    """What a file of JSON holds by name; nothing where it is missing or damaged."""
+    """Return the object in a JSON file; empty if the file is missing or damaged."""
     try:
         return object_in(file.read_bytes()) or {}
     except OSError:
@@ -92,7 +92,7 @@ def read_object(file: Path) -> dict[str, Any]:
 
 
 def object_in(text: str | bytes) -> dict[str, Any] | None:
-    """The JSON object that a text is; None where it is something else, or nested too deeply."""
+    """Parse a JSON object; None if it is something else, or nested too deeply."""
     import json  # not for the first frame
 
     try:
@@ -103,9 +103,9 @@ def object_in(text: str | bytes) -> dict[str, Any] | None:
 
 
 def sync_folder(folder: int) -> None:
-    """Bring the names in an open folder to the disk, where the system can; they have changed either way."""
+    """Sync the names in an open folder to disk, if the system can. They have changed either way."""
     with suppress(OSError):
-        # One that was opened to be passed through cannot be synced itself.
+        # A folder opened without read access cannot be synced itself.
         names = os.open(".", os.O_RDONLY, dir_fd=folder)
         try:
             os.fsync(names)
@@ -114,11 +114,11 @@ def sync_folder(folder: int) -> None:
 
 
 def toml_beside(module: str, name: str) -> dict[str, Any]:
-    """A table of the program's own, which is a file beside a module.
+    """Read a table of the program from a file next to a module.
 
     Args:
         module: File of the module.
-        name: Name of the table's file, without its ending.
+        name: Name of the table's file, without its suffix.
     """
     import tomllib  # not for the first frame
 

@@ -1,4 +1,4 @@
-"""Keys that a user gives to actions, and which of them clash."""
+"""Validation of the keys that a user assigns to actions."""
 
 import string
 import unicodedata
@@ -17,7 +17,7 @@ _SHORT_NAMES = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
-"""Signs that Textual names otherwise than Unicode."""
+"""Characters whose Textual name differs from the Unicode name."""
 
 _NAMED_KEYS = (
     "enter", "escape", "tab", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown",
@@ -25,13 +25,13 @@ _NAMED_KEYS = (
 )  # fmt: skip
 
 _WRITING = frozenset({"space", "enter", "tab", "backspace", "delete", "up", "down", "left", "right"})
-"""Keys that writing in the prompt needs, besides letters and signs."""
+"""Keys needed for writing in the prompt, besides letters and punctuation."""
 
 _PROMPT_KEYS = frozenset({"enter", "tab", "up", "down"})
-"""Those of them that the prompt itself may use for something else."""
+"""Keys among them that the prompt itself may use for something else."""
 
 _EMPTY_PROMPT = "prompt.help"
-"""Acts on an empty prompt only, so that its key can be typed all the same."""
+"""Acts only on an empty prompt, so that its key can be typed all the same."""
 
 
 class Clash(NamedTuple):
@@ -44,18 +44,18 @@ class Clash(NamedTuple):
 
 
 def find_clash(keymap: Mapping[str, str]) -> Clash | None:
-    """Look for two actions under one key, of which only one would ever be reached.
+    """Find two actions with the same key, of which only one could ever be used.
 
-    Two actions that share a key as built in, because they never act at the same moment, may go on doing so.
+    Two actions that share a default key, because they never act at the same time, may keep sharing.
 
     Args:
-        keymap: Keys of the actions that have others than the built-in ones.
+        keymap: Keys of the actions with changed keys.
     """
     owners = {action: _split(keys) for action, keys in {**ACTION_KEYS, **keymap}.items()}
     for action in reversed(list(keymap)):
         for owner, keys in owners.items():
             shared = [key for key in owners[action] if key in keys]
-            # Those that share one as built in never answer at once.
+            # Actions that share a default key never act at the same time.
             apart = set(_split(ACTION_KEYS[action])).isdisjoint(_split(ACTION_KEYS[owner]))
             if owner != action and shared and apart:
                 return Clash(action, shared[0], owner)
@@ -63,13 +63,13 @@ def find_clash(keymap: Mapping[str, str]) -> Clash | None:
 
 
 def find_writing_key(keymap: Mapping[str, str]) -> tuple[str, str] | None:
-    """Look for an action under a key that is needed for writing, which would never be reached or never type.
+    """Find an action with a key needed for writing: one of both would never work.
 
     Args:
-        keymap: Keys of the actions that have others than the built-in ones.
+        keymap: Keys of the actions with changed keys.
 
     Returns:
-        The action and the key, or nothing.
+        The action and the key, or None.
     """
     for action, keys in keymap.items():
         for key in keys.split(","):
@@ -86,7 +86,7 @@ def _is_for_writing(key: str, action: str) -> bool:
 
 
 def own_keys(action: str, keys: str) -> tuple[list[str], list[str]]:
-    """The keys that an action has been given, parted: those it has as built in, and those that are new."""
+    """Split the keys given to an action into its default keys and new ones."""
     built_in = _split(ACTION_KEYS[action])
     given = keys.split(",")
     return (
@@ -100,13 +100,13 @@ def _split(keys: str) -> list[str]:
 
 
 def key_pattern() -> str:
-    """A pattern of one key's name: a sign or its name, a named key, ``f1`` to ``f24``, with modifiers."""
+    """Return a pattern of a key: a character or its name, a named key, ``f1`` to ``f24``, with modifiers."""
     names = "|".join((*_NAMED_KEYS, *sorted(_SIGN_NAMES)))
     return rf"(?:(?:{_MODIFIERS})\+)*(?:[^\s,]|f(?:[1-9]|1\d|2[0-4])|{names})"
 
 
 def _long_form(key: str) -> str:
-    """A sign by its name, so that ``?`` and ``question_mark`` are the same key."""
+    """Replace a character by its name, so that ``?`` and ``question_mark`` are the same key."""
     if len(key) != 1 or key.isalnum():
         return key
     name = unicodedata.name(key, key).lower().replace("-", "_").replace(" ", "_")
@@ -114,4 +114,4 @@ def _long_form(key: str) -> str:
 
 
 _SIGN_NAMES = frozenset(map(_long_form, string.punctuation))
-"""Signs of a keyboard, as Textual names them."""
+"""Punctuation characters, by their names in Textual."""

@@ -1,4 +1,4 @@
-"""The modes of a session: how far its tools may go without a question."""
+"""The modes of a session, which determine what tools may do without asking."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 Mode = Literal["ask", "edit", "plan"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-"""In the order in which a key goes through them."""
+"""In the order in which a key cycles through them."""
 ABOUT: Mapping[Mode, str] = MappingProxyType(
     {
         "ask": "Edits and commands ask first",
@@ -14,14 +14,14 @@ ABOUT: Mapping[Mode, str] = MappingProxyType(
         "plan": "Read-only: the model proposes a plan and changes nothing",
     }
 )
-"""What each mode means, for the user."""
+"""Description of each mode for the user."""
 
 
 def mode_named(name: str) -> Mode | None:
-    """The mode of a name; None where there is none."""
+    """Return the mode with a name; None if there is none."""
     return next((mode for mode in MODES if mode == name.strip().lower()), None)
 
 
 def next_mode(mode: Mode) -> Mode:
-    """The mode behind another one; the first behind the last."""
+    """Return the next mode; after the last the first."""
     return MODES[(MODES.index(mode) + 1) % len(MODES)]

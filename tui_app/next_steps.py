@@ -1,4 +1,4 @@
-"""What can be done next, declared once: events name steps, and every front end words them its own way."""
+"""Possible next steps, declared once: events name steps, and every front end words them its own way."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -9,18 +9,18 @@ from tui_app.records import frozen
 
 @frozen
 class Step:
-    """Something that a user can do next."""
+    """A possible next step."""
 
     does: str
-    """Behind a key: what it does."""
+    """What its key does, following the key in a sentence."""
     key: str = ""
-    """Name of its key, which the settings may change; empty where only a command does it."""
+    """Name of its key, which the settings may change; empty if only a command does it."""
     command: str = ""
-    """The command of the screen where it has no key."""
+    """Its command on the screen if it has no key."""
     shell: str = ""
-    """The whole of it for a shell; empty where a shell cannot do it."""
+    """The whole phrase for a shell; empty if a shell cannot do it."""
     editor: str = ""
-    """The whole of it for an editor."""
+    """The whole phrase for an editor."""
 
 
 STEPS: Mapping[str, Step] = MappingProxyType(
@@ -72,28 +72,28 @@ STEPS: Mapping[str, Step] = MappingProxyType(
 
 
 def on_screen(steps: Iterable[str], keymap: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Keys or commands of the screen, each with what it does.
+    """Return the keys or commands of the screen, each with what it does.
 
     Args:
-        steps: Names of steps; one that is not known, of a later version, is left out.
-        keymap: Keys that the settings have changed.
+        steps: Names of steps; unknown ones, of a later version, are left out.
+        keymap: Keys changed in the settings.
     """
     known = [STEPS[name] for name in dict.fromkeys(steps) if name in STEPS]
     return tuple((label_of(step.key, keymap) if step.key else step.command, step.does) for step in known)
 
 
 def screen_text(said: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
-    """A sentence, and behind it what can be done on the screen."""
+    """Return a sentence followed by the next steps on the screen."""
     return _append_steps(said, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
 
 
 def shell_text(said: str, steps: Iterable[str]) -> str:
-    """A sentence, and behind it what can be done in a shell."""
+    """Return a sentence followed by the next steps in a shell."""
     return _append_steps(said, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
 
 
 def editor_text(said: str, steps: Iterable[str]) -> str:
-    """A sentence, and behind it what can be done in an editor."""
+    """Return a sentence followed by the next steps in an editor."""
     return _append_steps(said, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
 
 

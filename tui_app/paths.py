@@ -1,4 +1,4 @@
-"""Where Plimsoll keeps its files: four folders, found once at start-up and passed on as one value."""
+"""The program's folders and files, determined once at startup and passed on as one value."""
 
 import os
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from tui_app.files import make_private
 from tui_app.records import frozen
 
 PRIVATE_FOLDER = 0o700
-"""Sessions hold what people typed and what their files say: no other user may list the folders."""
+"""Sessions contain what users typed and what their files contain: no other user may list the folders."""
 
 
 def from_home(path: str) -> Path:
-    """Expand ``~`` in a path that the user has written, unless no user has that name."""
+    """Expand ``~`` in a path from the user, unless the home is unknown."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -24,7 +24,7 @@ def from_home(path: str) -> Path:
 
 @frozen
 class _Within:
-    """A fixed place in one of the folders."""
+    """Descriptor of a fixed file in one of the folders."""
 
     folder: str
     name: str
@@ -36,30 +36,31 @@ class _Within:
 
 @frozen
 class Paths:
-    """The folders of one installation, and the files that have a fixed place in them."""
+    """The folders of one installation, and the files with a fixed place in them."""
 
     config: Path
     """What the user edits."""
     data: Path
-    """What must never be lost: the log of every session and its workspace."""
+    """What must never be lost: the log and workspace of every session."""
     state: Path
-    """What is learnt on the way and can be learnt again."""
+    """What is learned and can be learned again."""
     cache: Path
     """What may be deleted at any time."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
-        """Find the folders.
+        """Determine the folders.
 
         Args:
-            env: The environment. A non-empty ``PLIMSOLL_HOME`` moves all four under one folder (``~`` is
-                expanded); without it they are the usual ones of the operating system.
+            env: The environment. A non-empty ``PLIMSOLL_HOME`` puts all four in one folder (``~`` is
+                expanded); the
+                default is the operating system's usual folders.
         """
         home = env.get("PLIMSOLL_HOME", "").strip()
         if home:
             root = from_home(home).absolute()
             return cls(root / "config", root / "data", root / "state", root / "cache")
-        # Imported here: with PLIMSOLL_HOME set there is nothing to ask the platform for.
+        # Imported here: not needed if PLIMSOLL_HOME is set.
         from platformdirs import PlatformDirs
 
         usual = PlatformDirs("plimsoll", appauthor=False)
@@ -68,41 +69,42 @@ class Paths:
     config_file = _Within("config", "config.toml")
     """The settings file, in TOML. It need not exist."""
     keyring_names = _Within("config", "keyring-names.json")
-    """Names of the API keys that the system keyring holds; no key stands in it."""
+    """Names of the API keys in the system keyring, without the keys."""
     trust_file = _Within("data", "trusted-folders.json")
-    """Which folders the user trusts, and which not."""
+    """Trusted and untrusted folders."""
     database = _Within("data", "sessions.db")
     """The SQLite file with the log of every session."""
     branching_lock = _Within("data", "branching.lock")
-    """Held by whoever begins a branch: names and worktrees are taken one after the other."""
+    """Lock for creating a branch, so that names and worktrees are assigned one at a time."""
     pictures_dir = _Within("data", "pictures")
-    """Pictures out of the clipboard, which prompts name."""
+    """Pictures from the clipboard, which prompts name."""
     sessions_dir = _Within("data", "sessions")
-    """Parent of the workspaces, one folder for each session."""
+    """Parent of the workspaces, one folder per session."""
     unsent_file = _Within("data", "unsent.jsonl")
     """Prompts that were written and never sent."""
     unsent_dir = _Within("data", "unsent")
-    """What each open window holds that no log has yet."""
+    """Unsent prompts of each open window."""
     learnt_file = _Within("state", "models.json")
-    """What providers taught about their models: windows and token factors."""
+    """What was learned about models: windows and token factors."""
     told_of_tmux_file = _Within("state", "told-of-tmux-keys")
-    """There once the user was told which keys tmux does not pass on."""
+    """Exists once the user was told which keys tmux does not pass on."""
     told_of_idle_file = _Within("state", "told-of-idle-compaction")
-    """Is there once the user was offered to have idle conversations compacted."""
+    """Exists once the user was offered compaction of idle conversations."""
     log_file = _Within("state", "plimsoll.log")
     """The program's own diagnostic log."""
 
     @property
     def own_folders(self) -> tuple[Path, ...]:
-        """All of them: a tool that wrote there could allow itself anything."""
+        """All folders: a tool that could write there could allow itself anything."""
         return self.config, self.data, self.state, self.cache
 
     def ensure(self) -> None:
-        """Create the folders that are missing; only their owner may enter any of them.
+        """Create the missing folders; only their owner may enter them.
 
         Raises:
-            OSError: if the folder of the sessions cannot be created. The others can be done without:
-                settings need only be read, and what is learnt can be learnt again.
+            OSError: if the folder of the sessions cannot be created. The others are optional: settings need
+                only be read,
+                and what is learned can be learned again.
         """
         for folder in (self.config, self.state, self.cache):
             with suppress(OSError):
@@ -111,10 +113,10 @@ class Paths:
             _make_private(folder)
 
     def writable(self) -> tuple[Self, str]:
-        """The same, or a place for this run where the folder of the sessions cannot be written.
+        """Return paths with a temporary folder for this run if sessions cannot be written.
 
         Returns:
-            The folders to use, and a sentence on what is not kept where it belongs; empty where all is.
+            The paths to use, and a sentence about what is not kept as usual; empty if everything is.
         """
         keeps = _is_writable(self.data, self.database) and _is_writable(self.sessions_dir)
         learns = _is_writable(self.state, self.log_file)
@@ -125,7 +127,7 @@ class Paths:
             blocked = self.data.parent
         lost, paths = [] if learns else ["nothing is logged or learnt"], self
         if not keeps:
-            # Imported when it is needed: hardly any start has use for it.
+            # Imported here: hardly any start needs it.
             from tempfile import mkdtemp
 
             place = Path(mkdtemp(prefix="plimsoll-"))
@@ -137,13 +139,13 @@ class Paths:
 def _make_private(folder: Path) -> None:
     make_private(folder)
     if folder.stat().st_mode & 0o077:
-        # One that is another user's is as private as that user has made it.
+        # A folder of another user keeps that user's permissions.
         with suppress(PermissionError):
             folder.chmod(PRIVATE_FOLDER)
 
 
 def _is_writable(folder: Path, file: Path | None = None) -> bool:
-    """Whether a folder, made where it is missing, takes files, and one in it can be written."""
+    """Return whether a folder, created if missing, is writable, and so is a file in it."""
     try:
         _make_private(folder)
     except OSError:

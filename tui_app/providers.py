@@ -1,6 +1,6 @@
-"""Providers of models, each declared once: names, keys, addresses, what is known of them without asking.
+"""Providers of models, each declared once: names, keys, addresses, and what is known without asking.
 
-Light enough for the start: pydantic-ai and the SDKs are loaded where a model is made.
+Light enough for startup: pydantic-ai and the SDKs are imported where a model is made.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from tui_app.records import frozen
 
 OFFLINE = "offline"
 OFFLINE_MODEL = f"{OFFLINE}:extractive"
-"""The embedded model: needs no key and no network."""
+"""The built-in model: needs no key and no network."""
 DEMO = "demo"
 SEARCHING = frozenset({OFFLINE, DEMO})
-"""Providers whose models search, or say what was recorded: of the window they are told nothing."""
+"""Providers whose models search, or play a recording: they are not told how full the window is."""
 GGUF = "gguf"
 OPENAI = "openai"
 OPENAI_CHAT = "openai-chat"
@@ -26,7 +26,7 @@ MISTRAL = "mistral"
 DEEPSEEK = "deepseek"
 GATEWAY = "gateway"
 PROTOCOLS = (OPENAI_CHAT, OPENAI, ANTHROPIC, GOOGLE)
-"""What an endpoint may speak, named like the prefixes of model names; ``openai`` is the Responses API."""
+"""Protocols of endpoints, named like the prefixes of model names; ``openai`` is the Responses API."""
 
 
 @frozen
@@ -35,25 +35,25 @@ class Provider:
 
     name: str
     keys: tuple[str, ...] = ()
-    """Environment variables that hold its key, the usual one first."""
+    """Environment variables of its key, the usual one first."""
     key_check: str = ""
-    """Address that tells at no cost whether a key is taken."""
+    """Address that checks a key at no cost."""
     package: str = "openai"
-    """SDK that it needs."""
+    """The SDK it needs."""
     sdk_reads_key: bool = False
-    """Whether pydantic-ai reads the key itself, from the process environment alone, and may do without."""
+    """Whether pydantic-ai reads the key itself, only from the process environment, and may do without."""
     url: str = ""
-    """Its address, where the model is made with it."""
+    """Its address, if the model is made with it."""
     url_variable: str = ""
-    """Environment variable that moves it somewhere else."""
+    """Environment variable that changes the address."""
     port: int = 0
-    """Where a server on this machine listens unless told otherwise."""
+    """Default port of a server on this machine."""
     reserved: bool = False
-    """Whether no endpoint may be named like it."""
+    """Whether no endpoint may have the same name."""
     any_model: bool = False
-    """Whether it serves models that no list names."""
+    """Whether it serves models that are in no list."""
     start: str = ""
-    """How its server on this machine is started, as a request to the user."""
+    """How to start its server on this machine, as a request to the user."""
 
 
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -89,7 +89,7 @@ _ALL = (
     Provider(
         "openrouter",
         ("OPENROUTER_API_KEY",),
-        # Its list of models is open to everybody; this says whose key it is.
+        # Its list of models is public; this address checks the key.
         "https://openrouter.ai/api/v1/key",
         reserved=True,
         any_model=True,
@@ -142,22 +142,22 @@ _ALL = (
     ),
 )
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({each.name: each for each in _ALL})
-"""By name. Whoever makes a model comes before a gateway to it."""
+"""By name. A maker of models comes before a gateway to it."""
 _UNKNOWN = Provider(name="")
 
 LOCAL_PORTS: Mapping[str, int] = MappingProxyType({each.name: each.port for each in _ALL if each.port})
-"""Where local servers listen unless told otherwise, by the name their models are given here."""
+"""Default ports of local servers, by the prefix of their models."""
 KEY_CHECKS: Mapping[str, str] = MappingProxyType(
     {key: each.key_check for each in _ALL if each.key_check for key in each.keys}
 )
-"""What is asked for a key, by the key's variable."""
+"""The address that checks a key, by the key's variable."""
 SILENT_HOSTS = ("api.openai.com", "api.anthropic.com", "googleapis.com")
-"""Vendors whose listing says nothing about windows."""
+"""Vendors whose list of models has no context windows."""
 MODELS_BY_KEY = (
     ("OPENAI_API_KEY", "openai:gpt-5-mini"),
     ("ANTHROPIC_API_KEY", "anthropic:claude-sonnet-4-5"),
 )
-"""Which model a user most likely wants when the only hint is a key in the environment; first match wins."""
+"""The default model by the key found in the environment; first match wins."""
 SHORTLIST = (
     "anthropic:claude-opus-5-5", "anthropic:claude-sonnet-5-5", "anthropic:claude-haiku-5-5",
     "openai:gpt-6.1-sol", "openai:gpt-6.1-terra", "openai:gpt-6-luna",
@@ -168,34 +168,34 @@ SHORTLIST = (
 
 
 def provider_of(model: str) -> Provider:
-    """Look up the provider of a model's name or prefix; of one that is not listed nothing is known."""
+    """Return the provider of a model's name or prefix; an empty one if it is not listed."""
     prefix = model.partition(":")[0]
-    # Behind the gateway stands the vendor, whose key is not asked for.
+    # A gateway needs its own key, not that of the vendor.
     return PROVIDERS.get(GATEWAY if prefix.startswith(f"{GATEWAY}/") else prefix, _UNKNOWN)
 
 
 def how_to_start(model: str, port: int | None) -> str:
-    """How the server of a model on this machine is started, by the model's name, else by the usual port."""
+    """Return how to start a local server, by the model's name, or else by its port."""
     by_port = next((each for each in _ALL if each.port and each.port == port), _UNKNOWN)
     return provider_of(model).start or by_port.start
 
 
 def required_keys(prefix: str) -> tuple[str, ...]:
-    """Variables of which one must hold a key for a provider to be used."""
+    """Return the variables of which one must have a key for a provider to be used."""
     provider = provider_of(prefix)
     return () if provider.sdk_reads_key else provider.keys
 
 
 def key_variable(model: str) -> str | None:
-    """Name the variable that holds the key of a model's provider (``openai:gpt-5``); None if unknown."""
+    """Name the variable of the key for a model's provider (``openai:gpt-5``); None if unknown."""
     return next(iter(provider_of(model.lower()).keys), None)
 
 
 def key_variables() -> frozenset[str]:
-    """Names of all variables that hold the key of a provider we know."""
+    """Return the names of all variables for keys of known providers."""
     return frozenset(key for each in _ALL for key in each.keys)
 
 
 def providers_of(variable: str) -> tuple[str, ...]:
-    """Names of the providers whose key a variable holds; none for one that is not known."""
+    """Return the names of the providers that use a variable's key; none if it is unknown."""
     return tuple(sorted(each.name for each in _ALL if variable in each.keys))

@@ -1,8 +1,8 @@
-"""Frozen dataclasses that cost next to nothing to declare.
+"""Frozen dataclasses that are cheap to declare.
 
-The standard decorator writes and compiles half a dozen methods for each class, about half a millisecond, and
-the program declares hundreds before its screen is complete. These share one set of methods; making or
-comparing one takes a microsecond longer.
+The standard decorator generates and compiles half a dozen methods for each class, which takes about half a
+millisecond, and hundreds of classes are declared before the screen is complete. These classes share one set
+of methods; creating or comparing an instance takes a microsecond longer.
 """
 
 from collections.abc import Callable
@@ -17,16 +17,16 @@ _T = TypeVar("_T")
 
 
 class _Fields(NamedTuple):
-    """What the shared methods know of a class."""
+    """What the shared methods know about a class."""
 
     given: dict[str, None]
-    """Names of the values that may be given, in their order."""
+    """Names of the arguments, in order."""
     places: tuple[str, ...]
-    """Names of those that may be given by place."""
+    """Names of the positional arguments."""
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: Callable[[Any], Any]
-    """Gives the values that make two of a class the same."""
+    """Returns the values that are compared."""
     shown: tuple[str, ...]
 
 
@@ -36,13 +36,13 @@ def frozen(cls: type[_T], /, *, kw_only: bool = False) -> type[_T]: ...
 def frozen(*, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
-    """Make a class a frozen dataclass with slots, also for ``fields``, ``replace`` and ``asdict``.
+    """Make a class a frozen dataclass with slots, which also supports ``fields``, ``replace`` and ``asdict``.
 
-    A field with ``init=False`` is set by ``__post_init__``.
+    ``__post_init__`` sets a field with ``init=False``.
 
     Args:
-        cls: The class; left out where the decorator is given arguments.
-        kw_only: Whether its values are given by name alone.
+        cls: The class; omitted if the decorator has arguments.
+        kw_only: Whether all arguments are keyword-only.
     """
     if cls is None:
         return partial(frozen, kw_only=kw_only)
@@ -66,13 +66,13 @@ def frozen(cls: Any = None, /, *, kw_only: bool = False) -> Any:
 
 
 def like(kind: type[_T], source: object, /, **more: Any) -> _T:
-    """A value with what another one holds under the same names, and more; what is given goes first."""
+    """Create a value from the fields of another one; ``more`` takes precedence."""
     names = (each.name for each in fields(cast("Any", kind)) if each.name not in more)
     return kind(**{name: getattr(source, name) for name in names if hasattr(source, name)}, **more)
 
 
 def picked(source: object, names: str) -> dict[str, Any]:
-    """What a value holds under some names, which are parted by blanks."""
+    """Return the attributes of a value as a dictionary; the names are separated by blanks."""
     return {name: getattr(source, name) for name in names.split()}
 
 
@@ -80,7 +80,7 @@ _set = object.__setattr__
 
 
 class _Made(Enum):
-    """Stands in a signature for a value that is made anew for each object."""
+    """Default in a signature for a value that is created for each object."""
 
     MADE = 0
 
@@ -101,7 +101,7 @@ def _init(self: Any, *values: Any, **named: Any) -> None:
             given[name] = factory()
     twice = named and not named.keys().isdisjoint(places[: len(values)])
     if twice or given.keys() != known.keys() or len(values) > len(places):
-        # It says what is missing, twice there, or of no field.
+        # Raises for missing, duplicate or unknown arguments.
         self.__signature__.bind(*values, **named)
     for name, value in given.items():
         _set(self, name, value)
@@ -139,7 +139,7 @@ def _setstate(self: Any, state: tuple[None, dict[str, Any]]) -> None:
 
 
 class _Signature:
-    """The arguments of a class, for ``inspect`` and what builds on it; worked out when it is asked for."""
+    """The signature of a class for ``inspect``, computed on access."""
 
     def __get__(self, _instance: object, owner: Any) -> Signature:
         return Signature(

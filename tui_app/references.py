@@ -1,6 +1,6 @@
-"""Files that a text names, ``@path`` or ``@"a path"`` where the path holds spaces, and ranges of log numbers.
+"""References in texts: files as ``@path`` or ``@"a path"`` with spaces, and ranges of log numbers.
 
-The screen, the command line and the offline model read them alike.
+Shared by the screen, the command line and the offline model.
 """
 
 import re
@@ -13,14 +13,14 @@ from urllib.parse import unquote
 from tui_app.records import frozen
 
 SIGN = r"""(?:^|(?<=[\s(\[{<'"`]))@"""
-"""An ``@`` that begins a word; one inside a word belongs to an address."""
+"""An ``@`` at the start of a word; one inside a word belongs to an address."""
 MENTION = re.compile(rf'{SIGN}(?:"([^"\n]+)"|([^\s"]+))', re.MULTILINE)
 AFTER = ".,;:!?)]}>'`"
-"""Signs behind a path that belong to the sentence."""
+"""Punctuation after a path that belongs to the sentence."""
 
 
 def mentions(text: str) -> tuple[str, ...]:
-    """The paths that a prompt names, each once, in order."""
+    """Return the paths mentioned in a prompt, in order, without duplicates."""
     found = (quoted or bare.rstrip(AFTER) for quoted, bare in MENTION.findall(text))
     return tuple(dict.fromkeys(path for path in found if path))
 
@@ -34,13 +34,13 @@ class Mention(NamedTuple):
     start: int
     """Column of the ``@``."""
     end: int
-    """Column behind its last character."""
+    """Column after its last character."""
     wanted: str
-    """What stands between the ``@`` and the cursor, without a quotation mark."""
+    """Text between the ``@`` and the cursor, without a quotation mark."""
 
 
 def mention_at(line: str, column: int) -> Mention | None:
-    """The path in which the cursor stands, if it stands in one."""
+    """Return the path at the cursor; None if there is none."""
     found = _OPEN.search(line[:column])
     if found is None:
         return None
@@ -54,12 +54,12 @@ def mention_at(line: str, column: int) -> Mention | None:
 
 
 def is_writable(path: str) -> bool:
-    """Whether a path can be named at all: one line, nothing hidden in it, no quotation mark."""
+    """Return whether a path can be mentioned: a single line without hidden characters or quotation marks."""
     return path.isprintable() and '"' not in path
 
 
 def written(path: str) -> str:
-    """A path as it stands in a prompt, quoted where it must be."""
+    """Return a path as written in a prompt, quoted if necessary."""
     bare = not any(sign.isspace() for sign in path) and not path.endswith(tuple(AFTER))
     return f"@{path}" if bare else f'@"{path}"'
 
@@ -68,11 +68,11 @@ _DRAGGED = re.compile(r"""(?:["']?(?:/|~/|file://))[^\n]{1,4000}""")
 
 
 def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
-    """The paths that a terminal pastes where files are dragged onto it; none for other text.
+    """Return the paths that a terminal pastes when files are dragged onto it; none for other text.
 
     Args:
-        text: What was pasted: paths that are quoted or escaped as for a shell, or addresses of files.
-        wanted: Says of a path whether it is a file of the kind that is meant; all of them must be.
+        text: The pasted text: paths quoted or escaped as for a shell, or addresses of files.
+        wanted: Whether a file name is of the wanted kind; all of them must be.
     """
     if not _DRAGGED.fullmatch(text.strip()):
         return ()
@@ -88,14 +88,14 @@ def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
 
 
 _DIGITS = 18
-"""So many digits no log has; Python itself refuses to read some thousands of them."""
+"""Maximum digits of a log number. Python itself refuses to parse thousands of them."""
 
 
 def log_number(text: str) -> int | None:
-    """The number a text stands for; None where it is none, or none that a log could have.
+    """Parse a log number; None if the text is none, or too large.
 
     Args:
-        text: What was written, with or without the sign and blanks around it.
+        text: The number, with or without its sign and surrounding blanks.
     """
     digits = text.strip().removeprefix("#")
     if not (digits.isascii() and digits.isdigit()) or len(digits) > _DIGITS:
@@ -105,7 +105,7 @@ def log_number(text: str) -> int | None:
 
 @frozen
 class Span:
-    """A range of messages to summarise, by log number, both ends included; 0 leaves an end open."""
+    """A range of messages to summarize, by log number, inclusive; 0 for an open end."""
 
     first: int = 0
     last: int = 0
@@ -117,10 +117,10 @@ class Span:
 
     @property
     def text(self) -> str:
-        """``from #4 up to #12``; empty where no end is named."""
+        """``from #4 up to #12``; empty if no end is named."""
         ends = (f"from #{self.first}" if self.first else "", f"up to #{self.last}" if self.last else "")
         return " ".join(filter(None, ends))
 
 
 WHOLE = Span()
-"""All that the policy lets go."""
+"""Everything that the policy allows to summarize."""

@@ -1,5 +1,5 @@
-"""Errors whose words are for the user."""
+"""Errors whose text is for the user."""
 
 
 class Refusal(Exception):
-    """What was asked for is not done; the text tells the user why, in sentences."""
+    """Raised when a request is refused; the text gives the user the reason, in sentences."""

@@ -1,7 +1,7 @@
-"""Commands of the model, kept in: what they may write and read, whether they have a network, and their end.
+"""Sandboxes for commands of the model: what they may write and read, and whether they have a network.
 
-Bubblewrap keeps them in where it works, else the kernel's Landlock, else the system's own on macOS. What a
-command has started ends with it, and is not endlessly much: see its parent.
+Bubblewrap is used if it works, else the kernel's Landlock, else on macOS the system's own sandbox. The parent
+process of a command ends everything it started, and limits its resources.
 """
 
 import contextlib
@@ -34,17 +34,17 @@ _PROBE_S = 5.0
 
 @frozen
 class Sandbox:
-    """What this machine can keep a command in with."""
+    """The sandbox available on this machine."""
 
     kind: Kind
     program: str = ""
     abi: int = 0
     """Version of Landlock."""
     why: str = ""
-    """Why there is nothing better."""
+    """Why there is no better one."""
 
     def sentence(self, *, network: bool) -> str:
-        """What a model has to know of it; empty for no sandbox."""
+        """Return what the model needs to know of it; empty without a sandbox."""
         place = "/tmp" if self.kind == "bubblewrap" else "$TMPDIR"
         kept = f"they write in these folders and in {place} only, which lasts for the session"
         kept = f"{kept}, {'' if network else 'have no network, '}and outside=true asks the user to leave it"
@@ -52,7 +52,7 @@ class Sandbox:
 
 
 def find_sandbox(wanted: str = "auto") -> Sandbox:
-    """What there is, tried once, if the settings want one; blocking."""
+    """Return the available sandbox, tried out once, unless the settings switch it off; blocking."""
     return Sandbox("none", why="it is switched off") if wanted == "off" else _tried()
 
 
@@ -61,7 +61,7 @@ def _tried() -> Sandbox:
     if sys.platform == "darwin":
         program = shutil.which("sandbox-exec", path="/usr/bin")
         return Sandbox("seatbelt", program) if program else Sandbox("none", why="sandbox-exec is missing")
-    # Not from the user's PATH, which a project may lead.
+    # Not from the user's PATH, which may contain folders of a project.
     program = shutil.which("bwrap", path="/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin")
     why = "bubblewrap is not installed"
     if program:
@@ -85,51 +85,51 @@ def _tried() -> Sandbox:
 
 @frozen(kw_only=True)
 class Confinement:
-    """How the commands of one workspace are run."""
+    """The sandbox for the commands of one workspace."""
 
     workspace: Path
     added: tuple[Path, ...] = ()
-    """Further folders that may be written in."""
+    """Further writable folders."""
     home: Path
     search: str
     """``PATH`` of the commands."""
     readable: tuple[Path, ...] = ()
-    """Folders of the program's own that may be read."""
+    """The program's own folders that may be read."""
     hidden: tuple[Path, ...] = ()
-    """Those that may not."""
+    """The program's own folders that may not be read."""
     temporary: Path
-    """The ``/tmp`` of its commands: what one leaves there the next one finds."""
+    """The ``/tmp`` of its commands, which all of them share."""
     network: bool = False
     sandbox: Sandbox
     held: tuple[Path, ...] = ()
-    """Repositories that were there when a command began, and are kept as they are."""
+    """Repositories that existed when a command started, and are protected."""
     below: AutorunPlaces = field(default_factory=AutorunPlaces)
-    """What programs obey further down, as it was found."""
+    """Places found in subfolders that programs act on."""
 
     def found(self) -> "Confinement":
-        """The same with what programs obey as it is now; blocking."""
-        # Landlock keeps nothing in them as it is.
+        """Return a copy with the places that programs act on at present; blocking."""
+        # Landlock cannot protect anything inside a writable folder.
         held = () if self.sandbox.kind == "landlock" else self._own_repositories()
         kept = replace(self, held=held)
         return replace(kept, below=kept.autorun())
 
     def autorun(self) -> AutorunPlaces:
-        """What programs obey in the folders that may be written in; blocking."""
+        """Find what programs act on in the writable folders; blocking."""
         return find_autorun(self._open, self.held)
 
     @property
     def _open(self) -> tuple[Path, ...]:
-        """The folders that may be written in, outer ones first."""
+        """The writable folders, outer ones first."""
         return tuple(sorted({self.workspace, *self.added}))
 
     @property
     def _roots(self) -> tuple[Path, ...]:
-        """Those that are in no other one."""
+        """Writable folders that are in no other one."""
         return tuple(one for one in self._open if not any(other in one.parents for other in self._open))
 
     @property
     def limits(self) -> str:
-        """What it keeps a command from, in a few words."""
+        """What it prevents, in a few words."""
         where = f"this folder and {len(self.added)} more" if self.added else "this folder"
         how = "partly sandboxed" if self.sandbox.kind == "landlock" else "sandboxed"
         kept = f"{how}: writes in {where} only{'' if self.network else ', no network'}"
@@ -140,11 +140,11 @@ class Confinement:
         return self.sandbox.kind != "none"
 
     def shown(self, path: Path) -> str:
-        """A path as it is shown, relative to the workspace where it is in it."""
+        """Return a path for display, relative to the workspace if inside."""
         return str(path.relative_to(self.workspace) if path.is_relative_to(self.workspace) else path)
 
     def wrap_command(self, command: Sequence[str]) -> tuple[str, ...]:
-        """The command that runs a command inside; blocking."""
+        """Wrap a command so that it runs in the sandbox; blocking."""
         self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
         match self.sandbox.kind:
             case "bubblewrap":
@@ -158,7 +158,7 @@ class Confinement:
                 return parented(command)
 
     def _inside(self) -> Inside:
-        """What its parent does to keep it in; places by their real names, as no link is followed then."""
+        """Return what the command's parent sets up, with resolved paths, because it follows no links."""
         roots = [str(folder) for folder in self._roots]
         inside = Inside(roots, [str(self.temporary)], ["network"] if self.network else [])
         if self.sandbox.kind == "landlock":
@@ -170,7 +170,7 @@ class Confinement:
             if not any(root in path.parents for root in self._roots) or path.is_symlink():
                 continue
             if path.name == "hooks" and path.parent.is_dir():
-                # Hooks are too many to wait for: their folder is made and stays empty.
+                # Hooks have too many names to watch for, so their folder is created and stays empty.
                 with contextlib.suppress(OSError), folder_of(path) as (folder, name):
                     os.mkdir(name, dir_fd=folder)
             (fixed if path.exists() else absent).append(path)
@@ -184,12 +184,12 @@ class Confinement:
         )
 
     def _bubblewrap(self) -> Iterator[str]:
-        """What is bound by name no command can exchange; all else goes by descriptor, see its parent."""
+        """Yield the options of bubblewrap. Places that a command could exchange are bound by descriptor."""
         yield from _NAMESPACES
         if not self.network:
             yield "--unshare-net"
         yield from _SYSTEM
-        # Sockets of other programs stand in /run, and what people keep in their home and in /tmp.
+        # /run has sockets of other programs, the home and /tmp have the user's files.
         covered = [Path("/run"), Path("/tmp"), Path("/var/tmp"), self.home]
         covered = [each for each in covered if each.is_dir() and each != Path("/")]
         shown = next((each for each in self._secret() if self.temporary.is_relative_to(each)), self.temporary)
@@ -205,18 +205,18 @@ class Confinement:
         yield from ("--setenv", "TMPDIR", "/tmp", "--chdir", str(self.workspace))
 
     def _needed(self, covered: Sequence[Path]) -> list[Path]:
-        """What programs of the ``PATH`` need of the folders that are covered, and git of its settings."""
+        """Return what programs in the ``PATH`` need of the covered folders, and git's settings."""
         needed = [self.home / ".gitconfig", self.home / ".config" / "git"]
         for entry in filter(None, self.search.split(os.pathsep)):
             folder = Path(entry)
-            # Where commands can write, they would say by a link what is bound.
+            # In a folder writable for commands, a link could determine what is bound.
             if not folder.is_absolute() or self._is_open(folder):
                 continue
             for path in dict.fromkeys((folder, *_led_to(folder))):
                 if any(path.is_relative_to(each) for each in covered):
                     needed.append(_installation(path, self.home))
         for link in self._pythons():
-            # A virtual environment of the project; what else a project links to stays covered.
+            # A virtual environment of the project; other links of a project stay covered.
             program = _real(link)
             if program.parent.name == "bin" and program.name.startswith("python"):
                 needed += [_installation(program.parent, self.home)]
@@ -226,14 +226,14 @@ class Confinement:
     def _pythons(self) -> list[Path]:
         try:
             return list(self.workspace.glob("*/bin/python*"))
-        except OSError:  # a folder has gone meanwhile
+        except OSError:  # a folder was deleted meanwhile
             return []
 
     def _is_open(self, path: Path) -> bool:
         return any(_real(path).is_relative_to(root) for root in self._roots)
 
     def _obeyed(self) -> list[Path]:
-        """What programs obey later, and the program's own settings, whether it is there or not."""
+        """Return the places that programs act on later, and the program's own settings, existing or not."""
         found = [each for each in self.readable if any(each.is_relative_to(one) for one in self._open)]
         for folder in self._repositories():
             linked = (folder / "commondir").is_file()
@@ -248,7 +248,7 @@ class Confinement:
         return list(dict.fromkeys(found))
 
     def _parent_folders(self, paths: Sequence[Path]) -> list[Path]:
-        """The folders around some paths, up to those that may be written in; outer ones first."""
+        """Return the folders around some paths, up to the writable ones; outer ones first."""
         found = {each for path in paths for each in (path, *path.parents)}
         inside = {each for each in found if any(root in each.parents for root in self._roots)}
         return sorted(each for each in inside if each.is_dir() and each == _real(each))
@@ -263,7 +263,7 @@ class Confinement:
         return tuple(each for each in folders if each.is_dir() and not each.is_symlink())
 
     def _secret(self) -> list[Path]:
-        """Places in reach that hold keys: of the program's own, and of a home that is the workspace."""
+        """Return reachable places with keys: the program's own, and those of a home that is the workspace."""
         inside = (*self._open, *self._needed((self.home,)))
         secret = (self.home / name for name in _SECRETS)
         reached = [path for path in secret if any(path.is_relative_to(each) for each in inside)]
@@ -271,7 +271,7 @@ class Confinement:
         return [path for path in real if not any(root.is_relative_to(path) for root in self._roots)]
 
     def _seatbelt(self) -> str:
-        """A profile for macOS. Untried: written after the system's own profiles."""
+        """Return a profile for macOS. Untested: modelled on the system's own profiles."""
         rows = ["(version 1)", "(allow default)", "(deny file-write*)"]
         for folder in (*self._open, Path(tempfile.gettempdir()).resolve(), Path("/dev")):
             rows.append(f"(allow file-write* (subpath {json.dumps(str(folder))}))")
@@ -289,7 +289,7 @@ _NAMESPACES = (
 )
 _SYSTEM = (
     *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
-    # Root may write there without any capability: a setting of the kernel's can name a program to run.
+    # Root may write there without capabilities, and a kernel setting can name a program to run.
     *("--ro-bind-try", "/proc/sys", "/proc/sys"),
 )
 _SECRETS = (
@@ -297,15 +297,15 @@ _SECRETS = (
     ".password-store", ".config/gcloud", ".config/gh", ".config/git/credentials", ".cargo/credentials.toml",
     ".local/share/keyrings", ".mozilla", ".config/chromium", ".config/google-chrome",
 )  # fmt: skip
-"""Places in a home that hold keys; in sight only where the home is the workspace or has programs."""
+"""Places in a home that contain keys; reachable only if the home is the workspace or has programs."""
 _MOST_LINKS = 500
 _MOST_CONFIG = 100_000
 _NAMED = re.compile(r'^\s*(hookspath|path)\s*=\s*"?(.+?)"?\s*$', re.IGNORECASE | re.MULTILINE)
-"""Folders of hooks, and further settings that are included."""
+"""Settings for folders of hooks and included files."""
 
 
 def _real(path: Path) -> Path:
-    """A path without links; as it is where a command makes others of it meanwhile."""
+    """Resolve the links in a path; unchanged if a command creates others meanwhile."""
     try:
         return Path(os.path.realpath(path))
     except OSError:
@@ -313,7 +313,7 @@ def _real(path: Path) -> Path:
 
 
 def _named_places(place: Path) -> Iterator[Path]:
-    """Hooks, and files of settings, that a repository's configuration names among its files."""
+    """Yield the hooks and included settings that a repository's configuration places among its files."""
     git = place / ".git"
     for name in ("config", "config.worktree"):
         try:
@@ -321,14 +321,14 @@ def _named_places(place: Path) -> Iterator[Path]:
         except Refused:
             continue
         for key, path in _NAMED.findall(read.text if read is not None else ""):
-            # Hooks are named as from the work tree, settings as from the file that includes them.
+            # Hooks are relative to the working tree, included settings to the including file.
             named = _real((place if key.lower() == "hookspath" else git) / path)
             if named.is_relative_to(place) and named != place:
                 yield named
 
 
 def _led_to(folder: Path) -> Iterator[Path]:
-    """Folders of the programs that links in a folder lead to, and of the Python of a virtual environment."""
+    """Yield the folders of programs to which links in a folder lead, also a virtual environment's Python."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for number, entry in enumerate(entries):
             if number >= _MOST_LINKS:
@@ -338,12 +338,12 @@ def _led_to(folder: Path) -> Iterator[Path]:
 
 
 def _installation(folder: Path, home: Path) -> Path:
-    """The folder that a program was installed into: around its ``bin``, unless all of a home is."""
+    """Return the folder of a program's installation: its ``bin``'s parent, unless that contains a home."""
     around = folder.parent if folder.name in ("bin", "sbin", "shims", "Scripts") else folder
     return folder if home.is_relative_to(around) or around == home / ".local" else around
 
 
 def refused(text: str) -> bool:
-    """Whether a command says that something was kept from it, in the system's own words."""
+    """Return whether a command's output shows that something was refused, in the system's words."""
     said = {os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENETUNREACH)}
     return any(words in text for words in (*said, "Read-only file system", "resolve", "resolution"))

@@ -1,4 +1,4 @@
-"""Text made safe to show: hidden signs written out, terminal sequences dropped, titles cut from it."""
+"""Text made safe to show: hidden characters written out, terminal sequences removed, titles shortened."""
 
 import re
 import unicodedata
@@ -8,23 +8,23 @@ UNSEEN = re.compile(
     r"[\xad\u034f\u200d\u115f\u1160\u180b-\u180f\u2061-\u2065\u206a-\u206f\u3164\ufe00-\ufe0f\uffa0\ufff9-\ufffb"
     r"\U0001f3fb-\U0001f3ff\U000e0000-\U000e0fff]"
 )
-"""Signs without a shape of their own: they hide words, or change the width of what stands before them."""
+"""Characters without a shape of their own: they hide words, or change the width of the preceding one."""
 _BLANK = "\u2800\U0001d159"
-"""Signs that are as wide as others and show nothing; drawings are made with them."""
+"""Blank characters of full width, which are used for drawings."""
 _PLAIN_OR_SIGN = re.compile(r"([ -~]+)|([^ -~])")
-"""Most of a text needs no look at each sign."""
+"""Splits off printable ASCII, so that only the rest is examined character by character."""
 
 
 def visible(text: str) -> str:
-    r"""A line in which every sign that a screen would hide or act on is written out, as ``\x1b``.
+    r"""Write out every character of a line that a screen would hide or act on, as ``\x1b``.
 
-    Removing it, as elsewhere, would let a command look like another one.
+    Removing them, as elsewhere, could make a command look like another one.
     """
     return written_out(text)[0]
 
 
 def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The same line, and where in it such signs are written out: a text may hold the same letters itself."""
+    """Like ``visible``, with the places of such characters: a text may contain the same letters itself."""
     if text.isascii() and text.isprintable():
         return text, ()
     shown: list[str] = []
@@ -45,11 +45,11 @@ def written_out(text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
 
 
 _MOST_MARKS = 4
-"""Marks on one letter; no language needs more, and a flood of them covers other rows."""
+"""Maximum marks on one letter: no language needs more, and many of them cover other rows."""
 _WORDS = re.compile(r"[^\W\d_]+")
 _INNER_SIGN = re.compile(r"(?<=[0-9A-Za-z])[^\w\s\x00-\x7f](?=[0-9A-Za-z])")
 _WRITTEN_TOGETHER = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"})
-"""Scripts that one word may hold beside another, and that none of whose letters looks like one of ours."""
+"""Scripts that a word may combine with others, none of whose letters looks like a Latin one."""
 _TWINS = frozenset(
     "асеорхуіјѕһԁԛԝӏүѵАВСЕНІЈКМОРЅТХУԌԚԜҮѴ"  # Cyrillic
     "αγινορυΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳ"  # Greek
@@ -57,22 +57,22 @@ _TWINS = frozenset(
     "ᎠᎡᎢᎪᎫᎬᎷᎳᎻᎽᏀᏃᏏᏒᏔᏚᏞᏟᏢᏦᏴᏙᏎ"  # Cherokee
     "ɑɡꜱᴄᴏᴠᴡᴢꞁ"  # Latin of phoneticians
 )  # fmt: skip
-"""Letters that look like one of ours."""
+"""Letters that look like ASCII ones."""
 _ALL_TWINS = frozenset({"LISU"})
 """Scripts of which every letter does."""
 _JOINED = re.compile(r"[ _-]")
-"""What stands between the words of one name; a blank does between quotes."""
+"""Separators between the words of a name; blanks only within quotes."""
 
 
 MOST_REMARKS = 5
-"""So many of them are said of one text."""
+"""Maximum number of remarks about one text."""
 
 
 def lookalikes(text: str) -> Iterator[str]:
-    """Remarks on words that may not be what they look like: letters of two scripts, signs for other signs.
+    """Yield remarks on words that may not be what they look like: mixed scripts, or similar characters.
 
-    A word of one script is remarked on where each of its letters looks like one of ours, unless another
-    word of the same name shows the script that it is of.
+    A word in one script is remarked on if all of its letters look like ASCII ones, unless another word of the
+    same name shows the script.
     """
     if turned := next((sign for sign in text if unicodedata.bidirectional(sign) in ("R", "AL", "AN")), ""):
         yield f"it has letters that run right to left, such as {turned}, and may be shown in another order"
@@ -118,7 +118,7 @@ def _why_odd(text: str, words: Sequence[re.Match[str]], at: int) -> str:
 _MARKED = re.compile(
     r"[0-9A-Za-z!-/:-@\[-`{-~][\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
 )
-"""A sign of ours with marks; those that languages put there become one letter with it."""
+"""An ASCII character with marks. In real languages they can be composed to one letter."""
 
 
 def _script(letter: str) -> str:
@@ -130,7 +130,7 @@ def _is_twin(word: str) -> bool:
 
 
 def _is_shown(text: str, words: Sequence[re.Match[str]], at: int, script: str) -> bool:
-    """Whether a word next to one, in the same name, could be of no script but its own."""
+    """Return whether a neighbouring word of the same name can only be in this script."""
     here = words[at]
     is_quoted = any(text.count(sign, 0, here.start()) % 2 for sign in "\"'")
     for other in words[max(0, at - 1) : at + 2]:
@@ -147,12 +147,12 @@ _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 
 def without_sequences(text: str) -> str:
-    """Drop terminal sequences as a whole: their parameters would be noise."""
+    """Remove terminal sequences as a whole: their parameters would be noise."""
     return _ESCAPES.sub("", text)
 
 
 def plain_text(text: str) -> str:
-    """Drop terminal sequences, control characters, direction overrides and half surrogates."""
+    """Remove terminal sequences, control characters, direction overrides and lone surrogates."""
     text = without_sequences(text).replace("\r\n", "\n").replace("\r", "\n")
     if text.isprintable():
         return text
@@ -163,19 +163,19 @@ def plain_text(text: str) -> str:
 
 _FENCE = re.compile(r"(?:```|~~~)[\w+.#-]*")
 _HEADING = re.compile(r"#{1,6}\s+(?P<words>\S.*?)(?:\s+#+)?")
-# Bold stands between words: a glob (`src/**/*.py`) and a power (`2**3`) are no markup.
+# Bold has word borders around it: a glob (`src/**/*.py`) and a power (`2**3`) are no markup.
 _INLINE = re.compile(
     r"(?P<ticks>`+)(?!`)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)"
     r"|(?:(?<=[\s(\[{\"'“‘–—:,;])|^)\*\*(?=[^\s*])(?P<bold>.+?)(?<=[^\s*])\*\*(?=[\s)\]}\"'”’–—:,;.!?…]|$)"
 )
 LOOKED_AT = 1_000
-"""Characters of a line that are looked at: more than any row holds."""
+"""Characters of a line that are examined: more than fit in any row."""
 
 
 def plain_first_line(text: str) -> str:
-    """The first line with any words on it, without Markdown's signs for headings, bold and code.
+    """Return the first line with any words, without Markdown's syntax for headings, bold and code.
 
-    What only looks like them stays: ``a*b*c``, ``__init__``, ``#12``.
+    Text that only resembles it stays: ``a*b*c``, ``__init__``, ``#12``.
     """
     lines = (line.strip() for line in text.splitlines())
     said = [line for line in lines if line]
@@ -194,31 +194,31 @@ def _bare(line: str) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """Text of so many characters at most, the last of them a dot of omission where some are missing."""
+    """Shorten a text to a maximum length, with an ellipsis as the last character."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 def count(number: int, thing: str) -> str:
-    """Write how many there are of a thing: ``1 turn``, ``1,204 turns``."""
+    """Format a count: ``1 turn``, ``1,204 turns``."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def thousands(tokens: int) -> str:
-    """Write tokens in thousands or millions with one digit, for example ``91.5k``."""
+    """Format tokens in thousands or millions with one digit, for example ``91.5k``."""
     return f"{tokens / 1_000:.1f}k" if tokens < 999_950 else f"{tokens / 1_000_000:.1f}M"
 
 
 LARGE = 20
-"""A paste of more lines than this becomes a chip."""
+"""A paste of more lines becomes a chip."""
 LONG = 4_000
-"""So does one of more characters: the editor wraps every line anew with each key."""
+"""So does one of more characters: the editor wraps every line again at each key."""
 
 
 def is_large(text: str) -> bool:
-    """Whether a pasted text is too long to be shown where it was pasted."""
+    """Return whether a pasted text is too long to be shown in place."""
     return len(text) > LONG or len(text.rstrip("\n").split("\n")) > LARGE
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, for tables of them."""
+    """Return the words of a text, as a set."""
     return frozenset(text.split())

@@ -1,7 +1,7 @@
-"""The program's own tools, each declared once: what rules, titles, facts, stages and editors know of it.
+"""The program's own tools, each declared once for rules, titles, facts, stages and editors.
 
-The functions that do the work are in ``agent/tools``: ``lookup.py``, ``command_tool.py``, ``toolset.py``;
-a method there that has the name of a tool is one.
+The functions are in ``agent/tools``: ``lookup.py``, ``command_tool.py``, ``toolset.py``; a method there with
+the name of a tool is one.
 """
 
 from collections.abc import Mapping
@@ -14,36 +14,36 @@ ActionKind = Literal["file", "command", "address", "other"]
 """What a rule's pattern is compared with: a path, a command line, a host, or the arguments as JSON."""
 FileVerb = Literal["read", "written", "edited", ""]
 BodyKind = Literal["file", "piece"]
-"""A whole file, or a piece put into one. A patch counts as a piece, which no file holds as it stands."""
+"""A whole file, or a piece of one. A patch counts as a piece that no file contains literally."""
 EditorKind = Literal["read", "edit", "search", "execute", "think", "fetch", "other"]
 """Kind of a call in the Agent Client Protocol."""
 
 
 @frozen
 class Rows:
-    """A result that is told by its number of rows."""
+    """A result described by its number of rows."""
 
     unit: str
     row: str = ""
-    """Regular expression that finds a row; empty where every line counts that is no remark in brackets."""
+    """Regular expression of a row; empty to count every line except remarks in brackets."""
     more: str = ""
-    """Words in a result that was cut."""
+    """Text in a result that was cut."""
     plural: str = ""
 
 
 @frozen(kw_only=True)
 class Title:
-    """How a call is shown in one line, behind its name."""
+    """How a call is shown in one line, after its name."""
 
     argument: str
     default: str = ""
     quoted: bool = False
     place: str = ""
-    """Argument with the path that is searched; not shown for the whole workspace."""
+    """Argument with the path searched; not shown for the whole workspace."""
     paged: bool = False
-    """Whether ``start`` and ``lines`` choose a part."""
+    """Whether ``start`` and ``lines`` select a part."""
     progress: bool = False
-    """Whether the argument is a list of things to do: it is told by how far it is, and what is next."""
+    """Whether the argument is a todo list, shown by its progress and next item."""
 
 
 @frozen(kw_only=True)
@@ -53,19 +53,19 @@ class ToolSpec:
     name: str
     rule: ActionKind = "other"
     changes: bool = False
-    """Whether it acts on files or the outside, so that it is asked about; the others look or keep notes."""
+    """Whether it changes files or acts outside, and so needs approval; others read or take notes."""
     verb: FileVerb = ""
     """What it does to the file that it names."""
     body: BodyKind | None = None
-    """What of a file it is given, to write."""
+    """What of a file it gets to write."""
     body_argument: str = ""
     recalls: Literal["always", "by handle", "never"] = "never"
-    """Whether it brings back what has left the context."""
+    """Whether it returns content that has left the context."""
     editor: EditorKind = "other"
     title: Title | None = None
-    """None where the most telling arguments are shown."""
+    """None to show the most informative arguments."""
     result: Rows | Literal["lines", "last words", "exit code", "nothing"] = "lines"
-    """What the line about a call says of a result."""
+    """How the line of a call describes a result."""
 
 
 READ_FILE = ToolSpec(
@@ -141,23 +141,23 @@ EXPLORE = ToolSpec(name="explore", editor="search")
 DELEGATE = ToolSpec(name="delegate", editor="search")
 FORK = ToolSpec(name="fork", title=Title(argument="task"))
 SUB_AGENT_TOOLS = frozenset({EXPLORE.name, DELEGATE.name, FORK.name})
-"""Names of the tools that send sub-agents."""
+"""Names of the tools that start subagents."""
 AGENTS = ToolSpec(name="agents", title=Title(argument="action", default="list"))
-"""Sees to those that were sent."""
+"""Manages the subagents that were started."""
 
 TOOLS: Mapping[str, ToolSpec] = MappingProxyType(
     {spec.name: spec for spec in tuple(globals().values()) if isinstance(spec, ToolSpec)}
 )
-"""Those above by name: the tools of a conversation, those among them that are switched off."""
+"""The tools above by name: the tools of a conversation, including those switched off."""
 FILE_LOOKERS = frozenset(spec.name for spec in TOOLS.values() if spec.rule == "file" and not spec.changes)
-"""Names of the tools that look at files. Each asks for itself what rules say of the file."""
+"""Names of the tools that read files. Each checks the rules for the file itself."""
 FILE_CHANGERS = frozenset({WRITE_FILE.name, EDIT_FILE.name})
 """Names of the tools that change files: each can do what the other does."""
 CONTEXT_BOARD = "context_board"
-"""The one tool of the agent that keeps the memory of a repository."""
+"""The only tool of the agent that maintains a repository's memory."""
 _OTHER = ToolSpec(name="")
 
 
 def tool_spec(name: str) -> ToolSpec:
-    """Look a tool up; of those of servers and of other agents nothing is known."""
+    """Look up a tool; an empty specification for those of servers and other agents."""
     return TOOLS.get(name, _OTHER)

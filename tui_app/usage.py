@@ -1,4 +1,4 @@
-"""How full the context window is, and with what: the one number behind gauge, triggers and reports."""
+"""Context usage: how full the window is, and with what; the one number for gauge, triggers and reports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -9,31 +9,31 @@ from tui_app.records import frozen, picked
 
 
 class Kinds(NamedTuple):
-    """Counted tokens, by what their providers make of them."""
+    """Counted tokens by how providers weight them."""
 
     tokens: int = 0
     results: int = 0
-    """Those of them that are of tool results."""
+    """Tokens of tool results among them."""
     calls: int = 0
-    """Those of calls."""
+    """Tokens of calls."""
     attached: int = 0
-    """Those of pictures and the like, which no tokenizer counts."""
+    """Tokens of attachments that no tokenizer counts, such as pictures."""
     thoughts: int = 0
-    """Those of thoughts."""
+    """Tokens of thinking."""
     around: int = 0
-    """What is not counted and goes out with them as text: ids, and what stands around thoughts."""
+    """Tokens sent around them as text that are not counted: ids, and text around thinking."""
 
     def plus(self, other: "Kinds", times: int = 1) -> "Kinds":
-        """These and others, or less others."""
+        """Add others, ``times`` times; a negative factor subtracts."""
         return Kinds._make([own + times * more for own, more in zip(self, other, strict=True)])
 
     @property
     def text(self) -> int:
-        """What a request grows with as it does with text: all but calls and thoughts."""
+        """Tokens that add to a request as text does: all but calls and thinking."""
         return self.tokens - self.calls - self.thoughts + self.around
 
     def scaled(self, factor: float) -> float:
-        """All of them by a factor learnt of text, which is none of pictures."""
+        """Scale by a factor learned from text, which does not apply to pictures."""
         return (self.tokens - self.attached) * factor + self.attached
 
 
@@ -48,7 +48,7 @@ class Breakdown:
     memory: int = 0
     """Context board and skills."""
     summary: int = 0
-    """Summaries that stand for compacted history."""
+    """Summaries of compacted history."""
     user: int = 0
     assistant: int = 0
     thinking: int = 0
@@ -57,14 +57,14 @@ class Breakdown:
     attachments: int = 0
     """Images, audio and documents."""
     pictured: int = field(default=0, compare=False)
-    """Those of the attachments that are no text: no category, but a share of one."""
+    """The part of the attachments that is no text; not a category."""
     around: int = field(default=0, compare=False)
-    """What is not counted: no category, nor part of one. See :func:`around`."""
+    """Tokens that are not counted; not a category, nor part of one. See :func:`around`."""
 
     @property
     def total(self) -> int:
         """Sum over all categories, in tokens."""
-        # Written out: this is asked for every message of every request.
+        # Written out for speed: computed for every message of every request.
         written = self.summary + self.user + self.assistant + self.thinking + self.tool_calls
         return self.system + self.tools + self.memory + written + self.tool_results + self.attachments
 
@@ -72,11 +72,11 @@ class Breakdown:
         return type(self)(**dict(zip(_FIELDS, map(add, _values(self), _values(other)), strict=True)))
 
     def scaled(self, factor: float, attached: float = 1.0) -> Self:
-        """Multiply what is text by a factor learnt for a model's own tokenizer, which is none of pictures.
+        """Scale text by a factor learned for a model's tokenizer, which does not apply to pictures.
 
         Args:
-            factor: That of the text.
-            attached: That of pictures and the like.
+            factor: Factor for text.
+            attached: Factor for pictures and other attachments.
         """
         if factor == attached == 1.0:
             return self
@@ -88,13 +88,13 @@ class Breakdown:
 
     @property
     def kinds(self) -> Kinds:
-        """The tokens by what their providers make of them."""
+        """The tokens by how providers weight them."""
         return Kinds(
             self.total, self.tool_results, self.tool_calls, self.pictured, self.thinking, self.around
         )
 
     def nonzero(self) -> dict[str, int]:
-        """The categories that are not empty, as stored in the log."""
+        """Return the non-empty categories, as stored in the log."""
         return {name: value for name in CATEGORIES if (value := getattr(self, name))}
 
 
@@ -104,59 +104,59 @@ CATEGORIES: tuple[str, ...] = tuple(name for name in _FIELDS if name not in ("pi
 
 
 AROUND_THOUGHTS = 9
-"""Tokens of what goes out around the thoughts of a message."""
+"""Tokens sent around the thinking of a message."""
 
 
 def around(thinking: int, ids: Iterable[str]) -> int:
-    """Tokens of what goes out around a message and is not counted, as most providers count none of it.
+    """Return the tokens sent around a message, which most providers do not count.
 
     Args:
-        thinking: Counted tokens of its thoughts.
-        ids: Those of the calls that it makes or answers; three characters of one are two tokens.
+        thinking: Counted tokens of its thinking.
+        ids: Ids of the calls that it makes or answers; three characters are about two tokens.
     """
     return AROUND_THOUGHTS * (thinking > 0) + sum(map(len, ids)) * 2 // 3
 
 
 class Growth(NamedTuple):
-    """By how many tokens, as its model counts them, a request grows with each token that is counted."""
+    """How many actual tokens of the model a request grows by per counted token."""
 
     text: float
     results: float
-    """What those of tool results add to that; they are written otherwise than what people say."""
+    """Additional growth of tool results, which differ from text written by people."""
     calls: float
-    """Of calls: what goes out around them, such as ids and signatures, is not counted."""
+    """Growth of calls: ids and signatures sent around them are not counted."""
     thoughts: float = 1.0
-    """Of thoughts, which not every provider reads again."""
+    """Growth of thinking, which not every provider reads again."""
 
     def of(self, added: Kinds) -> float:
-        """By how much a request grows with messages, or shrinks without them."""
+        """Return how much a request grows with some messages, or shrinks without them."""
         text = self.text * (added.text - added.attached)
         more = self.results * added.results + self.calls * added.calls + self.thoughts * added.thoughts
         return text + more + added.attached
 
 
 def sum_breakdowns(breakdowns: Iterable[Breakdown]) -> Breakdown:
-    """Add up many counts at once; much faster than adding them one by one."""
+    """Sum up many breakdowns; much faster than adding them one by one."""
     columns = zip(*map(_values, breakdowns), strict=True)
     return Breakdown(**dict(zip(_FIELDS, map(sum, columns), strict=False)))
 
 
 @frozen(kw_only=True)
 class ContextWindow:
-    """The size of a model's context window and where that number comes from."""
+    """The size of a model's context window, and its source."""
 
     limit: int
-    """Tokens the model accepts in one request, answer included."""
+    """Tokens the model accepts in one request, including the answer."""
     source: str
     """``setting``, ``learnt``, ``server``, ``model`` or ``default``."""
     reserve: int = 0
     """Tokens kept free for the answer."""
     announced: int = 0
-    """Limit by whoever knows the model, where a refusal has made ``limit`` smaller for a while; else 0."""
+    """Original limit if a refusal has temporarily reduced ``limit``; else 0."""
 
     @property
     def stated(self) -> int:
-        """Tokens the model is known to accept: what the user sees."""
+        """Tokens the model is known to accept, as shown to the user."""
         return self.announced or self.limit
 
     @property
@@ -166,13 +166,13 @@ class ContextWindow:
 
 
 def percent_text(used: int, limit: int, marks: Iterable[float] = ()) -> str:
-    """Share of a limit in whole percent, rounded half up but never to a threshold that is not reached.
+    """Format a share in whole percent, rounded half up but never to a threshold that is not reached.
 
-    ``<1%`` instead of a false zero, ``?%`` where the limit is not known.
+    ``<1%`` instead of a false zero, ``?%`` if the limit is unknown.
 
     Args:
         used: In tokens.
-        limit: In tokens, and itself a threshold; 0 where it is not known.
+        limit: In tokens, and itself a threshold; 0 if unknown.
         marks: Further thresholds, as shares of the limit; 0 is none.
     """
     if limit <= 0:
@@ -189,23 +189,23 @@ def _whole_percent(used: int, limit: int, marks: Iterable[float]) -> int:
 
 @frozen
 class Overhead:
-    """What the size of a request is worked out from, besides its messages."""
+    """What the size of a request is computed from, besides its messages."""
 
     window: ContextWindow
     fixed: Breakdown = field(default_factory=Breakdown)
-    """What each request carries, instructions and tools, as counted without any factor."""
+    """What each request carries, instructions and tools, as counted without a factor."""
     factor: float = 1.0
-    """Real tokens of the model per counted token."""
+    """Actual tokens of the model per counted token."""
     growth: Growth | None = None
-    """By how many of them a request grows with what is added; None while that is not known."""
+    """How a request grows, in actual tokens, with what is added; None while unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUsage:
-    """What the next request would hold: the state of the gauge.
+    """The contents of the next request: the state of the gauge.
 
-    ``total`` is the provider's own figure plus the count of what came after it when ``exact``;
-    ``unmeasured`` is the part of it that no category explains (it may be 0).
+    ``total`` is the provider's own figure plus the count of later additions if ``exact``; ``unmeasured`` is
+    the part of it that no category explains (it may be 0).
     """
 
     parts: Breakdown
@@ -214,9 +214,9 @@ class ContextUsage:
     exact: bool = False
     unmeasured: int = 0
     is_initial: bool = False
-    """Whether no model has answered anything of it yet."""
+    """Whether no model has answered in it yet."""
     scale: float = 1.0
-    """Tokens as the model counts them for each counted one: sizes of single messages are shown on it."""
+    """Actual tokens of the model per counted token, for displaying the size of single messages."""
 
     @property
     def total(self) -> int:
@@ -225,16 +225,16 @@ class ContextUsage:
 
     @property
     def breakdown(self) -> dict[str, int]:
-        """The tokens by category that are not empty, ``unmeasured`` included: they add up to the total."""
+        """The non-empty categories, including ``unmeasured``; they add up to the total."""
         return {**self.parts.nonzero(), **({"unmeasured": self.unmeasured} if self.unmeasured else {})}
 
     @property
     def utilization(self) -> float:
-        """Share of the whole window in use, as it is known; above 1.0 when the view is too large."""
+        """Used share of the known window; above 1.0 if the view is too large."""
         return self.total / max(1, self.window.stated)
 
     def to_json(self) -> dict[str, int | float | bool | str]:
-        """The JSON names that scripts rely on."""
+        """Return the values by the JSON names that scripts rely on."""
         return {
             **picked(self.parts, " ".join(CATEGORIES)),
             **picked(self, "unmeasured total messages exact is_initial"),

@@ -1,1 +1,1 @@
-"""Models, turns and tools: whoever answers, and what it may look at."""
+"""Models, turns and tools."""

@@ -1,4 +1,4 @@
-"""Answers that fit a JSON Schema: what the model is asked for, and the check of what it gives."""
+"""Structured answers by a JSON Schema: the request for one, and its check."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -18,29 +18,29 @@ from referencing.jsonschema import DRAFT202012
 from tui_app.records import frozen
 
 _WRAPPED = "answer"
-"""The one property of an object around an answer that is no object itself: providers take nothing else."""
+"""The property of an object that wraps any other kind of answer: providers accept only objects."""
 _DEFINITIONS = ("$defs", "definitions")
 _TOLD = 5
-"""Faults of an answer that the model is told at once."""
+"""Maximum faults of an answer reported to the model at once."""
 _FAULT_CHARS = 300
 
 
 class BadSchema(Exception):
-    """A schema cannot be used. The message says why, as the end of a sentence."""
+    """A schema cannot be used. The message tells why, as the end of a sentence."""
 
 
 @frozen
 class AnswerSchema:
-    """The form of the answer of a session's turns."""
+    """The schema of the answers in a session."""
 
     schema: Mapping[str, Any]
 
     @classmethod
     def from_text(cls, text: str) -> "AnswerSchema":
-        """Read a schema.
+        """Parse a schema.
 
         Raises:
-            BadSchema: if it is none, or none that models can be asked for.
+            BadSchema: if it is no schema, or not one that providers accept.
         """
         try:
             schema = json.loads(text)
@@ -62,18 +62,18 @@ class AnswerSchema:
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether the answer is no object, and so is asked for as the property of one."""
+        """Whether the answer is no object, so that it is requested as the property of one."""
         return self.schema.get("type") != "object"
 
     def faults(self, answer: Any) -> list[str]:
-        """What is wrong with an answer, as the model is told it; nothing is fetched."""
+        """Faults of an answer, in words for the model. Nothing is fetched."""
         kind = validators.validator_for(self.schema, default=Draft202012Validator)
         checker: Validator = kind(self.schema, registry=Registry())
         found: list[ValidationError] = sorted(checker.iter_errors(answer), key=lambda each: each.json_path)
         return [f"{each.json_path}: {each.message[:_FAULT_CHARS]}" for each in found[:_TOLD]]
 
     def output_type(self) -> type[Any]:
-        """The type with which pydantic-ai ends a run: it checks an answer, and has the model try again."""
+        """The pydantic-ai output type. It checks an answer, and has the model retry."""
         asked: dict[str, Any] = json.loads(json.dumps(self.schema))
         if self.is_wrapped:
             lifted = {name: asked.pop(name) for name in _DEFINITIONS if name in asked}
@@ -101,12 +101,12 @@ class AnswerSchema:
         return type("Answer", (plain,), {"__get_pydantic_core_schema__": classmethod(core)})
 
     def value(self, output: dict[str, Any]) -> Any:
-        """The answer itself in what a run has ended with."""
+        """The answer within the output of a run."""
         return output[_WRAPPED] if self.is_wrapped else output
 
 
 def schema_fault(schema: Mapping[str, Any]) -> str:
-    """Why a schema is none, or refers to what is not in it; empty where nothing is wrong."""
+    """Why a schema is invalid or has unresolved references; empty if it is fine."""
     try:
         validators.validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
         resolver = Registry().with_resource("", DRAFT202012.create_resource(dict(schema))).resolver()
@@ -122,7 +122,6 @@ def schema_fault(schema: Mapping[str, Any]) -> str:
 
 
 def _references(schema: object) -> Iterator[str]:
-    """Every ``$ref`` in a schema."""
     waiting = [schema]
     while waiting:
         match waiting.pop():

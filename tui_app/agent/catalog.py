@@ -32,20 +32,20 @@ from tui_app.settings import Endpoint
 
 Verdict = Literal["accepted", "refused", "unknown"]
 CHECK_S = 15.0
-"""Seconds for the whole question."""
+"""Timeout in seconds for the whole check."""
 
 
 @frozen
 class KeyCheck:
-    """What came of trying a key."""
+    """The result of testing a key."""
 
     verdict: Verdict
     reason: str = ""
-    """Why nothing is known, or the number a refusal carried; never words of the provider's."""
+    """Why the result is unknown, or the HTTP status of a refusal; never the provider's own words."""
 
 
 def missing_key(model: str, env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> str:
-    """Name the variable whose key a model lacks; empty when it lacks none."""
+    """Name of the variable with a model's missing key; empty if none is missing."""
     prefix = model.partition(":")[0]
     if prefix in endpoints:
         name = endpoints[prefix].key_env
@@ -55,11 +55,11 @@ def missing_key(model: str, env: Mapping[str, str], endpoints: Mapping[str, Endp
 
 
 def listing_of(name: str, model: str, endpoints: Mapping[str, Endpoint]) -> str:
-    """Address that tells whether a key is taken; empty where nobody knows one.
+    """Address that tells whether a key is accepted; empty if none is known.
 
     Args:
         name: The key's variable.
-        model: The model that it is for.
+        model: The model it is for.
         endpoints: The user's own servers.
     """
     endpoint = endpoints.get(model.partition(":")[0])
@@ -70,7 +70,7 @@ async def check_key(url: str, key: str) -> KeyCheck:
     """Ask an address with a key; whether it is accepted is all that is looked at.
 
     Args:
-        url: A listing; empty where there is none to ask.
+        url: A listing; empty if there is none.
         key: The key.
     """
     if not url:
@@ -105,34 +105,34 @@ class ModelChoice:
     """One row of the model picker."""
 
     name: str
-    """What to pass on as the model's name."""
+    """The model's full name."""
     label: str
-    """The same for the user: the model, then where it runs."""
+    """The name for the user: the model, then where it runs."""
     window: int | None
-    """Tokens of one request; None when nobody says."""
+    """Tokens of one request; None if unknown."""
     window_source: str
     """``setting``, ``server``, ``model`` or ``default``."""
     available: bool
     why_not: str = ""
-    """What is missing, such as ``needs OPENAI_API_KEY``; empty when it can be used."""
+    """What is missing, such as ``needs OPENAI_API_KEY``; empty if it can be used."""
     local: bool = False
     """Whether it runs on this machine."""
     needs_key: str = ""
-    """Variable of the key that is all it lacks; empty when it can be used, or lacks something else."""
+    """Variable of the key, if only that is missing; otherwise empty."""
     price: str = ""
-    """Dollars for a million tokens in and out, for the user; empty when unknown."""
+    """Dollars per million tokens in and out, for the user; empty if unknown."""
     price_in: float | None = None
-    """US dollars for a million tokens sent; None when unknown."""
+    """US dollars per million input tokens; None if unknown."""
     price_out: float | None = None
-    """US dollars for a million tokens written; None when unknown."""
+    """US dollars per million output tokens; None if unknown."""
     tools: bool | None = None
-    """Whether it calls tools; None when nobody says."""
+    """Whether it can call tools; None if unknown."""
     thinking: bool | None = None
     images: bool | None = None
 
 
 _FREE: Mapping[str, Any] = {"local": True, "price": "free", "price_in": 0.0, "price_out": 0.0}
-"""What runs on this machine."""
+"""Facts of models that run on this machine."""
 
 
 async def list_models(
@@ -144,17 +144,17 @@ async def list_models(
     ports: Mapping[str, int] = LOCAL_PORTS,
     ready: Mapping[str, Model] = NONE_READY,
 ) -> list[ModelChoice]:
-    """List the models: the user's endpoints, local servers, offline, vendors with a key, then those without.
+    """List models: the user's endpoints, local servers, offline, vendors with a key, then those without.
 
-    A server of the user's own behind ``OPENAI_BASE_URL`` counts as one of the endpoints.
+    A server in ``OPENAI_BASE_URL`` counts as one of the endpoints.
 
     Args:
-        env: Where keys and addresses are looked up.
+        env: Keys and addresses.
         endpoints: The user's own servers, by name.
-        discover: Whether local servers and endpoints are asked; otherwise nothing is connected to.
+        discover: Whether to ask local servers and endpoints; otherwise nothing is contacted.
         everything: Whether to list every name that pydantic-ai knows instead of a shortlist.
         ports: Loopback ports to ask, by server name.
-        ready: Models made elsewhere, by name: those of the user's own agent, or of the demo.
+        ready: Models built elsewhere, by name: those of the user's own agent, or of the demo.
     """
     own: list[ModelChoice] = []
     servers: list[LocalServer] = []
@@ -202,7 +202,7 @@ def _ready_choice(name: str, model: Model) -> ModelChoice:
 
 
 def _moved_openai(env: Mapping[str, str], endpoints: Mapping[str, Endpoint]) -> Sequence[Endpoint]:
-    """The server that ``OPENAI_BASE_URL`` names, unless that is OpenAI itself or an endpoint has it."""
+    """The server in ``OPENAI_BASE_URL``, unless that is OpenAI itself or already an endpoint."""
     chat = PROVIDERS[OPENAI_CHAT]
     url, key = env.get(chat.url_variable, "").rstrip("/"), chat.keys[0]
     known = (chat.url, *(endpoint.base_url for endpoint in endpoints.values()))
@@ -224,7 +224,7 @@ _OFFLINE_CHOICE = _choice(
 
 
 async def _endpoint_choices(endpoint: Endpoint, env: Mapping[str, str]) -> list[ModelChoice]:
-    """The models an endpoint lists; one row that says why when there are none."""
+    """The models an endpoint lists, or one row that tells why there are none."""
     if endpoint.key_env and not env.get(endpoint.key_env):
         return [_closed(endpoint, f"needs {endpoint.key_env}", needs_key=endpoint.key_env)]
     where = endpoint.base_url
@@ -276,9 +276,9 @@ def _vendor_choice(name: str, env: Mapping[str, str]) -> ModelChoice:
 
 
 def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | None]:
-    """Window, and prices for a million tokens in and out, as pydantic-ai's price data know them."""
+    """Window, and prices per million tokens in and out, from pydantic-ai's price data."""
     usage = genai_prices.Usage(input_tokens=1_000, output_tokens=1_000)
-    # Some providers are cheaper at night (UTC): the list names the price of the day, whenever it is read.
+    # Some providers are cheaper at night (UTC): always list the daytime price.
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     for provider in priced_as(prefix):
         try:
@@ -291,13 +291,13 @@ def _facts(prefix: str, model: str) -> tuple[int | None, float | None, float | N
 
 
 def listed_window(name: str) -> int | None:
-    """Window of a model by its name alone, in tokens; None where no list has it."""
+    """Window of a model by its name alone, in tokens; None if no list has it."""
     prefix, _, model = name.partition(":")
     return _facts(prefix, model)[0]
 
 
 def price_text(price_in: float | None, price_out: float | None) -> str:
-    """``$1.25 in, $10 out``; empty where not both are known."""
+    """``$1.25 in, $10 out``; empty unless both are known."""
     if price_in is None or price_out is None:
         return ""
     dollars = (f"{amount:.2f}".removesuffix(".00") for amount in (price_in, price_out))

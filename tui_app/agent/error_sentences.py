@@ -1,4 +1,4 @@
-"""The sentences for what can go wrong in a turn: what happened, and what to do next."""
+"""Sentences for failures of a turn: what happened, and what to do next."""
 
 import math
 import re
@@ -33,7 +33,7 @@ from tui_app.wires.error_text import (
 
 _E = TypeVar("_E", bound=BaseException)
 OTHER = ("models",)
-"""Where another model is a way on."""
+"""Actions for failures that another model may avoid."""
 _SENTENCE = 200
 _DETAIL = 4_000
 _KEY = re.compile(r"\b(sk|pk|rk|xai)-[\w*.-]{6,}|\bgsk_\w{6,}|\bBearer\s+\S+", re.IGNORECASE)
@@ -51,32 +51,32 @@ _LIMIT = re.compile(
 
 
 def masked(text: str) -> str:
-    """The text without API keys, not even those a provider shows in part."""
+    """Mask API keys, including those a provider shows in part."""
     return _KEY.sub(MASK, mask_secrets(text))
 
 
 def plain(text: str, limit: int = _SENTENCE) -> str:
-    """Foreign text as part of a sentence: one line, masked, without class names or control characters.
+    """Untrusted text as part of a sentence: one line, masked, without class names or control characters.
 
     Args:
         text: Text of a provider, a tool or a library.
-        limit: Characters it may have.
+        limit: Maximum characters.
     """
     return _one_line(_CLASS_NAME.sub("", " ".join(masked(text).split())), limit)
 
 
 def reason(error: BaseException, limit: int = _SENTENCE) -> str:
-    """Name an exception with its own words: one line, masked.
+    """An exception's class and message: one line, masked.
 
     Args:
-        error: What was raised; of a group with one member, that one.
-        limit: Characters it may have.
+        error: The exception; for a group with one member, that one is used.
+        limit: Maximum characters.
     """
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     try:
         said = str(error)
-    except Exception:  # it may fail at that too
+    except Exception:  # even this may fail
         said = ""
     return _one_line(f"{type(error).__name__}: {masked(said)}", limit).rstrip(" :")
 
@@ -87,10 +87,10 @@ def _one_line(text: str, limit: int) -> str:
 
 
 def raw_detail(error: BaseException) -> str:
-    """What the exception and its causes say, for whoever asks for details; masked and bounded."""
+    """The messages of the exception and its causes, for the error's details; masked and bounded."""
     causes = list(chain(error))
     lines = dict.fromkeys(f"{type(one).__name__}: {one}" for one in causes)
-    # What a provider says in its headers about its limits: how many requests and tokens, and until when.
+    # Headers with the provider's limits on requests and tokens, and when they reset.
     headers: dict[str, str] = {}
     for one in causes:
         if isinstance(one, ModelHTTPError):
@@ -103,11 +103,11 @@ def raw_detail(error: BaseException) -> str:
 
 @frozen
 class Sentence:
-    """How one kind of failure is told; called with an exception and the name of the model."""
+    """Wording of one kind of failure; called with an exception and the name of the model."""
 
     kind: ErrorKind
     message: str
-    """May name ``model``, ``server``, ``status``, ``reason``, ``said`` and what it is called with."""
+    """May contain ``model``, ``server``, ``status``, ``reason``, ``said`` and the call's own facts."""
     hint: str = ""
     actions: tuple[str, ...] = OTHER
     retryable: bool = False
@@ -117,7 +117,7 @@ class Sentence:
         known = {"server": _server(error, model), "status": status_of(error), "reason": why and f": {why}"}
         facts = {"model": model, "said": plain(str(error)), **known, **facts}
         message, hint = (text.format(**facts) for text in (self.message, self.hint))
-        # It may begin with a server; the name of a host stays as it is.
+        # It may begin with "the server"; a host name is not capitalised.
         message = f"T{message[1:]}" if message.startswith("the ") else message
         return Error(
             kind=self.kind, message=message, hint=hint, actions=self.actions, retryable=self.retryable
@@ -130,22 +130,22 @@ def _table() -> Mapping[str, Sentence]:
 
 
 def sentence(name: str) -> Sentence:
-    """A row of the table beside this file."""
+    """A row of ``error_sentences.toml``."""
     return _table()[name]
 
 
 def cause(error: BaseException, *kinds: type[_E]) -> _E | None:
-    """The exception, or the nearest of its causes, that is of one of some kinds."""
+    """The exception, or its nearest cause, of one of some types."""
     return next((one for one in chain(error) if isinstance(one, kinds)), None)
 
 
 def too_long(model: str, limit: int | None, requested: int | None) -> Error:
-    """The request does not fit the model's window; numbers are its reason only where they explain it.
+    """The request does not fit the model's window. Numbers are given as the reason only if they explain it.
 
     Args:
         model: Name of the model.
-        limit: Tokens it takes, as far as known.
-        requested: Tokens of the request, as far as known.
+        limit: Tokens it takes, if known.
+        requested: Tokens of the request, if known.
     """
     sizes = f" ({requested:,} tokens)" if requested else ""
     window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
@@ -157,11 +157,11 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
 
 
 def only_thought(model: str, written: int) -> Error:
-    """The answer was cut off at its length limit before a word of it was said.
+    """The answer reached its length limit before any text.
 
     Args:
         model: Name of the model.
-        written: Tokens of it that were written all the same; 0 where nobody knows.
+        written: Output tokens; 0 if unknown.
     """
     return sentence("only_thought")(Exception(), model, tokens=f" ({written:,} tokens)" if written else "")
 
@@ -183,13 +183,13 @@ def unknown_model(error: BaseException, model: str, name: str = "unknown_model")
         return sentence(name)(error, model, meant=f"Did you mean {plain(suggestion)}? ")
     said = any(model.partition(":")[2] in body_text(one) for one in chain(error))
     if status_of(error) == 404 and url_of(error) and not said:
-        # It does not speak of the model: the path may be the wrong one.
+        # The body does not mention the model, so the path may be wrong.
         return sentence("nothing_there")(error, model, path=urlsplit(url_of(error)).path)
     return sentence(name)(error, model, meant="")
 
 
 def rate_limited(error: BaseException, model: str) -> Error:
-    """Too much at once; the same request may pass a little later."""
+    """Too many requests or tokens; the same request may succeed later."""
     if not (seconds := known_pause(error)):
         return sentence("rate_limited")(error, model, asked="", wait="a moment")
     whole = max(1, math.ceil(seconds))
@@ -207,7 +207,7 @@ def provider_down(error: BaseException, model: str) -> Error:
 
 
 def unreachable(error: BaseException, model: str) -> Error:
-    """The connection could not be made, or broke."""
+    """The connection could not be made, or was lost."""
     said, way, passes = connection_trouble(error, model)
     return replace(sentence("unreachable"), retryable=passes)(error, model, said=said, way=way)
 
@@ -219,11 +219,11 @@ def connection_trouble(
 
     Args:
         error: What the client raised.
-        model: Name of the model that was asked; empty where none was.
-        address: What the setting is called that says where the server is.
+        model: Name of the model that was called; empty if none was.
+        address: Name of the setting with the server's address.
 
     Returns:
-        A sentence, the beginning of another, and whether a later try may pass.
+        A sentence, the start of another one, and whether a retry may succeed.
     """
     if (no_way := cause(error, NoRoute)) is not None:
         return plain(str(no_way), 2 * _SENTENCE), no_way.hint, no_way.passes
@@ -248,18 +248,18 @@ def connection_trouble(
 
 
 _PLAIN_ANSWERS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"})
-"""What OpenSSL makes of an answer that is not encrypted."""
+"""OpenSSL's reasons for an answer that is not encrypted."""
 _CERTIFICATES = {9: "not_yet", 10: "expired", 62: "other_host", 64: "other_host"}
-"""What is told by result of OpenSSL's check of a certificate (X509_V_ERR_...)."""
+"""Sentences by the result of OpenSSL's certificate check (X509_V_ERR_...)."""
 
 
 def is_absent(error: BaseException) -> bool:
-    """Whether nothing listens where a server of this machine is expected: a later try finds the same."""
+    """Whether nothing listens at an address on this machine. A retry would find the same."""
     return is_loopback(url_of(error)) and _REFUSED.search(full_text(error)) is not None
 
 
 def disk_trouble(told: StorageError) -> Error:
-    """The disk or the sessions file takes nothing more; no model has to do with it."""
+    """The disk is full or the sessions file cannot be written; no model is involved."""
     return Error(kind="internal", message=plain(told.message), hint=told.hint)
 
 
@@ -287,19 +287,19 @@ def limit_reached(error: BaseException, model: str) -> Error:
 
 
 def broke_off(error: BaseException, model: str) -> Error:
-    """An error without a status: it stood in the stream of an answer, in the provider's own words."""
+    """An error without a status: the provider sent it within the stream of an answer."""
     reason = plain(provider_message(error) or str(error)).rstrip(".")
     return sentence("broke_off")(error, model, said=f": {reason}" if reason else "")
 
 
 def no_model(error: BaseException, _model: str) -> Error:
-    """The sentence was made for the user already."""
+    """The exception's message is already a sentence for the user."""
     kind: ErrorKind = "auth" if isinstance(error, ModelNotReady) else "input"
     return Error(kind=kind, message=plain(str(error)), actions=OTHER)
 
 
 def is_network_text(text: str) -> bool:
-    """Whether a text without a known type speaks of a connection that could not be made."""
+    """Whether a text without a known exception type is about a failed connection."""
     return _REFUSED.search(text) is not None or _UNKNOWN_HOST.search(text) is not None
 
 

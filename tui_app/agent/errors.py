@@ -1,4 +1,4 @@
-"""Every exception of a turn as one plain sentence, a hint, and the raw text behind it."""
+"""Exceptions of a turn as one plain sentence, a hint, and the raw text for details."""
 
 import re
 import socket
@@ -65,19 +65,19 @@ _BAD_KEY = re.compile(
     re.I,
 )
 _OPAQUE_WORDS = 4
-"""Words of a refusal that are too few to name a reason: ``invalid request``, ``Bad Request``."""
+"""A refusal with at most this many words gives no reason: ``invalid request``, ``Bad Request``."""
 
 
 def describe_error(error: BaseException, *, model: str, answer: ModelResponse | None = None) -> Error:
-    """Word what went wrong in a turn.
+    """Describe what went wrong in a turn.
 
     Args:
         error: What the turn raised.
         model: Name of the model with its provider, as the user chose it.
-        answer: The one that ended the turn, if there is any.
+        answer: The answer that ended the turn, if any.
 
     Returns:
-        The event to record: the sentence names no class of any library, and keys are masked throughout.
+        The event to log. The sentence has no class names, and keys are masked everywhere.
     """
     model = say.plain(model) or "the model"
     described = _by_reason(error, model) or _by_kind(error, model) or _by_status(error, model)
@@ -88,9 +88,9 @@ def describe_error(error: BaseException, *, model: str, answer: ModelResponse | 
 
 
 def _by_trace(error: BaseException, model: str) -> Error:
-    """Find what an exception of no known kind comes from."""
+    """Classify an exception of no known kind by its causes."""
     if any(isinstance(one, UnicodeEncodeError) and one.encoding == "ascii" for one in chain(error)):
-        # Only keys are put into headers, and nothing else has to be plain ASCII.
+        # Only keys are sent in headers; nothing else has to be ASCII.
         return sentence("odd_key")(error, model, where=key_variable(model) or "the key")
     if is_damaged_answer(error):
         return sentence("garbled")(error, model)
@@ -102,7 +102,7 @@ def _by_trace(error: BaseException, model: str) -> Error:
 def may_be_size(error: BaseException, told: Error) -> bool:
     """Whether a failure gives no reason, so that the size of the request may be it.
 
-    Servers and their proxies refuse what is too large with a bare 400, or hang up.
+    Servers and proxies often refuse large requests with a bare 400, or close the connection.
     """
     if told.kind == "network":
         return not say.is_network_text(full_text(error))
@@ -113,7 +113,7 @@ def may_be_size(error: BaseException, told: Error) -> bool:
 
 
 def _by_reason(error: BaseException, model: str) -> Error | None:
-    """Find a refusal whose reason its status does not tell: each relay has other ones for the same."""
+    """Classify a refusal by its words, where the status does not tell: relays use different ones."""
     status = status_of(error)
     if status == SIGN_IN or any(PAGE in str(one) for one in chain(error) if isinstance(one, ModelAPIError)):
         return sentence("page_came")(error, model)
@@ -125,7 +125,7 @@ def _by_reason(error: BaseException, model: str) -> Error | None:
         if (is_said or not codes.isdisjoint(row.get("codes", ()))) and status in row.get(
             "statuses", [status]
         ):
-            # Google's limits of a minute speak of billing, too, and name a pause.
+            # Google's per-minute limits mention billing too, and name a pause.
             if name == "out_of_credit" and asked_pause(error):
                 continue
             return (say.unknown_model if name == "unknown_model" else sentence(name))(error, model)
@@ -136,8 +136,8 @@ _REASONS: Mapping[str, Mapping[str, list[Any]]] = toml_beside(__file__, "error_r
 
 
 def _by_kind(error: BaseException, model: str) -> Error | None:
-    """Find what is known of an exception or its causes."""
-    # What a tool has raised says nothing about the model or the program, whatever its type.
+    """Classify by the type of the exception or its causes."""
+    # An exception of a tool tells nothing about the model or the program, whatever its type.
     if (broke := say.cause(error, ToolBroke)) is not None:
         return sentence("tool_broke")(error, model, said=str(broke).rstrip("."))
     if (told := storage_error(error)) is not None:
@@ -162,7 +162,7 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
 
 
 def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -> Error | None:
-    """Find what the end of an answer says that is of no use."""
+    """Classify by the finish reason of a useless answer."""
     reason = incomplete_reason(answer)
     if reason == FULL:
         return say.too_long(model, None, None)
@@ -186,8 +186,8 @@ def _by_status(error: BaseException, model: str) -> Error | None:
 
 
 def _limited(error: BaseException, model: str) -> Error:
-    """Tell a limit that passes from a quota that is used up: waiting does not mend that."""
-    # Google names the pause of a minute beside the quota of a day, too.
+    """Distinguish a rate limit from an exhausted quota, which waiting does not fix."""
+    # Google names a pause of a minute also for a daily quota.
     daily = any("perday" in str(quota).lower() for quota in values_of(error, "quotaId", "quota_id"))
     if daily or (not asked_pause(error) and _A_DAY.search(own_words(error))):
         return sentence("used_up_today")(error, model)
@@ -195,9 +195,9 @@ def _limited(error: BaseException, model: str) -> Error:
 
 
 def _refused(error: BaseException, model: str) -> Error:
-    """Find the reason behind a plain 4xx: some providers send wrong keys and rate limits as one."""
+    """Find the reason for a plain 4xx: some providers use it for wrong keys and rate limits."""
     text, status = full_text(error), status_of(error)
-    # Where a text speaks of a length, pydantic-ai takes also a limit of requests for a refusal.
+    # If the text mentions a length, pydantic-ai classifies even a rate limit as a refusal.
     if status in (407, 409, 425, 429):
         return _STATUSES[status](error, model)
     if _BAD_KEY.search(text):
@@ -214,7 +214,7 @@ _STATUSES: Mapping[int, _Wording] = {
     404: say.unknown_model,
     407: sentence("proxy_sign_in"),
     408: sentence("timed_out"),
-    # These say nothing of the request: something else held what it needs, or it came too early.
+    # These are not about the request: a resource was in use, or it came too early.
     409: sentence("not_now"),
     425: sentence("not_now"),
     429: _limited,
@@ -256,4 +256,4 @@ _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Word
     ((ConnectionError, socket.gaierror, ssl.SSLError), say.unreachable),
     (TimeoutError, sentence("timed_out")),
 )
-"""What to say by kind of exception, most telling first; a plain HTTP error is told by its status."""
+"""Wording by exception type, the most specific first; a plain HTTP error is described by its status."""

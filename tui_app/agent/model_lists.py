@@ -1,7 +1,7 @@
-"""What model servers list: their models, and how large the window of each is.
+"""Listings of model servers: their models, with the window of each.
 
 Servers name the window differently: vLLM ``max_model_len``, llama.cpp ``meta.n_ctx``, OpenRouter
-``context_length``, Groq ``context_window``. LM Studio and Ollama say it only in their own interfaces.
+``context_length``, Groq ``context_window``. LM Studio and Ollama have it only in their own APIs.
 """
 
 import asyncio
@@ -34,16 +34,18 @@ class NoAnswer(Exception):
 
 
 class NoListing(Exception):
-    """A server answers, but lists no models. The text says what it does instead, in words for the user."""
+    """A server answers, but lists no models. The text tells what it does instead, for the user."""
 
 
 class AccessRefused(NoListing):
-    """It wants a key, or another one."""
+    """The server requires a key, or another one."""
 
 
 Listed = Mapping[str, int | None]
-"""The window of each model that a server lists, in tokens: as the server has it loaded, else at most as the
-model allows; None if unsaid."""
+"""The window of each listed model in tokens.
+
+As loaded by the server, else the model's maximum; None if unknown.
+"""
 
 
 @frozen
@@ -89,13 +91,13 @@ async def ask_listing(
     """Ask a server for its models and their windows.
 
     Args:
-        address: Where it is.
-        protocol: Which one it speaks.
-        headers: With the key if there is one.
+        address: The server.
+        protocol: Its protocol.
+        headers: Headers with the key, if there is one.
         timeout_s: Seconds for everything together.
 
     Raises:
-        NoAnswer: if nobody answered.
+        NoAnswer: if there was no answer.
         NoListing: if the answer is no listing of models.
     """
     try:
@@ -122,14 +124,14 @@ async def ask_listing(
 
 
 def key_headers(key: str, protocol: str = OPENAI_CHAT) -> dict[str, str]:
-    """The headers that carry a key. Google takes a bearer for a token of another kind and refuses it."""
+    """Headers for a key. Google interprets a bearer as another kind of token and refuses it."""
     if protocol == GOOGLE:
         return {"x-goog-api-key": key}
     return {"Authorization": f"Bearer {key}", "x-api-key": key, "anthropic-version": "2023-06-01"}
 
 
 async def _all_pages(client: httpx2.AsyncClient, url: str, protocol: str) -> list[dict[str, Any]]:
-    """Read a listing to its last page: a page that fails, or brings nothing new, is past the last one."""
+    """Read all pages of a listing. A later page that fails, or has nothing new, ends it."""
     items: dict[str, dict[str, Any]] = {}
     page = httpx2.URL(url)
     for number in range(_MAX_PAGES):
@@ -149,7 +151,7 @@ async def _all_pages(client: httpx2.AsyncClient, url: str, protocol: str) -> lis
 
 
 def _next_page(url: httpx2.URL, answer: Any, link: str, protocol: str) -> httpx2.URL | None:
-    """The page that an answer names: by a token, its last model, or a link on the same server."""
+    """The next page in an answer: by a token, its last model, or a link on the same server."""
     if isinstance(answer, dict):
         if token := answer.get("nextPageToken"):
             return url.copy_merge_params({"pageToken": str(token)})
@@ -160,11 +162,11 @@ def _next_page(url: httpx2.URL, answer: Any, link: str, protocol: str) -> httpx2
 
 
 async def _listed(client: httpx2.AsyncClient, url: httpx2.URL) -> tuple[Any, str]:
-    """Return what a server lists, and where it says that this goes on.
+    """Return a page of a listing, and the link to the next one.
 
     Raises:
-        NoAnswer: if it is still loading its model (503).
-        AccessRefused: if it wants a key, or another one.
+        NoAnswer: if the server is still loading its model (503).
+        AccessRefused: if it requires a key, or another one.
         NoListing: if it answers otherwise.
     """
     async with client.stream("GET", url) as response:
@@ -181,7 +183,7 @@ async def _listed(client: httpx2.AsyncClient, url: httpx2.URL) -> tuple[Any, str
 
 
 async def _body(response: httpx2.Response) -> Any:
-    """Return the JSON of an answer; None where it is nested too deeply, or more than 8 MB."""
+    """The JSON of an answer; None if it is nested too deeply, or larger than 8 MB."""
     body = bytearray()
     async for chunk in response.aiter_bytes():
         body += chunk
@@ -196,7 +198,7 @@ async def _body(response: httpx2.Response) -> Any:
 async def _native_windows(
     client: httpx2.AsyncClient, root: str, known: Mapping[str, int | None]
 ) -> dict[str, int | None]:
-    """Windows from the interfaces of LM Studio, Ollama and llama.cpp, for the models not known yet."""
+    """Windows from the APIs of LM Studio, Ollama and llama.cpp, for models without one so far."""
     answers: list[Any] = []
     for path in ("/api/v0/models", "/api/ps", "/props"):
         async with client.stream("GET", root + path, auth=None) as response:
@@ -215,12 +217,12 @@ def _items(answer: Any) -> list[dict[str, Any]] | None:
 
 def _id(item: Mapping[str, Any]) -> str:
     name = item.get("id") or item.get("name") or item.get("model")
-    # Google names its models as they stand in the paths of its requests.
+    # Google prefixes its models as in the paths of its requests.
     return name.removeprefix("models/") if isinstance(name, str) else ""
 
 
 def _number(item: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
-    # llama.cpp tells what it knows of a file one level below.
+    # llama.cpp has the values of a file one level below.
     known = {**meta, **item} if isinstance(meta := item.get("meta"), dict) else item
     values = (known.get(key) for key in keys)
     return next((value for value in values if isinstance(value, int) and value > 1), None)

@@ -1,4 +1,4 @@
-"""The models of a conversation, each built when it is first used."""
+"""The models of a conversation, each built on first use."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,23 +18,23 @@ from tui_app.settings import Endpoint
 
 @dataclass(slots=True)
 class ModelShelf:
-    """Builds models by name and keeps them; a vendor's SDK is loaded with its first model."""
+    """Builds models by name and keeps them. A vendor's SDK is loaded with its first model."""
 
     env: Mapping[str, str]
     endpoints: Mapping[str, Endpoint]
     limits: Limits
     ready: Mapping[str, Model] = field(default_factory=dict)
-    """Models made elsewhere, by name."""
+    """Models built elsewhere, by name."""
     _unanswered: set[str] = field(default_factory=set)
-    """Names of models whose server did not answer when it was asked last."""
+    """Names of models whose server did not answer the last time."""
     _models: dict[str, Model] = field(default_factory=dict)
     _building: dict[str, "asyncio.Task[Model]"] = field(default_factory=dict)
 
     async def get(self, name: str) -> Model:
         """Return the model of that name, asking its server for the window the first time.
 
-        A server that did not answer is asked again each time; each turn gets its model once.
-        Who asks while it is being built waits for the same one; giving up waiting does not stop the others.
+        A server that did not answer is asked again on each call. Concurrent callers share one build;
+        cancelling one caller does not cancel it for the others.
 
         Raises:
             UnknownModel: if there is no such model.
@@ -47,12 +47,12 @@ class ModelShelf:
         building = self._building.get(name)
         if building is None:
             building = self._building[name] = asyncio.create_task(self._build(name), name=f"model {name}")
-            # The outcome is fetched also when nobody waits any more, or asyncio would complain about it.
+            # Retrieve the exception even if no caller waits any more, or asyncio would log it.
             building.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(building)
 
     def built(self, name: str) -> Model | None:
-        """The model of that name if it was built before."""
+        """The model of that name, if it was built before."""
         return self._models.get(name)
 
     async def _build(self, name: str) -> Model:
@@ -82,7 +82,7 @@ class ModelShelf:
 
 
 def why_unavailable(error: Exception, *, model: str) -> Error:
-    """Word why a model could not be built.
+    """Describe why a model could not be built.
 
     Args:
         error: What building it raised.

@@ -1,4 +1,4 @@
-"""From a model's name to a model, and from a model to the size of its window."""
+"""Construction of models from their names, and the sizes of their windows."""
 
 import os
 import secrets
@@ -51,11 +51,11 @@ from tui_app.wires.event_streams import with_plain_streams
 from tui_app.wires.library import own_client
 
 NO_KEY = "not-needed"
-"""Sent to a server of the user's own that asks for no key; the SDKs refuse to send none."""
+"""Sent to a server of the user that requires no key, because the SDKs refuse to send none."""
 
 
 class UnknownModel(Refusal, ValueError):
-    """No model can be made from a name; the text is a sentence for the user."""
+    """No model can be built from a name; the text is a sentence for the user."""
 
 
 class ModelNotReady(UnknownModel):
@@ -63,7 +63,7 @@ class ModelNotReady(UnknownModel):
 
 
 def why_not(prefix: str, env: Mapping[str, str]) -> str:
-    """Say what keeps a provider from being used, such as ``needs OPENAI_API_KEY``; else empty."""
+    """Why a provider cannot be used, such as ``needs OPENAI_API_KEY``; else empty."""
     package = providers.provider_of(prefix.removeprefix(f"{providers.GATEWAY}/")).package
     if find_spec(package) is None:
         return f"needs the Python package {package}"
@@ -74,10 +74,10 @@ def why_not(prefix: str, env: Mapping[str, str]) -> str:
 
 
 def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
-    """Make the provider of a pydantic-ai model name.
+    """Build the provider of a pydantic-ai model name.
 
-    OpenAI and Anthropic take key and address from ``env``, the others their key; what else they need they
-    read from the process environment as pydantic-ai documents it.
+    OpenAI and Anthropic take key and address from ``env``, the others their key. Everything else they read
+    from the process environment, as pydantic-ai documents.
     """
     known = providers.provider_of(prefix)
     _load_sdk(known.package)
@@ -87,11 +87,11 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
         protocol = prefix if prefix in (providers.ANTHROPIC, providers.GOOGLE) else providers.OPENAI
         address = server_address(env.get(known.url_variable) or known.url, protocol)
         return _provider(_Server(prefix, address, protocol, key))
-    # The constructors of others read it without a word about the variable that leads nowhere.
+    # Check here: other constructors do not report which variable names a missing certificate file.
     trusted()
     if not key or any(os.environ.get(name) == key for name in names):
         return prepare_provider(infer_provider(prefix))
-    # The key is not that of the process environment, which has no say then.
+    # The key is not from the process environment, so that is ignored.
     if known.name == providers.GATEWAY:
         from pydantic_ai.providers.gateway import gateway_provider
 
@@ -101,14 +101,14 @@ def vendor_provider(prefix: str, env: Mapping[str, str]) -> Provider[Any]:
 
 
 def _refuse_unsendable(names: Iterable[str], env: Mapping[str, str]) -> None:
-    """Refuse a key that cannot be sent, before a request stumbles over it.
+    """Refuse a key that cannot be sent, before a request fails because of it.
 
     Args:
-        names: Variables that may hold it; the first that is set counts.
+        names: Variables that may contain it; the first that is set counts.
         env: Where they are looked up.
 
     Raises:
-        ModelNotReady: if it cannot.
+        ModelNotReady: if it cannot be sent.
     """
     name = next((name for name in names if name and env.get(name)), "")
     flaw = key_flaw(env[name]) if name else ""
@@ -124,8 +124,6 @@ def _refuse_unsendable(names: Iterable[str], env: Mapping[str, str]) -> None:
 
 @frozen
 class _Server:
-    """A server that speaks one of the protocols."""
-
     name: str
     address: ServerAddress
     protocol: str = providers.OPENAI_CHAT
@@ -139,11 +137,11 @@ _MODELS: Mapping[str, tuple[str, str]] = {
     providers.OPENAI: ("openai", "OpenAIResponsesModel"),
     providers.OPENAI_RESPONSES: ("openai", "OpenAIResponsesModel"),
 }
-"""Module and class by protocol; any other one is OpenAI's chat."""
+"""Module and class by protocol; any other protocol is OpenAI's chat."""
 
 
 def _load_sdk(package: str) -> None:
-    """Import OpenAI's SDK without the second HTTP client that it offers: 8 MB that nothing here uses."""
+    """Import OpenAI's SDK without its optional second HTTP client: 8 MB that nothing here uses."""
     if package != providers.OPENAI or package in sys.modules or (second := "aiohttp") in sys.modules:
         return
     sys.modules[second] = cast("ModuleType", None)
@@ -165,9 +163,9 @@ def _model(name: str, server: _Server, profile: ModelProfile | None = None) -> M
 
 
 def _provider(server: _Server) -> Provider[Any]:
-    """Make the provider of a server: a vendor, or whoever else speaks its protocol."""
+    """Build the provider of a server, whether a vendor's or another one with the same protocol."""
     sent = next(iter(SDK_VERSIONS.get(server.protocol, ())), None)
-    # Answers of Google's models may take that long by its own word.
+    # Google documents that answers of its models may take that long.
     timeout = httpx2.Timeout(1_200.0 if server.protocol == providers.GOOGLE else 600.0, connect=5.0)
 
     def make() -> httpx2.AsyncClient:
@@ -185,7 +183,7 @@ def _provider(server: _Server) -> Provider[Any]:
         from google.genai.types import HttpOptions
         from pydantic_ai.providers.google import GoogleProvider
 
-        # The SDK makes more clients, which are never used: they must not read the environment.
+        # The SDK creates further clients that are never used: they must not read the environment.
         nothing = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         options = HttpOptions(
             base_url=url,
@@ -201,7 +199,7 @@ def _provider(server: _Server) -> Provider[Any]:
 
 
 def _maker(server: _Server) -> Callable[..., Provider[Any]]:
-    """What makes the provider of Anthropic's or OpenAI's protocol; who else speaks that keeps its name."""
+    """The provider class for Anthropic's or OpenAI's protocol; other servers keep their own name."""
     if server.protocol == providers.ANTHROPIC:
         return infer_provider_class(providers.ANTHROPIC)
     of_openai = infer_provider_class(providers.OPENAI)
@@ -210,7 +208,7 @@ def _maker(server: _Server) -> Callable[..., Provider[Any]]:
     try:
         from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
     except ImportError:
-        # Before pydantic-ai 2.63 the provider of OpenAI has one name only.
+        # Before pydantic-ai 2.63, OpenAI's provider has only one name.
         return type("NamedProvider", (of_openai,), {"name": server.name})
     return partial(OpenAICompatibleProvider, server.name)
 
@@ -220,12 +218,13 @@ def prepare_provider(
     client: httpx2.AsyncClient | None = None,
     make: Callable[[], httpx2.AsyncClient] | None = None,
 ) -> Provider[Any]:
-    """Switch off the SDK client's own repeating, where it has any, and let it read streams of all servers.
+    """Turn off the retries of the SDK's client, and let it read the streams of all servers.
 
     Args:
-        provider: A new one.
-        client: What it was given to send with; None where it has made its own, which is sent our way.
-        make: Makes another one like it.
+        provider: A new provider.
+        client: The HTTP client it was given; None if it has created its own, whose requests are then
+            rerouted.
+        make: Creates another client like it.
     """
     if hasattr(provider.client, "max_retries"):
         provider.client.max_retries = 0
@@ -234,14 +233,14 @@ def prepare_provider(
 
 
 _QUIET = -1
-"""llama.cpp would print to the terminal that the screen is drawn on."""
+"""Otherwise llama.cpp would print to the terminal that shows the screen."""
 _MAGIC = b"GGUF"
 
 
 def gguf_model(path: Path) -> Model[Any]:
-    """Load a model file and serve it on a loopback port that only this process has the key of.
+    """Load a model file and serve it on a loopback port whose key only this process knows.
 
-    The window is as large as the file allows and the memory takes. Blocks while the file is read.
+    The window is as large as the file allows and memory permits. Blocks while the file is loaded.
 
     Args:
         path: The file.
@@ -264,7 +263,7 @@ def gguf_model(path: Path) -> Model[Any]:
     from pydantic_ai.models.openai import OpenAIChatModel
 
     class LoadedFile(OpenAIChatModel):
-        """Keeps the server for as long as the model is used; it stops with it."""
+        """Keeps the server alive as long as the model; the server stops with it."""
 
         loaded = server
 
@@ -296,29 +295,28 @@ def _start(path: Path, key: str) -> Any:
 
 
 def keep_library_quiet() -> None:
-    """Let no run of this process begin with pydantic-ai's banner, which goes to stderr.
+    """Prevent pydantic-ai's banner, which it prints to stderr.
 
-    A variable of the environment would do it too, but what tools and hooks run would inherit that.
+    An environment variable would do that too, but the programs of tools and hooks would inherit it.
     """
     pydantic_ai.BANNER_ENABLED = False
 
 
 BY_BLOCK = ModelProfile(supports_auto_cache=False)
-"""Prompt caching is asked for at the blocks themselves: not every server that speaks Anthropic's protocol
-knows the newer way."""
+"""Mark prompt caching on the blocks: not every server with Anthropic's protocol knows the newer way."""
 NO_ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType({})
 
 
 def build_model(
     name: str, *, env: Mapping[str, str], endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS
 ) -> Model[Any]:
-    """Make the model that a name stands for.
+    """Build a model by its name.
 
     Args:
         name: ``offline:extractive``, ``gguf:PATH``, ``ENDPOINT:model``, a local server's such as
             ``lmstudio:model``, or any pydantic-ai name such as ``openai:gpt-5.2``.
-        env: Where keys and addresses are looked up.
-        endpoints: The user's own servers, by name. They go before names of the same prefix.
+        env: Keys and addresses.
+        endpoints: The user's own servers, by name. They take precedence over the same prefix elsewhere.
 
     Raises:
         ModelNotReady: if a key, a package or an address is missing.
@@ -333,7 +331,7 @@ def build_model(
         return _endpoint_model(endpoints[prefix], rest, env)
     local = providers.provider_of(prefix)
     if local.port and rest and not env.get(local.url_variable):
-        # An address that moves a local server somewhere else is read by pydantic-ai itself.
+        # If a variable sets another address for a local server, pydantic-ai reads it itself.
         server = _Server(prefix, server_address(local_base_url(local.port)))
         return _model(rest, server, PricedProfile(price_in=0.0, price_out=0.0))
     return _vendor_model(name, prefix, env, endpoints)
@@ -342,15 +340,15 @@ def build_model(
 async def ask_window(
     model: Model[Any], endpoint: Endpoint | None = None, env: Mapping[str, str] = os.environ
 ) -> int | None:
-    """Ask the model's own server how large its window is.
+    """Ask the model's own server for the size of its window.
 
     Args:
-        model: The model to ask for; only servers with a listing answer.
-        endpoint: The user's own server that it is of, if it is of one.
-        env: Where the key and headers of that are looked up.
+        model: The model; only servers with a listing answer.
+        endpoint: The user's own server that serves it, if one does.
+        env: Key and headers of that server.
 
     Returns:
-        Tokens of one request, or None when the server does not say.
+        Tokens of one request, or None if the server does not list them.
 
     Raises:
         NoAnswer: if the server did not answer.
@@ -369,17 +367,17 @@ async def ask_window(
             models = await ask_listing(server_address(url), protocol=provider.name, headers=headers)
     except (NoListing, ModelNotReady):
         return None
-    # A server of one model may call it by another name.
+    # A server with a single model may use another name for it.
     only = next(iter(models.values())) if len(models) == 1 else None
     return models.get(model.model_name, only)
 
 
 async def ask_endpoint(endpoint: Endpoint, env: Mapping[str, str]) -> Listed:
-    """Ask a server of the user's own for its models.
+    """Ask a server of the user for its models.
 
     Raises:
-        ModelNotReady: if a variable that the settings name is not set.
-        NoAnswer: if nobody answered.
+        ModelNotReady: if a variable named in the settings is not set.
+        NoAnswer: if there was no answer.
         NoListing: if the answer is no listing of models.
     """
     key = env.get(endpoint.key_env, "") if endpoint.key_env else NO_KEY
@@ -388,7 +386,7 @@ async def ask_endpoint(endpoint: Endpoint, env: Mapping[str, str]) -> Listed:
 
 
 def endpoint_headers(endpoint: Endpoint, env: Mapping[str, str]) -> dict[str, str]:
-    """The headers of every request to an endpoint. Raises ``ModelNotReady`` where one is not set."""
+    """Headers of every request to an endpoint. Raises ``ModelNotReady`` if a variable is not set."""
     lacking = next((name for name in endpoint.headers_env.values() if not env.get(name)), "")
     if lacking:
         raise ModelNotReady(f"The endpoint {endpoint.name} needs a header in {lacking}, which is not set.")
@@ -403,7 +401,7 @@ def _endpoint_model(endpoint: Endpoint, model: str, env: Mapping[str, str]) -> M
             f"The endpoint {endpoint.name} needs a key in {endpoint.key_env}, which is not set."
         )
     _refuse_unsendable([endpoint.key_env or ""], env)
-    # What the user has set about the models of a server; None leaves all to what is known.
+    # The user's settings for the models of a server; None to use only known facts.
     own = PricedProfile()
     if endpoint.window:
         own["context_window"] = endpoint.window
@@ -446,10 +444,10 @@ def _unknown(name: str, endpoints: Mapping[str, Endpoint]) -> str:
 
 
 def closest(name: str, endpoints: Mapping[str, Endpoint] = NO_ENDPOINTS) -> Sequence[str]:
-    """Names of existing models that look most like ``name``, best first, at most three."""
-    # Of older models the price list alone knows the names.
+    """Up to three names of existing models most similar to ``name``, best first."""
+    # The names of older models are only in the price list.
     priced = (f"{maker.id}:{model.id}" for maker in get_snapshot().providers for model in maker.models)
-    # Whoever makes a model comes before a gateway to it.
+    # The maker of a model comes before a gateway to it.
     ranks = {each: at for at, each in enumerate(filter(providers.required_keys, providers.PROVIDERS))}
     vendors = dict.fromkeys(
         each for each in (*known_model_names(), *priced) if each.partition(":")[0] in ranks
@@ -476,15 +474,15 @@ _FAMILIES: Mapping[str, Callable[[str], ModelProfile | None]] = {
     providers.OPENAI: openai_model_profile,
 }
 _SEEING = ("claude-", "gemini-", "gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o3", "o4")
-"""Beginnings of the names of models whose makers say that they take pictures."""
+"""Prefixes of models whose makers document that they accept pictures."""
 
 
 def capabilities(prefix: str, model: str) -> dict[str, bool | None]:
-    """Look up what a vendor's model can do: tools, thinking and images; nothing where that is not known.
+    """Capabilities of a vendor's model: tools, thinking and images; empty if unknown.
 
     Args:
-        prefix: The vendor, as before the model's name.
-        model: The name behind it.
+        prefix: The vendor, the part before the colon.
+        model: The part after the colon.
     """
     family = _FAMILIES.get(prefix.partition("-")[0])
     profile = family(model) if family is not None else None

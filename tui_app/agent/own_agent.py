@@ -1,4 +1,4 @@
-"""An agent of the user's own, named ``module:attribute``: its tools and instructions, our governor."""
+"""The user's own agent, named ``module:attribute``: its tools and instructions, our governor."""
 
 import contextlib
 import importlib
@@ -26,29 +26,29 @@ class UnusableAgent(SettingsError):
 
 @frozen
 class OwnAgent:
-    """What the name stands for."""
+    """The agent found under the name."""
 
     name: str
     agent: AbstractAgent[Any, Any]
     deps: Any = None
-    """Passed to its tools."""
+    """Dependencies passed to its tools."""
 
     @property
     def model(self) -> Model | None:
-        """The model it was made with; None where it has none, or only names one."""
+        """The model it was created with; None if it has none, or only a name."""
         model = self.agent.model
         return model if isinstance(model, Model) else None
 
     @property
     def model_name(self) -> str:
-        """Name of its model as ``provider:name``; empty where it has none."""
+        """Name of its model as ``provider:name``; empty if it has none."""
         model = self.agent.model
         if isinstance(model, Model):
             return f"{model.system}:{model.model_name}"
         return model or ""
 
     async def system_prompt(self, ctx: RunContext[Any]) -> str:
-        """Its static and dynamic system prompts; pydantic-ai would send them with a first prompt only."""
+        """Its static and dynamic system prompts. pydantic-ai would send them with a first prompt only."""
         model = ctx.model if isinstance(ctx.model, Model) else None
         parts = await self.agent.system_prompt_parts(deps=self.deps, model=model)
         return "\n\n".join(part.content for part in parts)
@@ -60,7 +60,7 @@ def load_agent(name: str, folder: Path) -> OwnAgent:
     Args:
         name: ``module:attribute``, or ``path/to/file.py:attribute``. The attribute is an agent, a pair of an
             agent and its dependencies, or a function without arguments that returns either.
-        folder: Modules are looked for here first; paths start here.
+        folder: Searched first for modules; paths are relative to it.
 
     Raises:
         UnusableAgent: if there is no such module or attribute, importing it fails, or it is no agent.
@@ -98,7 +98,7 @@ def _module(name: str, folder: Path) -> Any:
             if spec is None or spec.loader is None:
                 raise UnusableAgent(f"{path} is not a Python module.")
             module = importlib.util.module_from_spec(spec)
-            # Before it runs: dataclasses and pydantic look their own module up.
+            # Before it runs: dataclasses and pydantic look up their own module.
             sys.modules[module.__name__] = module
             spec.loader.exec_module(module)
             return module
@@ -119,14 +119,14 @@ def _module(name: str, folder: Path) -> Any:
 
 
 def _called(factory: Any, name: str) -> Any:
-    """What a factory returns.
+    """Call a factory.
 
     Raises:
-        UnusableAgent: if it wants arguments, fails, or is to be awaited: nothing is while a session opens,
-            and what is made on another loop cannot be used on the session's.
+        UnusableAgent: if it needs arguments, fails, or returns an awaitable. Opening a session awaits
+            nothing, and what another event loop made cannot be used on the session's.
     """
     parameters: Iterable[inspect.Parameter] = ()
-    with contextlib.suppress(TypeError, ValueError):  # of some callables it is not known
+    with contextlib.suppress(TypeError, ValueError):  # some callables have no known signature
         parameters = inspect.signature(factory).parameters.values()
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     required = (each for each in parameters if each.default is each.empty and each.kind not in optional)

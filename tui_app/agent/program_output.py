@@ -1,4 +1,4 @@
-"""Programs that are talked to: what they print as a stream, and how they ended."""
+"""Output of a program we talk to, as a stream, and its end."""
 
 import asyncio
 
@@ -9,10 +9,10 @@ _STREAM_BYTES = 1 << 16
 
 
 class ProgramOutput(Listener):
-    """Hands on what a program prints; asyncio pauses it while nobody reads.
+    """Streams what a program prints. asyncio pauses the program's output while nothing reads it.
 
     Args:
-        line_bytes: Bytes of a line that is read as one.
+        line_bytes: Maximum bytes of one line.
     """
 
     def __init__(self, line_bytes: int = _STREAM_BYTES) -> None:
@@ -36,12 +36,12 @@ class ProgramOutput(Listener):
 
     @property
     def stderr_tail(self) -> str:
-        """The end of what it has said on standard error."""
+        """The end of its standard error."""
         return self._said.decode("utf-8", "replace").strip()
 
 
 def exit_text(status: int | None) -> str:
-    """How a program has ended, as part of a sentence; None is one that goes on without its output."""
+    """How a program ended, as part of a sentence; None if it still runs without its output."""
     if status is None:
         return "it closed its output"
     return f"it exited with status {status}" if status >= 0 else f"it was ended by signal {-status}"

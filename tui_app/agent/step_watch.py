@@ -17,21 +17,21 @@ from tui_app.wires.answer_end import half_call, incomplete_reason
 from tui_app.wires.library import OutermostCapability
 
 NOT_RUN = (ApprovalRequired, CallDeferred, SkipToolExecution)
-"""What others raise around a tool that did not run: there is no result to speak of."""
+"""Raised by others around a tool that did not run, so that there is no result."""
 
 SAME_WARNS = 3
-"""The same call with the same result so often in a row: the model is told."""
+"""Identical calls with identical results in a row after which the model is warned."""
 
 SAME_STOPS = 6
-"""So often: the turn is stopped."""
+"""Number of them after which the turn is stopped."""
 
 
 class Steered(Exception):
-    """The user wants something else: the turn ends between two steps, with all that was done."""
+    """The user wants something else: the turn ends between two steps, keeping all that was done."""
 
 
 class AnswerCutOff(Exception):
-    """An answer has broken off: no tool that it calls is run, as nobody knows how it would have gone on."""
+    """An answer was cut off. None of its tool calls is run, because its rest is unknown."""
 
 
 class RepeatedCall(Exception):
@@ -39,7 +39,7 @@ class RepeatedCall(Exception):
 
 
 class HalfCall(ModelRetry):
-    """An answer was stopped in a call, which is not run; the model makes it again."""
+    """An answer ended within a call. The call is not run, and the model makes it again."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -48,9 +48,9 @@ class HalfCall(ModelRetry):
 
 
 class StepWatch(OutermostCapability):
-    """Ends a turn between two steps when asked to, or when it leads nowhere; runs no call by halves.
+    """Ends a turn between two steps on request, or when it makes no progress. Never runs an incomplete call.
 
-    One per conversation, before the governor, which would compact for a turn that ends.
+    One per conversation. It comes before the governor, which would otherwise compact for a turn that ends.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class StepWatch(OutermostCapability):
         self._wanted, self._last, self._same = False, b"", 0
 
     def stop_at_next_step(self) -> None:
-        """End the turn before its next request; an answer being written is its end anyway."""
+        """End the turn before its next request. A turn without another request ends anyway."""
         self._wanted = True
 
     async def before_model_request(
@@ -71,7 +71,7 @@ class StepWatch(OutermostCapability):
         """End the turn here if the user has asked for that.
 
         Raises:
-            Steered: then.
+            Steered: if so.
         """
         if self._wanted:
             raise Steered
@@ -86,10 +86,10 @@ class StepWatch(OutermostCapability):
         args: RawToolArgs,
         handler: WrapToolValidateHandler,
     ) -> dict[str, Any]:
-        """Take a call without its nulls, unless its answer was stopped in it.
+        """Validate a call without its nulls, unless its answer was cut off within it.
 
         Raises:
-            HalfCall: if it was; a few times in a row end the turn.
+            HalfCall: if it was; several in a row end the turn.
         """
         last = next((each for each in reversed(ctx.messages) if isinstance(each, ModelResponse)), None)
         half = half_call(last) if last is not None else None
@@ -100,17 +100,17 @@ class StepWatch(OutermostCapability):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Run a tool, unless it has just answered the very same several times.
+        """Run a tool, and stop the model from repeating it.
 
         Raises:
-            ModelRetry: if it has; the model reads that it has this result already.
-            RepeatedCall: if the model goes on with it all the same.
+            ModelRetry: if the same call has had the same result several times; the model reads that.
+            GoesInCircles: if the model repeats it all the same.
         """
         try:
             result = await handler(args)
         except NOT_RUN:
             raise
-        except Exception as failed:  # whatever it is, a model that meets it again and again goes in circles
+        except Exception as failed:  # whatever it is, a model that gets it again and again makes no progress
             self._note(call.tool_name, args, reason(failed))
             raise
         self._note(call.tool_name, args, result)
@@ -131,9 +131,9 @@ class StepWatch(OutermostCapability):
 
 
 def without_nulls(args: RawToolArgs, schema: Mapping[str, Any]) -> RawToolArgs:
-    """Arguments without those that are null where null is no value and none is needed.
+    """Remove null arguments where null is no valid value and the argument is optional.
 
-    Many models write every argument of a tool; one that is optional is left out by that.
+    Many models write every argument of a tool, with null for those they mean to leave out.
     """
     try:
         given = from_json(args) if isinstance(args, str) else args
@@ -151,7 +151,7 @@ def without_nulls(args: RawToolArgs, schema: Mapping[str, Any]) -> RawToolArgs:
 
 
 def _takes_null(schema: Any) -> bool:
-    """Whether null may be a value by a schema; by one that says nothing of it, it may."""
+    """Whether a schema allows null; one that does not say allows it."""
     if not isinstance(schema, dict):
         return True
     if isinstance(kinds := schema.get("type"), str | list):

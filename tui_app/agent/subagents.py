@@ -1,4 +1,4 @@
-"""The tools through which a model sends sub-agents, and sees to those that were sent."""
+"""Tools by which a model starts subagents and manages them."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
@@ -21,17 +21,17 @@ Action = Literal["list", "send", "wait", "stop"]
 
 @frozen(kw_only=True)
 class Order:
-    """What a sub-agent is sent for."""
+    """The task of a subagent."""
 
     call: str
-    """Id of the call that asks for it."""
+    """Id of the call that starts it."""
     task: str
     agent: AgentFile | None = None
-    """Who is sent; None explores, or is a fork."""
+    """Which agent to start; None for an explorer or a fork."""
     fork: bool = False
-    """Whether it begins with all that the session has sent to its model."""
+    """Whether it starts with everything the session has sent to its model."""
     background: bool = False
-    """Whether the turn goes on without its answer."""
+    """Whether the turn continues without its answer."""
 
     @property
     def kind(self) -> str:
@@ -39,18 +39,18 @@ class Order:
 
 
 class Senders(Protocol):
-    """Sends the sub-agents of one session."""
+    """Starts the subagents of one session."""
 
     async def send(self, order: Order) -> str:
-        """Its brief; what it is called where it works in the background.
+        """Start a subagent. Returns its brief, or its name if it works in the background.
 
         Raises:
-            ToolFailed: if there is no task, or it has failed; the text says why.
+            ToolFailed: if there is no task, or it failed; the text tells why.
         """
         ...
 
     async def tend(self, action: Action, name: str, text: str) -> str:
-        """See to those that were sent; what the model reads of it.
+        """Manage running subagents. Returns text for the model.
 
         Raises:
             ToolFailed: if there is none of that name, or nothing to do.
@@ -63,16 +63,16 @@ async def _for_models(ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinit
 
 
 def offered_to(tool: str, provider: str) -> bool:
-    """Whether the models of a provider are told of one of these tools."""
+    """Whether the models of a provider get one of these tools."""
     return provider not in SEARCHING or tool not in (FORK.name, AGENTS.name)
 
 
 def subagent_toolset(senders: Senders | None, files: Callable[[], AgentFiles]) -> FunctionToolset[Any]:
-    """The tools of one session.
+    """The subagent tools of one session.
 
     Args:
-        senders: Runs the sub-agents; None where there can be none, or the tools are only measured.
-        files: The agents of the user's and the project's own.
+        senders: Starts the subagents; None if there can be none, or the tools are only measured.
+        files: The agents defined by the user and the project.
     """
 
     def sending() -> Senders:

@@ -1,4 +1,4 @@
-"""Tools that raise: the model is told what failed and goes on; the traceback goes to the program's log."""
+"""Failures of tools: the model gets the error and continues; the program's log gets the traceback."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -29,15 +29,15 @@ from tui_app.wires.library import OutermostCapability
 
 _log = logging.getLogger(__name__)
 _MOST_TOLD = 2_000
-"""Characters of an exception's message that the model is told."""
+"""Maximum characters of an exception's message sent to the model."""
 
 
 class ToolBroke(Exception):
-    """A tool failed in a way that no model can go on from; the text is what its call is answered with.
+    """A tool failed in a way that no model can continue from; the text is the answer to its call.
 
     Args:
         tool: Name of the tool.
-        call: Id of the call; empty where an answer was no call.
+        call: Id of the call; empty if an answer was no call.
         error: What it raised.
     """
 
@@ -47,31 +47,31 @@ class ToolBroke(Exception):
 
 
 class ToolFailures(OutermostCapability):
-    """Makes what a tool raises its result. One per conversation.
+    """Turns a tool's exception into its result. One per conversation.
 
-    Only what the tool itself has raised, and the agent's own hooks, which this is around, have let pass:
-    whatever fails around it is no failure of the tool.
+    It handles only exceptions raised by the tool itself and passed on by the agent's own hooks, which are
+    inside of this. A failure around the tool is no failure of the tool.
 
     Args:
-        ours: Names of the tools that write into the session's log. Where they cannot, the turn ends.
+        ours: Names of the tools that write to the session's log. If they cannot, the turn ends.
     """
 
     def __init__(self, ours: Collection[str]) -> None:
         self._ours = frozenset(ours)
         self._raised: dict[str, Exception] = {}
-        """What the tools that are under way have raised, by the id of the call."""
+        """Exceptions of running tools, by the id of the call."""
 
     async def on_tool_execute_error(
         self, ctx: RunContext[Any], *, call: ToolCallPart, error: Exception, **_: Any
     ) -> Any:
-        """Remember that it was the tool.
+        """Remember that the tool itself raised it.
 
         Raises:
-            Exception: always what the tool has raised.
+            Exception: always, what the tool has raised.
         """
-        # The turn is to end, or the session's log cannot be written.
+        # The turn is ending, or the session's log cannot be written.
         ends = _is_cancelling(error) or (call.tool_name in self._ours and storage_error(error) is not None)
-        # The last of the retries that the tool may ask for; not the tool has raised this.
+        # After the last retry a tool may request, this was raised by pydantic-ai, not by the tool.
         used_up = isinstance(error, UnexpectedModelBehavior) and isinstance(error.__cause__, ModelRetry)
         if not ends and not (used_up and ctx.retry >= ctx.max_retries):
             self._raised[call.tool_call_id] = error
@@ -84,7 +84,7 @@ class ToolFailures(OutermostCapability):
 
         Raises:
             ToolFailed: if it raises; the model reads why.
-            ToolBroke: if it is the agent that is made wrongly.
+            ToolBroke: if the agent itself is misconfigured.
         """
         try:
             return await handler(args)
@@ -101,10 +101,10 @@ class ToolFailures(OutermostCapability):
     async def on_output_process_error(
         self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, error: Exception
     ) -> Any:
-        """End the turn: a function that takes the answer may have done half of its work.
+        """End the turn: an output function that failed may have done half of its work.
 
         Raises:
-            ToolBroke: always, but for what asks the model for another answer.
+            ToolBroke: always, unless the model is asked for another answer.
         """
         if isinstance(error, ValidationError | ToolBroke) or _is_cancelling(error):
             raise error
@@ -115,9 +115,9 @@ class ToolFailures(OutermostCapability):
 
 
 def rewrite_failure(error: Exception, rewrite: Callable[[Any], Any]) -> None:
-    """Change what the model reads of a tool's error, in whichever form the error has come.
+    """Change what the model reads of a tool's error, in whichever form it was raised.
 
-    The error stays the same object: whoever handles it asks whether it was the tool's.
+    The error stays the same object, because its handler checks by identity whether the tool raised it.
     """
     error.args = tuple(map(rewrite, error.args))
     match error:
@@ -130,7 +130,7 @@ def rewrite_failure(error: Exception, rewrite: Callable[[Any], Any]) -> None:
 
 
 def _is_cancelling(error: Exception) -> bool:
-    """A time that has run out within the tool is no cancelling."""
+    """A timeout within the tool is no cancellation."""
     return isinstance(error, RunCancelled) and not isinstance(error, RunTimedOut)
 
 
@@ -139,15 +139,15 @@ def _failure(tool: str, error: BaseException) -> str:
 
 
 _STUMBLES = (AttributeError, TypeError, KeyError, IndexError, ValueError)
-"""What code raises that was handed something else than the protocol says."""
+"""Raised by code that gets something the protocol does not allow."""
 _READERS = frozenset({"_get_event_iterator", "_process_streamed_response", "_process_response"})
-"""Where models of pydantic-ai read an answer."""
+"""Functions in which pydantic-ai's models read an answer."""
 
 
 def is_damaged_answer(error: BaseException) -> bool:
-    """Whether an error arose while an answer was read, from what was in it.
+    """Whether an error was caused by the content of an answer while it was read.
 
-    A server may send ``null`` where an object belongs; each library that reads it stumbles in its own way.
+    A server may send ``null`` where an object belongs; each library that reads it fails in its own way.
     """
     for one in chain(error):
         for frame, _ in walk_tb(one.__traceback__ if isinstance(one, _STUMBLES) else None):

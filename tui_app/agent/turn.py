@@ -1,4 +1,4 @@
-"""Running one turn: from the log's view to the model and its tools, until it is done, cancelled or failed."""
+"""One run of a turn: from the view to the model and its tools, until it is done, cancelled or failed."""
 
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 
 def without_secrets(response: ModelResponse, secrets: Secrets) -> ModelResponse:
-    """An answer in which no part repeats a secret; what it was signed with goes where words of it go."""
+    """Mask secrets in every part of an answer. A thinking part that is changed loses its signature."""
     parts = [_part_without(part, secrets) for part in response.parts]
     return response if all(map(is_, parts, response.parts)) else replace(response, parts=parts)
 
@@ -96,7 +96,7 @@ def _part_without(part: ModelResponsePart, secrets: Secrets) -> ModelResponsePar
 
 
 class Journal(Protocol):
-    """Where a turn is written down."""
+    """The log of a turn."""
 
     @property
     def counter(self) -> TokenCounter: ...
@@ -107,15 +107,15 @@ class Journal(Protocol):
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record: ...
 
     def take_distrust(self) -> bool:
-        """Whether the answer that just came belongs to a request that was cut."""
+        """Whether the newest answer belongs to a request that was cut. Resets it."""
 
 
 class Recorder(AbstractCapability[Any]):
-    """Follows the events of a run. One per conversation; runs of it never overlap.
+    """Logs the events of a run. One per conversation; its runs never overlap.
 
     Args:
-        journal: Where they are written down.
-        secrets: What no answer may carry to who keeps, shows, exports or sends it.
+        journal: The log.
+        secrets: Masked in answers before anything keeps, shows, exports or sends them.
     """
 
     def __init__(self, journal: Journal, secrets: Secrets = NO_SECRETS) -> None:
@@ -124,7 +124,7 @@ class Recorder(AbstractCapability[Any]):
         self._model: Model[Any] | None = None
         self._called: dict[str, float] = {}
         self.known: frozenset[str] = frozenset()
-        """Ids of calls that were written down before the run."""
+        """Ids of calls that were logged before the run."""
         self._forget_streamed()
 
     async def before_model_request(
@@ -137,10 +137,10 @@ class Recorder(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Write the whole answer down, with an id of its own for each call.
+        """Log the whole answer, with a unique id for each call.
 
         Raises:
-            AnswerCutOff: if its stream ended without its end and it calls tools, none of which may run.
+            AnswerCutOff: if the stream ended early and the answer calls tools, none of which may run.
         """
         response = without_secrets(with_unique_calls(as_known(response)), self.secrets)
         if cut := without_calls(response):
@@ -156,13 +156,13 @@ class Recorder(AbstractCapability[Any]):
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, result: Any, **_: Any
     ) -> Any:
-        """Make what a tool adds for the model part of its result; by itself it would pass for the user's."""
+        """Merge what a tool adds for the model into its result: alone it would count as the user's words."""
         if not isinstance(result, ToolReturn) or not result.content:
             return result
         return replace(result, return_value=_with_added(call.tool_name, result), content=None)
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
-        """Show text as it streams; write tool calls and results down as they happen."""
+        """Show text as it streams; log tool calls and results as they happen."""
         match event:
             case PartStartEvent(part=ToolCallPart()):
                 self._calls += 1
@@ -190,18 +190,18 @@ class Recorder(AbstractCapability[Any]):
                 self.result(part)
 
     def answer(self, response: ModelResponse) -> None:
-        """Write an answer down, whole or as far as it got."""
+        """Log an answer, whole or as far as it got."""
         response = without_secrets(response, self.secrets)
         self._show(AssistantDelta(text=self._text.flush(), thinking=self._thinking.flush()))
         self._forget_streamed()
         usage, size = response.usage, context_input(response)
         cut = self.journal.take_distrust()
         ended = incomplete_reason(response)
-        # A copy: the run goes on writing into its own. What a provider has compacted is an event of its own.
+        # A copy, because the run keeps writing to its own. A provider's compaction is an event of its own.
         own = replace(
             response, parts=[each for each in response.parts if not isinstance(each, CompactionPart)]
         )
-        # Two parts may be the halves of one.
+        # A secret may be split between two parts.
         text, thinking = (
             self.secrets.masked("".join(part.content for part in response.parts if isinstance(part, kind)))
             for kind in (TextPart, ThinkingPart)
@@ -228,23 +228,23 @@ class Recorder(AbstractCapability[Any]):
             self.journal.append(WebSearched(queries=search.queries, sources=sources))
 
     def returned(self, output: Any, *, structured: bool = False) -> None:
-        """Write down what an agent returned that no text of its model says.
+        """Log what an agent returned, if its model's text does not contain it.
 
         Args:
             output: What it returned.
-            structured: Whether it is a value in any case, also where it is a text.
+            structured: Whether it is a value even if it is a text.
         """
         if isinstance(output, str) and not structured:
             self.journal.append(AgentOutput(text=self.secrets.masked(output), structured=False))
             return
         try:
             text = to_json(output, fallback=repr, bytes_mode="base64", inf_nan_mode="null")
-        except Exception:  # a serialiser of the user's own code may raise anything
+        except Exception:  # a serialiser in the user's own code may raise anything
             text = to_json(repr(output))
         self.journal.append(AgentOutput(text=self.secrets.masked(text.decode())))
 
     def broken_off(self) -> None:
-        """Write down what was streamed of an answer whose connection broke, if it had said anything."""
+        """Log the streamed part of an answer whose connection was lost, if there is any text."""
         streams = (self._text, self._thinking)
         text, thinking = ("".join([*each.shown, each.held])[:_MOST_KEPT] for each in streams)
         if text.strip():
@@ -252,7 +252,7 @@ class Recorder(AbstractCapability[Any]):
             self.answer(ModelResponse(parts=[*before, TextPart(text)], state="interrupted"))
 
     def cut_off(self, messages: Sequence[ModelMessage]) -> None:
-        """Write down the answer under way at the end of a run, less its calls, which never ran."""
+        """Log the unfinished answer at the end of a run, without its calls, which never ran."""
         last = messages[-1] if messages else None
         if isinstance(last, ModelResponse) and last.state != "complete":
             said = [part for part in last.parts if not isinstance(part, ToolCallPart)]
@@ -274,9 +274,9 @@ class Recorder(AbstractCapability[Any]):
         self._chars = self._calls = 0
 
     def result(self, part: ToolReturnPart) -> None:
-        """Write a tool's answer down, success and failure alike."""
+        """Log a tool's result, success and failure alike."""
         request = ModelRequest(parts=[part], timestamp=part.timestamp)
-        # Without the wrapping in which some providers are sent an error.
+        # Without the wrapper in which some providers get errors.
         text = part.model_response_str(wrap_if_error=False)
         outcome: Literal["success", "error", "denied", "interrupted"] = "error"
         if part.outcome in ("denied", "interrupted"):
@@ -298,7 +298,7 @@ class Recorder(AbstractCapability[Any]):
 
 
 def _with_added(name: str, returned: ToolReturn[Any]) -> Any:
-    """One text, or a list where files are among it."""
+    """One text, or a list if there are files."""
     added = [returned.content] if isinstance(returned.content, str) else returned.content or ()
     pieces = [
         piece.content if isinstance(piece, TextContent) else piece
@@ -313,11 +313,11 @@ def _with_added(name: str, returned: ToolReturn[Any]) -> Any:
 
 
 _MOST_KEPT = 200_000
-"""Characters of an answer that broke off."""
+"""Maximum characters kept of an interrupted answer."""
 NO_RESULT = "No result: an error stopped the turn before there was one."
-"""What a call is answered with that was under way when something else ended the turn."""
+"""The result of a call that was running when something else ended the turn."""
 ENDED = "No result: the program ended before there was one. What the call has done by then is not known."
-"""What a call is answered with whose process was killed."""
+"""The result of a call whose process was killed."""
 
 
 @frozen
@@ -329,30 +329,30 @@ class TurnResult:
 
 
 class ProgramEnded(Exception):
-    """The program was gone, killed or crashed, in the middle of a turn."""
+    """The program was killed or crashed during a turn."""
 
 
 @frozen(kw_only=True)
 class Manner:
-    """Settings of how turns are run."""
+    """Settings for running turns."""
 
     thinking: str = "default"
-    """How much the model thinks; ``default`` leaves it to the model."""
+    """Reasoning effort; ``default`` leaves it to the model."""
     prompt_cache: str = "auto"
-    """How long providers that want to be asked keep what was sent: ``auto`` as they do, ``1h`` or ``off``."""
+    """Retention of caches that must be requested: ``auto`` for the provider's default, ``1h`` or ``off``."""
     max_steps: int = 200
-    """Model requests of one turn at most."""
+    """Maximum model requests per turn."""
     silence_s: float = 600.0
-    """Seconds without a byte of an answer after which its request is given up."""
+    """Seconds without any byte of an answer after which its request is given up."""
 
     def settings_for(self, model: Model) -> ModelSettings:
-        """What requests to a model are sent with."""
+        """Settings of requests to a model."""
         settings = ModelSettings()
         if self.thinking != "default":
             level = cast("ThinkingLevel", self.thinking)
             settings["thinking"] = False if self.thinking == "off" else level
         if self.prompt_cache != "off":
-            # Tools, system prompt and the newest message are marked, where the protocol has marks.
+            # Marks tools, system prompt and the newest message, where the protocol has marks.
             settings["cache"] = "1h" if self.prompt_cache == "1h" else True
         if model.provider is not None and "timeout" not in model.unsupported_settings:
             settings["timeout"] = self.silence_s
@@ -361,21 +361,21 @@ class Manner:
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Drives an agent through the turns of one conversation, one at a time."""
+    """Runs an agent through the turns of one conversation, one at a time."""
 
     agent: AbstractAgent[Any, Any]
     recorder: Recorder
     conversation_id: str = ""
-    """Id under which all turns belong together in spans."""
+    """Id that groups all turns in spans."""
     added: Mapping[str, Any] = field(default_factory=dict)
-    """What each run of the user's own agent is given on top of its own parts."""
+    """Arguments for each run of the user's own agent, in addition to its own."""
     steps: StepWatch = field(default_factory=StepWatch)
-    """The one among the capabilities of the agent."""
+    """The same object as in the agent's capabilities."""
     manner: Manner = field(default_factory=Manner)
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
-    """By the id of its call, what a command had printed that was stopped."""
+    """Output of stopped commands, by the id of the call."""
     answers: "AnswerSchema | None" = None
-    """The form that answers have to have; None leaves what the agent itself is made for."""
+    """The schema of answers; None for the agent's own output type."""
     _token: CancellationToken | None = None
 
     @property
@@ -394,10 +394,10 @@ class TurnRunner:
         Args:
             history: The agent view.
             model: The model that answers.
-            calls: Calls of its newest answer that are to run first: the turn was left before them.
+            calls: Calls of its newest answer to run first, because the turn was interrupted before them.
 
         Returns:
-            How it ended; errors are returned, not raised, because what was done until then counts.
+            How it ended. Errors are returned, not raised, because what was done until then counts.
         """
         token = self._token = CancellationToken()
         self.steps.begin()
@@ -408,7 +408,7 @@ class TurnRunner:
                 None,
                 output_type=None if self.answers is None else self.answers.output_type(),
                 message_history=list(history),
-                # Each passes the gate as it would have then.
+                # Each still passes the gate as usual.
                 deferred_tool_results=DeferredToolResults(approvals=known) if known else None,
                 model=model,
                 conversation_id=self.conversation_id or None,
@@ -425,7 +425,7 @@ class TurnRunner:
                     if self.answers is not None:
                         self.recorder.returned(self.answers.value(event.result.output), structured=True)
                     elif messages and isinstance(messages[-1], ModelRequest):
-                        # It ended with the call of an output tool, and not with a text of its model.
+                        # It ended with the call of an output tool, not with text from its model.
                         self.recorder.returned(event.result.output)
         except RunCancelled as cancelled:
             self.recorder.cut_off(cancelled.all_messages())
@@ -433,7 +433,7 @@ class TurnRunner:
         except Steered:
             return TurnResult()
         except AnswerCutOff as error:
-            # It is marked in the log, where it is seen and asked for again. No text stands for a value.
+            # The log marks it, so that it is seen and retried. A text is no substitute for a value.
             return TurnResult(error=error if self.answers is not None else None)
         except Exception as error:  # every failure of a turn becomes an error the user reads
             self.recorder.broken_off()
@@ -447,7 +447,7 @@ class TurnRunner:
 
         Args:
             calls: Those without a result.
-            error: What ended the turn, where the user did not.
+            error: What ended the turn, if the user did not.
         """
         content = INTERRUPTED
         if error is not None:
@@ -467,7 +467,7 @@ class TurnRunner:
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> list[ToolCallPart]:
-    """Tool calls of the newest answer that no later message answers."""
+    """Tool calls of the newest answer that have no result yet."""
     open_now: dict[str, ToolCallPart] = {}
     for message in messages:
         if isinstance(message, ModelResponse):

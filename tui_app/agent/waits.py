@@ -1,4 +1,4 @@
-"""Waiting for whatever comes first, and tasks that end with what waits for them."""
+"""Waits for the first of several, and tasks bound to a block."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Coroutine
@@ -11,11 +11,11 @@ T = TypeVar("T")
 async def first_of(
     *waits: asyncio.Future[Any] | Coroutine[Any, Any, Any], timeout_s: float | None = None
 ) -> None:
-    """Wait for the first of several, and cancel those that were not under way before.
+    """Wait for the first of several, then cancel those that this started.
 
     Args:
-        waits: Tasks, which go on, and coroutines, which end with this.
-        timeout_s: Seconds to wait at most.
+        waits: Tasks, which continue, and coroutines, which are cancelled at the end.
+        timeout_s: Maximum seconds to wait.
     """
     tasks = [asyncio.ensure_future(each) for each in waits]
     begun = [task for task in tasks if task not in waits]
@@ -27,7 +27,7 @@ async def first_of(
 
 @asynccontextmanager
 async def run_alongside(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
-    """Have something done beside what is inside; it ends with that at the latest."""
+    """Run something concurrently with a block; it is cancelled at the end of the block."""
     task = asyncio.ensure_future(work)
     try:
         yield task
@@ -36,7 +36,7 @@ async def run_alongside(work: Awaitable[T]) -> AsyncIterator[asyncio.Future[T]]:
 
 
 async def end_tasks(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel tasks, and wait for their ends; what they raise is not told."""
+    """Cancel tasks and wait for them to end; their exceptions are ignored."""
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,1 +1,1 @@
-"""The command line: one file for each command, over the same conversation as the screen."""
+"""The command line: one file per command, using the same conversation as the screen."""

@@ -1,6 +1,6 @@
-"""``plimsoll compact``: compact a session, see what it would do, or take it back.
+"""``plimsoll compact``: compact a session, preview that, or undo it.
 
-The work is that of the screen's compactor, with the trigger ``headless``.
+It uses the screen's compactor, with the trigger ``headless``.
 """
 
 import argparse
@@ -73,11 +73,11 @@ async def _compact(opening: Opening, args: argparse.Namespace, span: Span) -> in
     from tui_app.conversation.inspection import inspect_session
 
     async with opened_session(opening) as opened:
-        # Without its model a summary would silently be a worse one than asked for.
+        # Without its model, the summary would silently be worse than requested.
         store, session, history = opened.store, opened.conversation.session, opened.conversation.history
         known = store.info(session).events
         if args.extract and not args.trial:
-            # No model is loaded, but its window is what the result has to fit.
+            # No model is loaded, but the result has to fit its window.
             with closing(await inspect_session(opening)) as inspection:
                 history.set_overhead(inspection.history.overhead, history.model)
         else:
@@ -121,11 +121,11 @@ FIGURES = (
     *("lines", "lines_sourced", "claims_marked", "claims_held", "calls_not_understood"),
     *("files_restored", "checkpoint_path", "history_path", "duration_s", "cost_usd"),
 )
-"""What is told of a compaction, by the names of its event."""
+"""Figures reported for a compaction, by the names in its event."""
 
 
 def complete_json(complete: CompactionComplete) -> dict[str, object]:
-    """A compaction by the JSON names that scripts rely on."""
+    """Return a compaction with the JSON names that scripts rely on."""
     figures = {name: getattr(complete, name) for name in FIGURES}
     return {
         **{name: list(value) if isinstance(value, tuple) else value for name, value in figures.items()},
@@ -163,7 +163,7 @@ def _show(complete: CompactionComplete) -> None:
 
 
 async def _plan(opening: Opening, args: argparse.Namespace, span: Span) -> int:
-    """Say what a compaction would set out to do; nothing is written and no model is asked."""
+    """Show what a compaction would do. Nothing is written and no model is used."""
     from tui_app.conversation.inspection import inspect_session
 
     with closing(await inspect_session(opening)) as inspection:
@@ -186,7 +186,7 @@ async def _plan(opening: Opening, args: argparse.Namespace, span: Span) -> int:
 
 
 def plan_json(plan: "Plan") -> dict[str, object]:
-    """A plan by the names of a compaction; what only the summary can tell is null.
+    """Return a plan with the JSON names of a compaction; what only the summary can tell is null.
 
     Sizes afterwards are the largest that the budgets allow.
     """
@@ -207,7 +207,7 @@ def plan_json(plan: "Plan") -> dict[str, object]:
 
 
 def most_after(plan: "Plan") -> int:
-    """Tokens the view has at most when every budget of a plan is used up."""
+    """Return the maximum tokens of the view when every budget of a plan is used up."""
     from tui_app.context.compaction.plan import tokens_of
 
     budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget
@@ -215,7 +215,7 @@ def most_after(plan: "Plan") -> int:
 
 
 async def _restate(opening: Opening, args: argparse.Namespace) -> int:
-    """Take the newest compaction back, or redo the one undone last.
+    """Undo the newest compaction, or redo the one undone last.
 
     Raises:
         CommandFailed: if there is none.
@@ -243,10 +243,10 @@ async def _restate(opening: Opening, args: argparse.Namespace) -> int:
 
 
 async def _change(opening: Opening, args: argparse.Namespace, work: EditSummary | VerifySummary) -> int:
-    """Give the newest summary in force other words, or have a model read it against its sources.
+    """Edit the newest active summary, or have a model check it against its sources.
 
     Raises:
-        CommandFailed: if there is no such summary, or the words are refused.
+        CommandFailed: if there is no such summary, or the edit is refused.
     """
     async with opened_session(opening) as opened:
         conversation = opened.conversation

@@ -1,4 +1,4 @@
-"""``plimsoll demo``: a recorded session to try everything on, without key or network."""
+"""``plimsoll demo``: a recorded session to try everything, without a key or network."""
 
 import argparse
 
@@ -7,10 +7,10 @@ from tui_app.demo.stage import set_up
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Show the demo until the user leaves; its folder is removed then, and nothing else was written."""
+    """Show the demo until the user leaves. Its temporary folder is removed; nothing else is written."""
     settings = program.settings(plain=args.plain)
     need_screen(program.env, "plimsoll simulate demo --window 12000")
-    # Only now: what comes before must answer at once.
+    # Imported here: the checks above must answer at once.
     from tui_app.ui.demo import on_stage
     from tui_app.ui.launch import Launch
     from tui_app.ui.run import run_app

@@ -1,4 +1,4 @@
-"""One run of ``plimsoll``: the screen, or a command; whatever goes wrong ends in a sentence."""
+"""A run of ``plimsoll``: the screen or a command. Every failure ends in a sentence."""
 
 import logging
 import os
@@ -40,8 +40,8 @@ def execute(argv: Sequence[str]) -> int:
         The exit code.
 
     Raises:
-        SystemExit: after help, the version, or an argument that is wrong by itself.
-        Exception: whatever the command fails with.
+        SystemExit: after help, the version, or an invalid argument.
+        Exception: any failure of the command.
     """
     if argv and argv[0] in COMMANDS:
         command = load_command(argv[0])
@@ -52,15 +52,15 @@ def execute(argv: Sequence[str]) -> int:
     if args.path and not Path(args.path).exists():
         from difflib import get_close_matches
 
-        # A misspelt command looks like a folder that does not exist.
+        # A misspelled command looks like a missing folder.
         if close := get_close_matches(args.path, COMMANDS, n=1):
             raise WrongUsage(f"There is no command or folder {args.path}. Did you mean: plimsoll {close[0]}?")
     return _logged(show_screen, "screen", args)
 
 
 def _logged(work: Callable[[Program, Namespace], int | None], part: str, args: Namespace) -> int:
-    """Do the work; what libraries have to say meanwhile goes to the log and not to the terminal."""
-    # The folder first: a home that is given relative to it has no place without it.
+    """Run the work with library warnings going to the log instead of the terminal."""
+    # The folder first: it is needed to resolve a relative home.
     cwd = _current_folder(os.environ)
     program = Program(env=os.environ, paths=Paths.from_env(os.environ), cwd=cwd)
     with logging_to(program.paths.log_file, part):
@@ -68,7 +68,7 @@ def _logged(work: Callable[[Program, Namespace], int | None], part: str, args: N
 
 
 def show_screen(program: Program, args: Namespace) -> int:
-    """Start the screen and wait until the user leaves it."""
+    """Show the screen until the user leaves."""
     flags = {"policy": args.policy, "plain": args.plain, "read_only": args.read_only, "mode": args.mode}
     settings = program.settings(**flags)
     cwd = program.folder(args.path)
@@ -86,7 +86,7 @@ def show_screen(program: Program, args: Namespace) -> int:
         cwd = place_of(program, cwd, args, begun)
     begins = not session and args.resume is None
     paths, notice = program.paths.writable() if begins else (program.paths, "")
-    # Only now: what comes before must answer at once.
+    # Imported here: the checks above must answer at once.
     from tui_app.ui.launch import Launch
     from tui_app.ui.run import run_app
 
@@ -111,14 +111,14 @@ def show_screen(program: Program, args: Namespace) -> int:
 
 
 def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> "SessionInfo":
-    """The session used last in a folder, else of the one used last anywhere.
+    """Return the session used last in a folder, or else anywhere.
 
     Args:
-        sessions: All of them, the one used last first.
+        sessions: All sessions, most recently used first.
         cwd: The folder.
 
     Raises:
-        CommandFailed: if there is none with anything in it.
+        CommandFailed: if there is none with any message.
     """
     spoken = [info for info in sessions if info.messages]
     here = [info for info in spoken if info.cwd == str(cwd)]
@@ -128,15 +128,15 @@ def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> "SessionInfo":
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:
-    """The folder the program was started in.
+    """Return the current folder.
 
     Raises:
-        CommandFailed: if it is there no more, or may not be looked at.
+        CommandFailed: if it no longer exists, or cannot be accessed.
     """
     try:
         return Path.cwd()
     except FileNotFoundError:
-        # The shell remembers what it was called; one that is there is another.
+        # The shell remembers its path; if that exists, it is another folder.
         name = env.get("PWD", "")
         called = f", {one_line(name, _PATH_CELLS)}," if name and not os.path.lexists(name) else ""
         what = f"The current folder{called} is gone: it was deleted, moved or unmounted."
@@ -152,32 +152,32 @@ def run(argv: Sequence[str]) -> int:
         argv: Arguments without the program's name.
 
     Returns:
-        The exit code: 0 done, 1 failed, 2 used wrongly, 128 plus its number after a signal.
+        The exit code: 0 success, 1 failure, 2 wrong usage, 128 plus its number after a signal.
 
     Raises:
         KeyboardInterrupt: after ctrl+c.
     """
     prepare_streams()
-    # A log record without a handler, or that cannot be written, is silent: stderr is for sentences.
+    # Log records without a handler are dropped: stderr is for sentences.
     logging.lastResort = None
-    # Else a handler that fails prints a traceback, and a logger without one says that it has none.
+    # Otherwise a failing handler prints a traceback, and a logger without one a warning.
     logging.raiseExceptions = False
     try:
         code = execute(argv)
         flush()
     except SystemExit as stop:
-        # The parser ends the program itself, for help and for wrong arguments.
+        # The parser exits for help and for wrong arguments.
         try:
             flush()
         except BrokenPipeError:
             abandon_stdout()
         return stop.code if isinstance(stop.code, int) else USAGE
     except BrokenPipeError:
-        # Whoever read our output has seen enough, as ``head`` does after a few lines.
+        # The reader of our output stopped, for example ``head``.
         abandon_stdout()
         return OK
-    except Exception as error:  # whatever is left must end in a sentence, never in a traceback
-        # Imported now: a start that goes well has no use for what explains a failure.
+    except Exception as error:  # everything else must end in a sentence, never in a traceback
+        # Imported here: needed only after a failure.
         from tui_app.cli.core.failures import explain
 
         text, code = explain(error, os.environ)

@@ -1,4 +1,4 @@
-"""``plimsoll run``: one turn without a screen, shown as text or as JSON lines."""
+"""``plimsoll run``: one turn without a screen, printed as text or as JSON lines."""
 
 import argparse
 import asyncio
@@ -64,11 +64,11 @@ if TYPE_CHECKING:
 
 _QUESTION_CELLS = 300
 _PATH_CELLS = 200
-"""Cells of a recorded path that are shown; it may come from a foreign file."""
+"""Cells of a recorded path that are shown; it may be from a foreign file."""
 
 
 MOST_ROUNDS = 3
-"""Times that the model goes on with what sub-agents in the background have found."""
+"""How often the model continues with results of background subagents."""
 GOES_ON = "Continue: what you sent to the background has ended."
 NO_SHELL = "The prompt begins with ! and is sent as it is: plimsoll run does not run shell commands."
 
@@ -97,7 +97,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         answers=answers,
         guards=tuple(args.guard),
         tools=tuple(args.tool),
-        # What asks ends it, and waits for the user.
+        # In the background, a question ends the run and waits for the user.
         attended=place.is_background and not args.yes,
         goes_on=place.is_background,
     )
@@ -116,7 +116,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 def _argument(args: argparse.Namespace, goal: GoalSet | None, place: Foreground) -> tuple[str, str]:
-    """Where the prompt comes from, and the prompt.
+    """Return the source of the prompt, and the prompt.
 
     Raises:
         WrongUsage: if there is none.
@@ -131,7 +131,7 @@ def _argument(args: argparse.Namespace, goal: GoalSet | None, place: Foreground)
 
 
 def _name_unknown(args: argparse.Namespace, servers: Mapping[str, Any]) -> None:
-    """Say which tools of rules and switches are not there."""
+    """Report tools in rules and switches that do not exist."""
     for rule in args.allow:
         if wrong := misnamed(parse_rule("allow", rule, "command line"), servers):
             tell(f"--allow {one_line(rule, 200)}: {wrong}")
@@ -141,10 +141,10 @@ def _name_unknown(args: argparse.Namespace, servers: Mapping[str, Any]) -> None:
 
 
 def command_prompt(opening: Opening, typed: str) -> str:
-    """The prompt that a command out of a file stands for; what is no such command is the prompt itself.
+    """Return the prompt of a command defined in a file; other text is returned unchanged.
 
     Raises:
-        WrongUsage: if its file cannot be used.
+        WrongUsage: if the file cannot be used.
     """
     may_read, name = opening.may_read(), typed.split(maxsplit=1)[0]
     folder = opening.cwd if opening.trusted else None
@@ -168,10 +168,10 @@ def command_prompt(opening: Opening, typed: str) -> str:
 
 
 async def served_prompt(opened: "OpenSession", prompt: Prompt) -> Prompt:
-    """The prompt of an MCP server for which ``/SERVER:NAME`` stands; anything else stays as it is.
+    """Return the prompt of an MCP server named as ``/SERVER:NAME``; other prompts are returned unchanged.
 
     Raises:
-        CommandFailed: if the server does not give it.
+        CommandFailed: if the server does not provide it.
     """
     name, _, argument = prompt.text.partition(" ")
     servers = opened.extras.servers
@@ -187,12 +187,12 @@ async def served_prompt(opened: "OpenSession", prompt: Prompt) -> Prompt:
         text = await servers.prompt_text(found, split_arguments(argument))
     except Refused as refused:
         raise CommandFailed(f"{one_line(name, 80)} cannot be used: {refused}.") from None
-    # What a server writes names no files of the user's.
+    # A text from a server must not attach files of the user.
     return replace(prompt, text=text, files=())
 
 
 def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
-    """The schema that answers have to fit, if there is one.
+    """Read the schema for answers; None if there is none.
 
     Raises:
         WrongUsage: if it cannot be used.
@@ -214,7 +214,7 @@ def read_schema(args: argparse.Namespace) -> "AnswerSchema | None":
 
 
 def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
-    """The folder to work in, and the full id of the session that is continued; empty for a new one."""
+    """Return the folder to work in, and the full id of the session to continue; empty for a new one."""
     cwd = program.folder(args.cwd)
     if not args.session:
         return place_of(program, cwd, args, ""), ""
@@ -230,14 +230,14 @@ def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
 
 
 class RecordView(Protocol):
-    """Shows what happens in a turn."""
+    """Shows the events of a turn."""
 
     def show(self, record: Record) -> None:
         """Show one event."""
 
 
 class JsonView:
-    """Every stored event, notices, questions, pauses and the turn's end, one JSON object a line."""
+    """Every stored event, notices, questions, retries and the turn's end, as JSON lines."""
 
     def show(self, record: Record) -> None:
         data = with_shell_wording(record.data)
@@ -249,13 +249,13 @@ class JsonView:
 
 @dataclass(slots=True)
 class AnswerView:
-    """The answer on stdout as it is written; tools and troubles on stderr."""
+    """The answer on stdout while it is written; tools and problems on stderr."""
 
     only_result: bool = False
-    """Whether stdout is for the result alone, and nothing that the model says beside it."""
+    """Whether stdout is for the structured result only, without the model's other text."""
     _streamed: bool = False
     _calls: dict[str, str] = field(default_factory=dict)
-    """Titles of the tool calls whose result is awaited, by id."""
+    """Titles of the tool calls without a result yet, by id."""
 
     def show(self, record: Record) -> None:
         match with_shell_wording(record.data):
@@ -265,7 +265,7 @@ class AnswerView:
                 self._streamed = True
                 print(clean(text), end="", flush=True)
             case AssistantMessage(text=text):
-                # What was streamed ends with a line break; an answer that was not is printed whole.
+                # A streamed answer is completed with a line break; any other is printed as a whole.
                 if self._streamed or text:
                     say("" if self._streamed else text)
                 self._streamed = False
@@ -282,7 +282,7 @@ class AnswerView:
 
 
 def _stderr_text(payload: Payload) -> str:
-    """What stderr says of an event that is no part of the answer; empty for most."""
+    """Return the line for stderr about an event that is no part of the answer; empty for most."""
     match payload:
         case CompactionComplete():
             return f"Compaction {payload.outcome}: {payload.headline()}"
@@ -311,14 +311,14 @@ def _stderr_text(payload: Payload) -> str:
 
 @dataclass(slots=True)
 class Verdict:
-    """How a turn went, from its events."""
+    """The outcome of a turn, from its events."""
 
     done: bool = False
     troubled: bool = False
     missed: bool = False
-    """Whether a goal was set, and is not reached."""
+    """Whether a goal was set and not reached."""
     advice: set[str] = field(default_factory=set)
-    """What to do next, of every error that was told."""
+    """Hints of all errors that were shown."""
 
     def note(self, record: Record) -> None:
         if isinstance(record.data, TurnEnd):
@@ -330,7 +330,7 @@ class Verdict:
             self.advice.add(record.data.hint)
 
     def has_reported(self, error: Exception) -> bool:
-        """Whether the trouble of the disk behind an error was told already, if that is what it is."""
+        """Return whether an error is a disk problem that was already reported."""
         trouble = storage_error(error)
         return trouble is not None and any(trouble.hint in hint for hint in self.advice)
 
@@ -349,28 +349,28 @@ async def run_turn(
     waits: bool = True,
     place: Foreground = FOREGROUND,
 ) -> int:
-    """Open a session, send one prompt, and close the session when nothing is under way any more.
+    """Open a session, send one prompt, and close the session when no work is left.
 
-    Cancelling this stops the turn, shows its end, and closes the session.
+    Cancelling stops the turn, shows its end, and closes the session.
 
     Args:
-        opening: Which session.
-        prompt: What to say.
+        opening: The session.
+        prompt: The prompt.
         view: Shows what happens.
-        goal: What to work for, in place of the prompt.
-        drop_goal: Whether the goal that stands in the session ends before.
-        waits: Whether sub-agents in the background may end, so that the model goes on with what they found.
-        place: What is done around the turn where it runs.
+        goal: The goal to work for, instead of the prompt.
+        drop_goal: End the session's present goal before.
+        waits: Wait for background subagents, and let the model continue with their results.
+        place: The actions around the turn, in the foreground or background.
 
     Returns:
         The exit code.
 
     Raises:
         SessionLocked: if another process writes the session.
-        CommandFailed: if the model cannot give answers in the form that is wanted.
+        CommandFailed: if the model does not support structured output.
         BrokenPipeError: if the output is closed; the turn is stopped then.
     """
-    # The agent side takes a second to load: only for those who need it.
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.assembly import open_session
 
     opened = open_session(opening)
@@ -380,7 +380,7 @@ async def run_turn(
     outcome: Outcome = "stopped"
     try:
         place.enter(opened)
-        # A new session's first event was written before it could be watched.
+        # A new session's first event was written before the listener was added.
         if not opening.session and (start := opened.store.record(opened.conversation.session, 1)):
             view.show(start)
         opened.bus.listen(follower.hear)
@@ -408,14 +408,14 @@ async def run_turn(
             trouble = error
         place.release()
         trouble = follower.broken or trouble
-        # A full disk that ended the turn refuses the end of the session, too.
+        # A full disk that ended the turn also prevents the session's last event.
         if trouble is not None and not verdict.has_reported(trouble):
             raise trouble
     return verdict.code
 
 
 async def _settle(opened: "OpenSession", verdict: Verdict, *, waits: bool) -> None:
-    """Wait until nothing is under way; what ends aside meanwhile the model goes on with, a few times."""
+    """Wait until no work is left. The model continues a few times with results of background subagents."""
     conversation = opened.conversation
     await conversation.settle()
     for _ in range(MOST_ROUNDS if waits else 0):
@@ -429,12 +429,12 @@ async def _settle(opened: "OpenSession", verdict: Verdict, *, waits: bool) -> No
 
 
 _EARLY = Notice | ModeChange | GuardSet | ToolSwitch
-"""What is shown while the session is prepared; an early error that matters is said again by the turn."""
+"""Events shown while the session is prepared. The turn repeats an early error that matters."""
 
 
 @dataclass(slots=True)
 class Follower:
-    """Shows what happens, and stops the turn once nobody reads it any more."""
+    """Shows events, and stops the turn when the output is closed."""
 
     opened: "OpenSession"
     view: RecordView
@@ -449,7 +449,7 @@ class Follower:
             if self.broken is None and (self.is_ready or isinstance(record.data, _EARLY)):
                 self.verdict.note(record)
                 self.view.show(record)
-        except Exception as error:  # whoever tells of events goes on; the command fails at its end
+        except Exception as error:  # the event bus must go on; the command fails at its end
             self.broken = error
         if isinstance(self.broken, BrokenPipeError):
             # Not while it is told: a turn that is just beginning could not be stopped yet.

@@ -1,4 +1,4 @@
-"""The governance core: what is in the context window, and what may leave it.
+"""The governance core: what is in the context window, and what may be removed.
 
 Importing this package is cheap: pydantic-ai is loaded only when one of the names below is first used.
 """
@@ -22,7 +22,7 @@ _HOMES = {
 }
 
 
-# A library says nothing on the terminal of the program it is part of, unless that program asks for it.
+# A library prints nothing on the terminal of its program, unless that program configures logging.
 logging.getLogger("tui_app").addHandler(logging.NullHandler())
 
 

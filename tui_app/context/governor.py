@@ -1,8 +1,7 @@
-"""The governor: one pydantic-ai capability in front of every model request.
+"""The governor: one pydantic-ai capability around every model request.
 
-Before a request it measures the view, applies or starts compactions, repairs and, if it must, truncates.
-When the provider still says "too long" it learns from the error, compacts, and lets the request be tried
-once more.
+Before a request it measures the view, applies or starts compactions, repairs and, if necessary, truncates. If
+the provider still answers "too long", it learns from the error, compacts and retries the request once.
 """
 
 import asyncio
@@ -48,27 +47,26 @@ _R = TypeVar("_R")
 _LOG = logging.getLogger(__name__)
 
 CONVERSATIONS_KEPT = 64
-"""Conversations remembered between runs; the one not used for longest is forgotten first."""
+"""Conversations remembered between runs; the least recently used one is dropped first."""
 
 
 @frozen
 class OnePipeline:
-    """One pipeline for all runs: they belong to the same conversation."""
+    """One pipeline for all runs, which belong to the same conversation."""
 
     pipeline: Pipeline
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """The one pipeline."""
         return self.pipeline
 
     async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
-        """Nothing to do: the program knows its turns."""
+        """Do nothing: the program handles its turns."""
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """Stop the job that is running, if any."""
+        """Stop the running job, if any."""
         if self.pipeline.compactor is not None:
             await self.pipeline.compactor.aclose()
 
@@ -77,7 +75,7 @@ class OnePipeline:
 class Conversations:
     """A pipeline for each conversation, by pydantic-ai's conversation id.
 
-    Runs that share an id at the same time, such as two forks, each get a pipeline of their own.
+    Concurrent runs that share an id, such as two forks, each get their own pipeline.
     """
 
     policy: Policy
@@ -89,25 +87,25 @@ class Conversations:
     is_excluded: Callable[[ModelMessage], bool] | None = None
     memory_limit_mb: int = 0
     takes_part: bool = False
-    """Whether the model is told how full its window is, and may ask for a compaction."""
+    """Whether the model is told how full its window is, and may request a compaction."""
     _running: dict[str, Pipeline] = field(default_factory=dict)
-    """By the id of the run."""
+    """By run id."""
     _resting: OrderedDict[str, tuple[str | None, Pipeline]] = field(default_factory=OrderedDict)
     _texts: dict[str | None, TextCounter] = field(default_factory=dict)
 
     async def acquire(self, ctx: RunContext[Any]) -> Pipeline:
-        """Take the conversation's pipeline out of those at rest, or make one."""
+        """Take the conversation's idle pipeline, or make one."""
         pipeline = await self._acquire(ctx)
         self._running[ctx.run_id or ""] = pipeline
         return pipeline
 
     def of_run(self, ctx: RunContext[Any] | None) -> Compactor | None:
-        """The compactor of a run's conversation; None outside of runs."""
+        """Return the compactor of a run's conversation; None outside of runs."""
         pipeline = None if ctx is None else self._running.get(ctx.run_id or "")
         return None if pipeline is None else pipeline.compactor
 
     def outlook(self, conversation: str) -> CacheOutlook | None:
-        """What the next request of a conversation costs; None where it is not known or has no answer yet."""
+        """Return the cost of a conversation's next request; None if unknown or before its first answer."""
         _, pipeline = self._resting.get(conversation, (None, None))
         if pipeline is None:
             return None
@@ -129,7 +127,7 @@ class Conversations:
         return self._pipeline(text, ctx.conversation_id or "")
 
     async def ended(self, pipeline: Pipeline, result: AgentRunResult[Any]) -> None:
-        """End the turn; one that waits for an approval has not ended."""
+        """End the turn, unless it is waiting for an approval."""
         if isinstance(result.output, DeferredToolRequests):
             return
         messages = result.all_messages()
@@ -153,7 +151,7 @@ class Conversations:
             _stop(forgotten)
 
     async def aclose(self) -> None:
-        """Stop the jobs of conversations that no run is using, and forget these."""
+        """Stop the jobs of conversations that no run is using, and forget those conversations."""
         resting = [pipeline for _, pipeline in self._resting.values()]
         self._resting.clear()
         for pipeline in resting:
@@ -162,7 +160,7 @@ class Conversations:
 
     def _pipeline(self, text: TextCounter, conversation: str) -> Pipeline:
         counter = TokenCounter(text)
-        # Whoever sets a tracer provider for the process gets spans; else this writes none.
+        # Spans are recorded only if the process has a tracer provider.
         spans = Spans(get_tracer(SCOPE), conversation)
         history = ListHistory(
             counter,
@@ -192,7 +190,7 @@ class Conversations:
             fullness=FullnessNotes(counter, history.append_note) if self.takes_part else None,
             cache=watch,
         )
-        # Nothing in the agent can search what left, so the model is not told that it could.
+        # No tool of the agent can search removed messages, so the model is not told to search.
         pipeline.compactor = Compactor(history, self.policy, writers, way_back="")
         return pipeline
 
@@ -205,16 +203,16 @@ class _Writers(PlainHost):
     limits: Limits
     text: TextCounter
     asked: Callable[[], Model | None]
-    """The model that writes summaries just now; None before the first request."""
+    """The model that currently writes summaries; None before the first request."""
     conversation: str
     _newest: ModelSummariser | None = None
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The model's summariser, or extraction where there is no model yet."""
+        """Return the model's summariser, or extraction while there is no model yet."""
         return (self._writer() or self.fallback,)
 
     async def digest(self, material: str, chars: int) -> Digest | None:
-        """Have the model write the digest of archived results; None where there is none yet."""
+        """Have the model write the digest of archived results; None while there is no model yet."""
         writer = self._writer()
         return None if writer is None else await writer.digest(material, chars)
 
@@ -241,13 +239,13 @@ def _stop(pipeline: Pipeline) -> None:
 class ContextGovernor(OutermostCapability):
     """Keeps conversations inside their model's context window.
 
-    ``Agent(model, capabilities=[ContextGovernor()])`` is all it takes. One instance may serve several agents
-    and any number of conversations, also at the same time: each conversation, by pydantic-ai's conversation
-    id, has a state of its own, which lasts from run to run as long as the id does
-    (``message_history=result.all_messages()`` keeps it). A compaction rewrites the run's message history,
-    so the messages of the result are the compacted ones.
+    ``Agent(model, capabilities=[ContextGovernor()])`` is all that is needed. One instance may serve several
+    agents and any number of concurrent conversations. Each conversation, identified by pydantic-ai's
+    conversation id, has its own state, which lasts from run to run as long as the id does
+    (``message_history=result.all_messages()`` keeps it). A compaction rewrites the run's message history, so
+    the messages of the result are the compacted ones.
 
-    A program that owns its history gives ``history``; then every run belongs to that one conversation, and
+    A program that owns its history passes ``history``. Then every run belongs to that one conversation, and
     runs must not overlap.
     """
 
@@ -275,25 +273,25 @@ class ContextGovernor(OutermostCapability):
             history: Owner of the view; None follows the message list of each run.
             compactor: Runs the compactions of ``history``; without one it is guarded but never compacted.
             counter: Counts instructions and tool definitions for ``history``.
-            limits: What is known about the models' windows; None learns anew in this process.
-            listener: Is handed every event, on the thread of the run. A given ``history`` has its own.
+            limits: Known windows of the models; None learns them in this process.
+            listener: Called with every event, on the thread of the run. A given ``history`` has its own.
             summary_model: Writes the summaries; None is the run's own model. A given ``compactor`` has its
                 own.
-            is_pinned: Whether a message stays word for word in every request; asked when it is first seen.
-                A given ``history`` has pins of its own.
-            is_excluded: Whether a message is not to be sent, asked before every request; its calls and
-                results stay away with it, it stays in the run's messages, and no summary tells of it. System
-                prompts, summaries and the newest prompt are sent all the same.
+            is_pinned: Whether a message is kept word for word in every request; called when it is first seen.
+                A given ``history`` has its own pins.
+            is_excluded: Whether a message is not to be sent, called before every request. Its calls and
+                results are excluded with it; it stays in the run's messages and in no summary. System
+                prompts, summaries and the newest prompt are always sent.
             takes_part: Whether the model is told in one line when half, 70% and the load line of its window
-                are passed, and has the tool ``compact_context`` where the policy lets it ask. Not where
+                are passed, and gets the tool ``compact_context`` if the policy allows it. Ignored when
                 ``history`` is given.
-            memory_limit_mb: Megabytes of the process above which garbage is collected and, where that does
-                not help, a long history compacted; 0 for no limit, as where ``history`` is given.
-            surroundings: What the reversible stages may ask of the files around a given ``history``.
-            tell: Puts a note at the end of a given ``history``: how full the window is; None puts none.
+            memory_limit_mb: Resident megabytes of the process above which garbage is collected and, if that
+                does not help, a long history compacted; 0 for no limit. Ignored when ``history`` is given.
+            surroundings: File access of the reversible stages of a given ``history``.
+            tell: Appends a note about context usage to a given ``history``; None for no notes.
 
         Raises:
-            ValueError: if an argument is not what is allowed; the message names it.
+            ValueError: if an argument is invalid; the message names it.
         """
         optional = is_excluded is None or callable(is_excluded)
         megabytes = isinstance(memory_limit_mb, int) and memory_limit_mb >= 0
@@ -332,43 +330,43 @@ class ContextGovernor(OutermostCapability):
             )
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
-        """The tool by which the model asks for a compaction; a program with a history has its own."""
+        """Return the tool that requests a compaction; a program with its own history has its own."""
         conversations = self._pipelines
         if not isinstance(conversations, Conversations) or not conversations.takes_part:
             return None
         return ContextToolset(conversations.of_run, searchable=False)
 
     def outlook(self, conversation_id: str) -> CacheOutlook | None:
-        """What the next request costs with a warm and a cold prompt cache, and until when it is warm.
+        """Return what the next request costs with a warm and a cold prompt cache, and until when it is warm.
 
         Args:
-            conversation_id: pydantic-ai's id of a conversation that no run is using just now
+            conversation_id: pydantic-ai's id of a conversation that no run is using at the moment
                 (``result.conversation_id``).
 
         Returns:
-            The outlook; None where nothing is known of the conversation, or a program keeps its history.
+            The outlook; None for an unknown conversation, or if a program owns the history.
         """
         conversations = self._pipelines
         return conversations.outlook(conversation_id) if isinstance(conversations, Conversations) else None
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Give each run, a turn of its conversation, hooks of its own."""
+        """Return the hooks of one run, which is one turn of its conversation."""
         if self._compactor is not None:
             self._compactor.breaker.turn_begins()
-            # What was asked for in a turn that was stopped is asked for again, or is not wanted any more.
+            # A compaction requested in a stopped turn is no longer wanted.
             self._compactor.asked = None
         return GovernedRun(self._pipelines, self.get_toolset())
 
     async def aclose(self) -> None:
-        """Stop compactions that still run in the background, as at the end of a program."""
+        """Stop background compactions, for example when the program ends."""
         await self._pipelines.aclose()
 
 
 class GovernedRun(OutermostCapability):
-    """Governs the requests of a single run."""
+    """Governing the requests of a single run."""
 
     pipeline: Pipeline
-    """That of its conversation, once it has started."""
+    """Pipeline of its conversation, once the run has started."""
 
     def __init__(
         self, pipelines: OnePipeline | Conversations, toolset: AbstractToolset[Any] | None = None
@@ -377,11 +375,10 @@ class GovernedRun(OutermostCapability):
         self._sent: ModelRequestContext | None = None
 
     def get_toolset(self) -> AbstractToolset[Any] | None:
-        """What the model can call of the governor."""
         return self._toolset
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
-        """Hold the conversation's pipeline while the run lasts."""
+        """Keep the conversation's pipeline while the run lasts."""
         self.pipeline = await self._pipelines.acquire(ctx)
         try:
             result = await handler()
@@ -393,7 +390,7 @@ class GovernedRun(OutermostCapability):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Measure, relieve and build the request; one that only resumes a paused answer goes as it is."""
+        """Measure, reduce and build the request; a request that only resumes a paused answer is unchanged."""
         if _resumes(request_context):
             return request_context
         built = await self.pipeline.first(ctx, request_context)
@@ -405,7 +402,7 @@ class GovernedRun(OutermostCapability):
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Bring the request into its model's form; build it again for another attempt or another model."""
+        """Convert the request to its model's form; rebuild it for another attempt or another model."""
         if _resumes(request_context):
             return request_context
         return self.pipeline.prepared(request_context)
@@ -413,7 +410,7 @@ class GovernedRun(OutermostCapability):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Learn from the reported usage, and give the tools their own names back."""
+        """Learn from the reported usage, and restore the original names of the tools."""
         response = as_known(response)
         self.pipeline.answered(request_context, response)
         return self.pipeline.own_names(response)
@@ -423,10 +420,10 @@ class GovernedRun(OutermostCapability):
         async def on_model_request_error(
             self, ctx: RunContext[Any], *, request_context: ModelRequestContext, error: Exception
         ) -> ModelResponse:
-            """Recover from "too long" and from a refused form; everything else is passed on.
+            """Recover from "too long" and from a refused form; raise everything else again.
 
             Raises:
-                RetryModelRequest: to try again with a smaller request, or in another form.
+                RetryModelRequest: to retry with a smaller request, or in another form.
                 ContextTooLarge: if the second attempt was too long as well.
             """
             await self._recover(ctx, request_context, error)
@@ -441,7 +438,7 @@ class GovernedRun(OutermostCapability):
             request_context: ModelRequestContext,
             handler: WrapModelRequestHandler,
         ) -> ModelResponse:
-            """The same where another attempt has to be made here, which is not streamed."""
+            """Recover in the same way when the retry has to be made here, where it is not streamed."""
             before = self._sent
             try:
                 return await handler(request_context)
@@ -475,12 +472,12 @@ class GovernedRun(OutermostCapability):
 
 
 def _resumes(request: ModelRequestContext) -> bool:
-    """Whether the provider goes on with an answer of its own: the history ends with that."""
+    """Whether the provider continues its own answer, which ends the history."""
     return bool(request.messages) and isinstance(request.messages[-1], ModelResponse)
 
 
 def _guarded(function: Callable[[_A], _R], otherwise: _R) -> Callable[[_A], _R]:
-    """A program's own function: what it raises is logged, and ends no run."""
+    """Wrap a caller's function so that its exceptions are logged instead of ending the run."""
 
     def call(argument: _A) -> _R:
         try:
@@ -493,6 +490,6 @@ def _guarded(function: Callable[[_A], _R], otherwise: _R) -> Callable[[_A], _R]:
 
 
 def request_guard(text: TextCounter, limits: Limits) -> ContextGovernor:
-    """The governor of a request that stands alone: it is repaired, measured and guarded, never compacted."""
+    """Return the governor of a standalone request: repaired, measured and guarded, never compacted."""
     counter = TokenCounter(text)
     return ContextGovernor(OFF, history=ListHistory(counter), counter=counter, limits=limits)

@@ -1,4 +1,4 @@
-"""The interface between governor and history, and the plain history of any pydantic-ai agent."""
+"""The interface between governor and history, and the history of a plain pydantic-ai agent."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ from tui_app.wires.answer_end import context_input
 
 
 def same_objects(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many objects at the beginning of two lists are the same ones."""
+    """Return how many leading objects of two lists are identical."""
     matches = list(map(is_, first, second))
     return matches.index(False) if False in matches else len(matches)
 
 
 @dataclass(slots=True)
 class RunningCount:
-    """Counts the tokens of one request after another; only new messages are looked at."""
+    """Token count of one request after another; only new messages are counted."""
 
     counter: TokenCounter
     _messages: Sequence[ModelMessage] = ()
@@ -40,10 +40,10 @@ class RunningCount:
     _loaded: bool = False
 
     def kinds(self, messages: Sequence[ModelMessage]) -> Kinds:
-        """Tokens of the messages.
+        """Return the tokens of the messages.
 
         Args:
-            messages: A list that nobody changes afterwards.
+            messages: A list that is not changed afterwards.
         """
         loaded = self.counter.loaded
         same = same_objects(self._messages, messages) if loaded == self._loaded else 0
@@ -60,23 +60,23 @@ Weigh = Callable[[Item], int]
 
 @frozen
 class Sizes:
-    """An estimate divided into what every request carries and the messages."""
+    """An estimate divided into the messages and what every request carries."""
 
     carried: int
-    """Tokens every request carries whatever the view: instructions, tools, memory."""
+    """Tokens every request carries regardless of the view: instructions, tools, memory."""
     scale: float
-    """Tokens of the estimate per counted token of a message."""
+    """Estimated tokens per counted token of a message."""
 
     def estimate(self, counted: int) -> int:
-        """Tokens of the estimate behind a count of messages."""
+        """Scale a token count of messages to the estimate."""
         return round(counted * self.scale)
 
 
 def sizes_of(items: Sequence[Item], usage: ContextUsage, weigh: Weigh) -> Sizes:
     """Divide an estimate.
 
-    System prompts that stand in the view are messages; what the provider reported beyond the count is taken
-    to be spread over the messages, as it is when its tokenizer is finer than ours.
+    System prompts in the view are messages. Tokens that the provider reported beyond the count are spread
+    over the messages, as is right when its tokenizer is finer than ours.
 
     Args:
         items: The agent view.
@@ -100,12 +100,12 @@ Part = ModelRequestPart | ModelResponsePart
 
 @frozen(kw_only=True)
 class OriginalView:
-    """A view as it was before any stage touched it."""
+    """A view before any stage rewrote it."""
 
     items: tuple[Item, ...]
-    """All messages that anybody wrote or returned, oldest first: of the whole conversation."""
+    """All messages of the whole conversation, oldest first, without acknowledgements of summaries."""
     in_sight: frozenset[int] = frozenset()
-    """Keys of those that stay beside the summary and are shown as they were."""
+    """Keys of the messages that stay next to the summary in their original form."""
     unchanged: frozenset[int] = frozenset()
     """Keys of all messages of the view that no stage has rewritten."""
     ledger: Ledger = field(default_factory=Ledger)
@@ -113,33 +113,33 @@ class OriginalView:
 
 
 def original_view(history: "History", leaving: Iterable[int]) -> OriginalView:
-    """Read the whole conversation, and say what stays in sight of it once some of the view has left.
+    """Read the whole conversation, and determine what stays visible once part of the view is removed.
 
     Args:
         history: The agent view; only read.
-        leaving: Keys of the messages that leave.
+        leaving: Keys of the messages to be removed.
     """
     gone, view = frozenset(leaving), history.items()
     unchanged = frozenset(
         item.key for item, now in zip(history.originals(view), view, strict=True) if item is now
     )
-    # What we had the assistant say about a summary is nothing anybody said.
+    # Acknowledgements of summaries are written by the program, not by the assistant.
     said = tuple(item for item in history.everything() if not is_acknowledgement(item.message))
     return OriginalView(items=said, in_sight=unchanged - gone, unchanged=unchanged, ledger=history.ledger())
 
 
 @dataclass(slots=True)
 class Originals:
-    """Remembers the original parts behind the stages' rewrites, for a history that writes nothing to disk.
+    """Original parts replaced by the stages' rewrites, for a history that writes nothing to disk.
 
-    Parts are known by their identity: messages lose theirs when neighbouring requests are merged.
+    Parts are recognized by identity, because messages lose theirs when neighbouring requests are merged.
     """
 
     _known: dict[int, tuple[Part, Part]] = field(default_factory=dict)
-    """The part that is shown and the one it stands for, by the identity of the first."""
+    """The visible part and its original, by the identity of the visible one."""
 
     def remember(self, items: Iterable[Item], rewrite: Rewrite) -> None:
-        """Remember what stands in a view before a stage gives messages of it another form."""
+        """Remember the messages of a view before a stage rewrites some of them."""
         old = {item.key: item.message.parts for item in items}
         for change in rewrite.changes:
             # The new form has the same parts, in the same order.
@@ -148,14 +148,14 @@ class Originals:
                     self._known[id(after)] = (after, self._first(before))
 
     def original(self, item: Item) -> Item:
-        """The message as it was; the same item where nothing is known."""
+        """Return the original message; the same item if it was not rewritten."""
         parts = [self._first(part) for part in item.message.parts]
         if all(map(is_, parts, item.message.parts)):
             return item
         return replace(item, message=with_parts(item.message, parts))
 
     def keep(self, items: Iterable[Item]) -> None:
-        """Keep the originals of these messages only."""
+        """Forget the originals of all other messages."""
         if self._known:
             there = {id(part) for item in items for part in item.message.parts}
             self._known = {place: pair for place, pair in self._known.items() if place in there}
@@ -165,7 +165,7 @@ class Originals:
 
 
 def with_parts(message: ModelMessage, parts: Sequence[Any]) -> ModelMessage:
-    """The same message with other parts of the same kind."""
+    """Return a copy of the message with other parts of the same kind."""
     changed: ModelMessage = replace(cast("Any", message), parts=list(parts))
     return changed
 
@@ -180,13 +180,13 @@ EVENTS: Mapping[Stage, type[ViewRewrite]] = {kind.STAGE: kind for kind in REWRIT
 
 
 def new_messages(rewrite: Rewrite) -> list[ModelMessage]:
-    """The messages a rewrite brings, in the order the log keeps them: new forms, then the digest."""
+    """Return the messages a rewrite adds, in the order the log keeps them: new forms, then the digest."""
     messages = [change.message for change in rewrite.changes]
     return messages if rewrite.digest is None else [*messages, rewrite.digest]
 
 
 def rewrite_event(rewrite: Rewrite, sizes: Sequence[dict[str, int]]) -> ViewRewrite:
-    """The event of a rewrite, sizes of the view still missing.
+    """Build the event of a rewrite, without the sizes of the view.
 
     Args:
         rewrite: What a stage decided.
@@ -206,7 +206,7 @@ def rewrite_event(rewrite: Rewrite, sizes: Sequence[dict[str, int]]) -> ViewRewr
 
 
 def measured(event: ViewRewrite, before: ContextUsage, after: int) -> ViewRewrite:
-    """Add the sizes of the view before and after, in tokens of the estimate."""
+    """Add the sizes of the view before and after, in estimated tokens."""
     return replace(
         event,
         tokens_before=before.total,
@@ -222,21 +222,21 @@ class Proposal:
     """A finished compaction that has not been applied."""
 
     complete: CompactionComplete
-    """What will be recorded; the paths and numbers of the files are filled in on commit."""
+    """The event to record; paths and sizes of the files are filled in on commit."""
     message: ModelMessage
-    """The summary's request, which takes the place of what leaves."""
+    """The summary's request, which replaces the removed messages."""
     left: frozenset[int]
-    """Keys of the messages that leave."""
+    """Keys of the removed messages."""
     acknowledgement: ModelResponse | None = None
-    """What the assistant says behind the summary, where the policy wants that."""
+    """The assistant's response after the summary, if the policy asks for one."""
     in_files: int = 0
-    """Results among what leaves whose full text is in a file."""
+    """Number of removed results whose full text is in a file."""
     ledger: str = ""
-    """The ledger of the session as JSON, to be kept where a log can."""
+    """The ledger of the session as JSON, stored where a log exists."""
 
     @property
     def messages(self) -> tuple[ModelMessage, ...]:
-        """What comes into the view, in this order."""
+        """The messages to be added to the view, in order."""
         return (self.message, *filter(None, (self.acknowledgement,)))
 
 
@@ -245,71 +245,70 @@ class History(Protocol):
 
     @property
     def version(self) -> int:
-        """Changes with every rewrite of the view, not when messages are added at its end."""
+        """Changes with every rewrite of the view, not when messages are appended."""
         ...
 
     def items(self) -> Sequence[Item]:
-        """The visible messages, oldest first."""
+        """Return the visible messages, oldest first."""
         ...
 
     def kept(self) -> Sequence[Item]:
-        """What the run's own list holds: the visible messages, and excluded ones that nothing else keeps."""
+        """Return the messages of the run's own list: visible ones, and excluded ones stored nowhere else."""
         ...
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Visible messages as they were before any stage; the very item where none has touched it."""
+        """Return visible messages before any stage rewrote them; the same item if none did."""
         ...
 
     def everything(self) -> Sequence[Item]:
-        """Every message of the conversation as it was said, oldest first, also those a summary stands for."""
+        """Return every original message, oldest first, including those replaced by a summary."""
         ...
 
     def ledger(self) -> Ledger:
-        """What happened in the whole conversation, also in what a summary replaces; reads what is new."""
+        """Return the ledger of the whole conversation, including what a summary replaces, up to date."""
         ...
 
     def circumstances(self) -> Sequence[str]:
-        """What is known of the conversation besides its messages: folder, branch, model."""
+        """Return facts about the conversation besides its messages: folder, branch, model."""
         ...
 
     def weigh(self, item: Item) -> Breakdown:
-        """Tokens one message costs, counted once."""
+        """Return the tokens of one message by category; counted once."""
         ...
 
     def tokens(self, item: Item) -> int:
-        """The same in all."""
         return self.weigh(item).total
 
     def usage(self) -> ContextUsage:
-        """The estimate of the next request, in real tokens of the model it goes to."""
+        """Return the estimate of the next request, in real tokens of its model."""
         ...
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
-        """Follow the messages that a run has added since the last request."""
+        """Add the messages that a run added since the last request."""
         ...
 
     def set_overhead(self, overhead: Overhead, model: str) -> None:
-        """Set what every request to a model carries, and in which window."""
+        """Set what every request to a model carries, and the model's window."""
         ...
 
     def distrust(self) -> None:
-        """Ignore the usage that the next response reports: its request was cut."""
+        """Ignore the usage that the next response reports, because its request was truncated."""
         ...
 
     def spilled(self) -> Collection[str] | None:
-        """Names of the files that hold tool results, folder in front; None where no file can be kept."""
+        """Return the names of the files with tool results, including the folder; None if none can be kept."""
         return None
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """Keys of messages that a stage must leave alone: they are pinned, or its work was undone."""
+        """Return keys of messages that a stage must not change: they are pinned, or its work was undone."""
         return self.pinned()
 
     def pinned(self) -> frozenset[int]:
-        """Keys of messages that stay word for word."""
+        """Return keys of messages that are kept word for word."""
         ...
 
     def sealed_messages(self, item: Item) -> Sequence[Item]:
-        """The messages behind a provider's sealed summary; none for anything that can be read."""
+        """Return the messages replaced by a provider's encrypted summary; empty for anything readable."""
         return ()
 
     def rewrite(self, rewrite: Rewrite) -> None:
@@ -334,7 +333,7 @@ class History(Protocol):
 
 
 def ignore(_happened: object) -> None:
-    """A listener that ignores everything."""
+    """No-op listener."""
 
 
 _NOT_MEASURED = Overhead(ContextWindow(limit=128_000, source="default"))
@@ -342,21 +341,21 @@ _NOT_MEASURED = Overhead(ContextWindow(limit=128_000, source="default"))
 
 @dataclass(slots=True)
 class ListHistory(History):
-    """History of any pydantic-ai agent: the list of its messages, and nothing written to disk.
+    """History of any pydantic-ai agent: its list of messages, with nothing written to disk.
 
-    A message is known again by its identity. The report of an answer counts only while nothing but that
-    answer and what followed it was added to the list.
+    Messages are recognized by identity. The usage reported for an answer counts only as long as nothing but
+    that answer and later messages was added to the list.
     """
 
     counter: TokenCounter
     listener: Callable[[Payload], None] = ignore
     version: int = 0
     pins: frozenset[int] = frozenset()
-    """Keys of messages that stay word for word, within the budget of the policy."""
+    """Keys of messages that are kept word for word, within the policy's budget."""
     is_pinned: Callable[[ModelMessage], bool] = lambda _message: False
-    """Whether a message that has just come is one of them."""
+    """Whether a new message is pinned."""
     is_excluded: Callable[[ModelMessage], bool] | None = None
-    """Whether a message is not to be sent; asked before every request."""
+    """Whether a message is not to be sent; checked before every request."""
     _items: list[Item] = field(default_factory=list)
     _next: int = 1
     _overhead: Overhead = _NOT_MEASURED
@@ -366,42 +365,41 @@ class ListHistory(History):
     _counted_by_tokenizer: bool = False
     _originals: Originals = field(default_factory=Originals)
     _shown: Sequence[Item] | None = None
-    """The messages that are sent; None where that is all of them."""
+    """The messages that are sent; None if all are."""
     _ledger: Ledger = field(default_factory=Ledger)
     _lengths: dict[int, int] = field(default_factory=dict)
-    """Number of parts each message of the list had, by identity: an agent may still add to its newest one."""
+    """Number of parts of each message by identity, because an agent may still add to its newest one."""
 
     def items(self) -> Sequence[Item]:
-        """The messages that are sent as items; keys count up from 1."""
+        """Return the messages that are sent as items; keys count up from 1."""
         return self._items if self._shown is None else self._shown
 
     def kept(self) -> Sequence[Item]:
-        """All messages, those among them that are excluded."""
+        """Return all messages, including excluded ones."""
         return self._items
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The messages as they were; what another process rewrote is not known here."""
+        """Return the original messages; rewrites by another process are not known here."""
         return list(map(self._originals.original, items))
 
     def everything(self) -> Sequence[Item]:
-        """The messages as they were; of what has left this list, summaries hold what is known."""
+        """Return the original messages; of removed ones only the summaries are left."""
         return self.originals(self.items())
 
     def ledger(self) -> Ledger:
-        """What happened, also in messages that have left: summaries carry what was folded of them."""
+        """Return the ledger, which summaries carry on for removed messages."""
         self._ledger.grow(self.everything())
         return self._ledger
 
     def circumstances(self) -> Sequence[str]:
-        """The model's name; of the rest nothing is known here."""
+        """Return the model's name; nothing else is known here."""
         return (self._model,)
 
     def weigh(self, item: Item) -> Breakdown:
-        """Tokens of one message; the counter remembers it."""
+        """Return the tokens of one message; the counter caches them."""
         return self.counter.message(item.message).scaled(self._overhead.factor)
 
     def usage(self) -> ContextUsage:
-        """The estimate of the next request."""
         if self.counter.loaded != self._counted_by_tokenizer:
             self._recount()
         return self._tally.usage(self._overhead, model=self._model, counter_exact=self.counter.exact)
@@ -409,7 +407,7 @@ class ListHistory(History):
     def sync(self, messages: Sequence[ModelMessage]) -> None:
         """Follow the agent's list: known messages keep their key, new ones get the next."""
         if self._next == 1:
-            # A summary of an earlier process carries its ledger; no number is given again.
+            # A summary of an earlier process carries its ledger; keys are never reused.
             for dump in ledger_dumps([Item(0, message) for message in messages]):
                 self._ledger = Ledger.loaded(json.dumps(dump))
                 self._next = max(self._next, self._ledger.last_key + 1)
@@ -428,12 +426,16 @@ class ListHistory(History):
         self._items = [replace(item, reported=0) if item.reported else item for item in items]
         self._exclude()
         self._originals.keep(items)
-        # It may be another conversation altogether.
+        # This may be another conversation altogether.
         self._tally = Tally()
         self._recount()
 
     def _exclude(self) -> bool:
-        """Look anew which messages are excluded; whether none is, and none was."""
+        """Recompute the excluded messages.
+
+        Returns:
+            Whether nothing is and nothing was excluded.
+        """
         before, self._shown = self._shown, None
         if self.is_excluded is None:
             return True
@@ -446,26 +448,23 @@ class ListHistory(History):
         return before is None and self._shown is None
 
     def append_note(self, event: Payload, message: ModelMessage) -> None:
-        """Put a note of the program behind the newest message."""
+        """Append a note of the program."""
         item = Item(self._next, message)
         self._items, self._next = [*self._items, item], self._next + 1
         self._rewritten()
         self.listener(event)
 
     def set_overhead(self, overhead: Overhead, model: str) -> None:
-        """Set what every request carries."""
         self._overhead, self._model = overhead, model
 
     def distrust(self) -> None:
-        """Ignore the usage of the next answer."""
         self._distrusted = True
 
     def pinned(self) -> frozenset[int]:
-        """Keys of messages that stay word for word."""
         return self.pins
 
     def rewrite(self, rewrite: Rewrite) -> None:
-        """Put the new forms into the list, and a digest behind the last of them."""
+        """Replace messages by their new forms, and put a digest after the last of them."""
         before, messages = self.usage(), new_messages(rewrite)
         event = rewrite_event(rewrite, [self.counter.message(message).nonzero() for message in messages])
         self._originals.remember(self._items, rewrite)
@@ -475,11 +474,11 @@ class ListHistory(History):
         self.listener(measured(event, before, self.usage().total))
 
     def commit(self, proposal: Proposal) -> CompactionComplete:
-        """Put the summary and its acknowledgement where the proposal wants them."""
+        """Put the summary and its acknowledgement where the proposal places them."""
         before, items = self.usage(), self.items()
         sizes = sizes_of(items, before, self.tokens)
         leaves = sum(self.tokens(item) for item in items if item.key in proposal.left)
-        # What stays is read again by whoever takes the list up.
+        # The messages that stay are read again by the process that loads the list.
         stay = {item.key for item in items} - proposal.left
         carried = with_ledger(proposal.message, self.ledger().dump(without=stay))
         messages = (carried, *proposal.messages[1:])
@@ -503,11 +502,10 @@ class ListHistory(History):
         return complete
 
     def report(self, payload: Payload) -> None:
-        """Hand an event to the listener."""
         self.listener(payload)
 
     def _take(self, message: ModelMessage, known: ItemIndex, *, is_answer: bool) -> list[Item]:
-        """Make items of a message that was not in the list before; agents join neighbouring requests."""
+        """Turn a new message into items, because agents join neighbouring requests."""
         reported = 0
         if is_answer:
             reported = 0 if self._distrusted else reported_tokens(message)
@@ -540,7 +538,7 @@ class ListHistory(History):
 
 
 def reported_tokens(message: ModelMessage) -> int:
-    """Input plus output tokens of a response, 0 when the provider reported nothing or it was cut short."""
+    """Return input plus output tokens of a response; 0 if nothing was reported or it is incomplete."""
     if not isinstance(message, ModelResponse) or message.state != "complete":
         return 0
     return context_input(message) + message.usage.output_tokens

@@ -1,8 +1,8 @@
-"""Mark what stages and the program have written, so that none is rewritten twice or taken for a prompt.
+"""Marks on what stages and the program wrote, so that none is rewritten twice or mistaken for a prompt.
 
 Metadata of a tool result is never sent and survives JSON and the merging of requests. Metadata of a request
-survives JSON only: pydantic-ai drops it when it merges neighbouring requests at the start of a run. So a
-digest is known by the fixed words it begins with.
+survives JSON only: pydantic-ai drops it when it merges neighbouring requests at the start of a run. Digests
+are therefore recognized by their fixed first words.
 """
 
 import re
@@ -24,7 +24,7 @@ from tui_app.modes import Mode, mode_named
 from tui_app.tool_specs import PLAN, SEARCH_HISTORY
 
 OWN = "plimsoll"
-"""Key of everything of ours in metadata."""
+"""Key of our own data in metadata."""
 DIGEST_KIND = "tool_summary"
 ARCHIVED_KIND = "tool_result_archived"
 ACKNOWLEDGEMENT_KIND = "acknowledgement"
@@ -41,24 +41,24 @@ class Mark(TypedDict, total=False):
     kind: Literal["tool_result", "tool_result_archived"]
     stages: list[Stage]
     length: int
-    """Characters of the result before any stage touched it."""
+    """Characters of the original result."""
     file: str
-    """Name of the file that holds it whole."""
+    """Name of the file with the complete result."""
     metadata: Any
-    """What its tool had put there that was no mapping, and so left no room for a mark."""
+    """Metadata of the tool that is not a mapping and so could not have a mark added."""
 
 
 def mark_of(part: object) -> Mark:
-    """The mark of a result, empty when no stage has touched it."""
+    """Return the mark of a result, empty when no stage has changed it."""
     shell = _shell(part)
     own = own_metadata(part.metadata if isinstance(part, ToolReturnPart) else shell and shell.metadata)
     return cast("Mark", own)
 
 
 def marked(metadata: Any, mark: Mark) -> dict[Any, Any]:
-    """Add a mark to a tool result's metadata; what is no mapping is kept inside of the mark.
+    """Add a mark to a tool result's metadata; metadata that is not a mapping is kept inside the mark.
 
-    The words of a result can say anything, so they never stand for a mark.
+    The text of a result is never read as a mark, because it can contain anything.
     """
     if metadata is None or isinstance(metadata, Mapping):
         return {**(metadata or {}), OWN: mark}
@@ -66,17 +66,17 @@ def marked(metadata: Any, mark: Mark) -> dict[Any, Any]:
 
 
 def is_digest_part(part: object) -> bool:
-    """Whether a prompt part is a digest and not something the user said."""
+    """Whether a prompt part is a digest instead of the user's words."""
     return _text(part).startswith(f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n")
 
 
 def is_digest(message: ModelMessage) -> bool:
-    """Whether a message is a digest of archived tool results, and nothing else."""
+    """Whether a message consists only of digests of archived tool results."""
     if not isinstance(message, ModelRequest) or not message.parts:
         return False
     if all(is_digest_part(part) for part in message.parts):
         return True
-    # Digests of another wording (an older log) are known by the request's own metadata.
+    # Digests with another wording (an older log) are recognized by the request's metadata.
     of_ours = own_metadata(message.metadata).get("kind") == DIGEST_KIND
     return of_ours and _text_alone(message).startswith(DIGEST_HEADING)
 
@@ -88,17 +88,17 @@ def is_acknowledgement(message: ModelMessage) -> bool:
 
 
 def _text(part: object) -> str:
-    """The text of a prompt part that is nothing but text; empty for every other part."""
+    """Return the text of a prompt part that is only text; empty for every other part."""
     return part.content if isinstance(part, UserPromptPart) and isinstance(part.content, str) else ""
 
 
 def _text_alone(message: ModelMessage) -> str:
-    """The same of a request with a single part."""
+    """Return the text of a request whose only part is text."""
     return _text(message.parts[0]) if isinstance(message, ModelRequest) and len(message.parts) == 1 else ""
 
 
 def own_metadata(metadata: Any) -> Mapping[str, Any]:
-    """What of metadata is ours."""
+    """Return our own data in metadata."""
     own = metadata.get(OWN) if isinstance(metadata, Mapping) else None
     return own if isinstance(own, Mapping) else {}
 
@@ -112,11 +112,11 @@ _START = f"{HEADING}\n{ABOUT}\n"
 
 
 def inbox_text(whose: str, notes: str) -> str:
-    """The whole text of the message.
+    """Return the message text for the context board.
 
     Args:
         whose: Repository and branch, in words.
-        notes: The entries, a line each.
+        notes: The entries, one per line.
     """
     return f"{_START}Board of {whose}\n{notes}"
 
@@ -131,11 +131,11 @@ _HANDOFF_START = f"{HANDOFF_HEADING}\n{HANDOFF_ABOUT}\n"
 
 
 def handoff_text(brief: str, session: str) -> str:
-    """The whole text of the message that hands a session over.
+    """Return the message text for a handoff.
 
     Args:
-        brief: What stands in it.
-        session: Id of the session that it was made from.
+        brief: Text of the brief.
+        session: Id of the session it was made from.
     """
     back = (
         f"The earlier session is {session}, and numbers such as #12 above are its own: "
@@ -153,10 +153,10 @@ _MERGED_START = (
 
 
 def merged_text(brief: str, session: str) -> str:
-    """The whole text of the message that brings in what came of a branch.
+    """Return the message text for a merged branch.
 
     Args:
-        brief: What stands in it.
+        brief: Text of the brief.
         session: Id of the branch.
     """
     back = f'{SEARCH_HISTORY.name}(query="{session}#12") brings one back.'
@@ -166,22 +166,22 @@ def merged_text(brief: str, session: str) -> str:
 
 
 def merged_brief(text: str) -> str:
-    """The brief in such a text."""
+    """Return the brief in the text of a merged branch."""
     return text.removeprefix(_MERGED_START).rpartition("\n\nNumbers such as ")[0].strip()
 
 
 def brief_of(text: str) -> str:
-    """The brief in such a text, as the user left it."""
+    """Return the brief in the text of a handoff, as the user edited it."""
     return text.removeprefix(_HANDOFF_START).rpartition("\n\nThe earlier session is ")[0].strip()
 
 
 def inbox_message(text: str) -> ModelRequest:
-    """The message itself, from a text of :func:`inbox_text`, :func:`handoff_text` or :func:`merged_text`."""
+    """Return the message for a text of :func:`inbox_text`, :func:`handoff_text` or :func:`merged_text`."""
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
 def is_inbox_part(part: object) -> bool:
-    """Whether a prompt part is the context board or a brief, and not something the user said."""
+    """Whether a prompt part is the context board or a brief instead of the user's words."""
     return _text(part).startswith((_START, _HANDOFF_START, _MERGED_START))
 
 
@@ -189,12 +189,12 @@ _FULLNESS = re.compile(r"\[Context window: (\d+)% used, [^\]\n]*\]")
 
 
 def fullness_text(percent: int, used: str, limit: str) -> str:
-    """The whole line.
+    """Return the line about context usage.
 
     Args:
         percent: Share of the window in use.
-        used: Tokens in use, in words.
-        limit: Tokens of the window, in words.
+        used: Tokens in use, formatted.
+        limit: Tokens of the window, formatted.
     """
     return f"[Context window: {percent}% used, {used} of {limit} tokens. A note of the program.]"
 
@@ -203,11 +203,11 @@ _TASKS = re.compile(r"\[(?:Background commands|Sub-agents): [^\]\n]*\. A note of
 
 
 def tasks_text(news: Sequence[tuple[str, str]], *, agents: bool = False) -> str:
-    """The whole line.
+    """Return the line about finished background commands or subagents.
 
     Args:
-        news: Ids of the commands, and how each has ended.
-        agents: Whether they are sub-agents.
+        news: Ids of the commands, and how each ended.
+        agents: Whether they are subagents.
     """
     said = ", ".join(f"{id} {how}" for id, how in news)
     what = "Sub-agents" if agents else "Background commands"
@@ -218,7 +218,7 @@ _BRACKETS = str.maketrans("[]\n", "() ")
 
 
 def fullness_percent(message: ModelMessage) -> int:
-    """How full a message says that the window is, in percent; 0 where it says anything else."""
+    """Return the percentage in a context usage note; 0 for any other message."""
     found = _FULLNESS.fullmatch(_text_alone(message))
     return int(found[1]) if found else 0
 
@@ -229,11 +229,11 @@ _SHELL_KEY = "plimsoll.shell"
 
 
 def shell_message(command: str, result: str, id: str) -> ModelRequest:
-    """The message of a command that the user ran.
+    """Return the message for a command that the user ran.
 
     Args:
         command: As it was typed.
-        result: How it ended, and what it printed.
+        result: How it ended, and its output.
         id: Id of the run.
     """
     first, *rest = command.splitlines() or [""]
@@ -248,25 +248,25 @@ def is_shell_part(part: object) -> TypeGuard[UserPromptPart]:
 
 
 def shell_command(part: object) -> str:
-    """The command of such a part, as it was typed; empty for every other part."""
+    """Return the command of such a part, as it was typed; empty for every other part."""
     lines = _shell_head(part)[2:]
     return "\n".join(line[2:] for line in lines)
 
 
 def shell_id(part: object) -> str:
-    """The id of its run."""
+    """Return the id of its run."""
     shell = _shell(part)
     return str(shell.metadata[_SHELL_KEY].get("id", "")) if shell is not None else ""
 
 
 def shell_result(part: object) -> str:
-    """How it ended, and what it printed, in the form that the model is shown."""
+    """Return how it ended and its output, in the form the model receives."""
     shell = _shell(part)
     return "\n".join(shell.content.split("\n")[len(_shell_head(part)) :]) if shell is not None else ""
 
 
 def with_shell_result(part: UserPromptPart, result: str, mark: Mark) -> UserPromptPart:
-    """The same command with another text for what it printed."""
+    """Return the same command with another text for its output."""
     shell = _shell(part)
     assert shell is not None
     content = TextContent("\n".join([*_shell_head(part), result]), metadata=marked(shell.metadata, mark))
@@ -274,7 +274,7 @@ def with_shell_result(part: UserPromptPart, result: str, mark: Mark) -> UserProm
 
 
 def _shell_head(part: object) -> list[str]:
-    """The lines in front of what it printed."""
+    """Return the lines before the output."""
     shell = _shell(part)
     if shell is None:
         return []
@@ -300,7 +300,7 @@ _FOLDER_START = (
 
 
 def folder_text(instructions: str) -> str:
-    """The whole text of the message.
+    """Return the message text for a folder's instructions.
 
     Args:
         instructions: The files, as the model reads them.
@@ -323,12 +323,12 @@ _MODE_TOLD: Mapping[Mode, str] = MappingProxyType(
 
 
 def mode_text(mode: Mode) -> str:
-    """The whole line."""
+    """Return the line about the current mode."""
     return f"[Mode: {mode}. {_MODE_TOLD[mode]}. A note of the program.]"
 
 
 def noted_mode(message: ModelMessage) -> Mode | None:
-    """The mode that a message tells of; None where it says anything else."""
+    """Return the mode that a note announces; None for any other message."""
     found = _MODE.fullmatch(_text_alone(message))
     return mode_named(found[1]) if found else None
 
@@ -337,7 +337,7 @@ _LINES = {"fullness": _FULLNESS, "task": _TASKS, "mode": _MODE}
 
 
 def note_kind(part: object) -> str:
-    """What a note that came up in the middle of a turn is about; empty for every other part."""
+    """Return the kind of a note inserted in the middle of a turn; empty for every other part."""
     text = _text(part)
     if text.startswith(_FOLDER_START):
         return "folder"
@@ -345,20 +345,20 @@ def note_kind(part: object) -> str:
 
 
 def is_note_part(part: object) -> TypeGuard[UserPromptPart]:
-    """Whether a prompt part is such a note, which asks for no answer."""
+    """Whether a prompt part is such a note, which needs no answer."""
     return bool(note_kind(part))
 
 
 def is_note(message: ModelMessage) -> bool:
-    """Whether a message is such a note, and nothing else."""
+    """Whether a message consists only of such notes."""
     return isinstance(message, ModelRequest) and bool(message.parts) and all(map(is_note_part, message.parts))
 
 
 def is_program_part(part: object) -> bool:
-    """Whether a part stands in the user's place and nobody said it."""
+    """Whether a part has the user's role but was written by the program."""
     return is_digest_part(part) or is_inbox_part(part) or is_note_part(part) or is_shell_part(part)
 
 
 def is_archived(part: object) -> bool:
-    """Whether a tool result was archived: a stub stands in its place."""
+    """Whether a tool result was archived and replaced by a stub."""
     return mark_of(part).get("kind") == ARCHIVED_KIND

@@ -1,4 +1,4 @@
-"""A governance policy as data: what triggers a compaction, what stays of the view, and how it is worded."""
+"""Governance policies as data: compaction triggers, what stays in the view, and the wording."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace
@@ -13,7 +13,7 @@ from tui_app.usage import ContextUsage, ContextWindow
 
 
 class Bounds(NamedTuple):
-    """The range of a number, both ends included."""
+    """The range of a number, including both ends."""
 
     low: float
     high: float
@@ -24,11 +24,11 @@ class Bounds(NamedTuple):
 
 _MOST = maxsize
 SMALLEST_HEAD_TAIL = 4
-"""Lines that head, mark, tail and notice of a cut result take together."""
+"""Minimum lines of a shortened result: head, mark, tail and notice."""
 
 
 LONGEST_INSTRUCTIONS = 4_000
-"""Characters that a policy may add to each request for a summary."""
+"""Maximum characters that a policy may add to each summary request."""
 Flag = Annotated[bool, ""]
 Threshold = Annotated[float, Bounds(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")]
 Share = Annotated[float, Bounds(0.0, 0.5, "a share of the window from 0 to 0.5, such as 0.05")]
@@ -41,22 +41,22 @@ Tokens = Annotated[int, Bounds(0, _MOST, "a whole number of tokens from 0", whol
 
 
 class Key(NamedTuple):
-    """One key of ``[policies.NAME]``; without bounds and words it is a flag."""
+    """One key of ``[policies.NAME]``; a flag if it has neither bounds nor words."""
 
     name: str
     bounds: Bounds | None = None
     words: tuple[str, ...] = ()
-    """What a word may be."""
+    """Allowed words."""
     longest: int = 0
-    """Characters of a text; 0 where it is none."""
+    """Maximum characters of a text; 0 if it is not a text."""
     owner: type = object
-    """The class whose field it sets."""
+    """The class with its field."""
     field: str = ""
     optional: bool = False
 
 
 def _wrong(key: Key, value: object) -> str:
-    """What a field may be, where a value is not that; empty where it is."""
+    """Return what is allowed if a value is invalid; empty if it is valid."""
     if value is None and key.optional:
         return ""
     if key.words:
@@ -76,7 +76,7 @@ def _keys_in(cls: Any) -> tuple[Key, ...]:
 
 
 def _found_keys(cls: Any) -> Iterator[Key]:
-    """The keys of a dataclass and of those in its fields; sizes of stages behind the stages themselves."""
+    """Yield the keys of a dataclass and its fields; sizes of stages come after the stages."""
     sizes: list[Key] = []
     for name, hint in get_type_hints(cls, include_extras=True).items():
         plain, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
@@ -95,10 +95,10 @@ def _found_keys(cls: Any) -> Iterator[Key]:
 
 
 class _Checked:
-    """Checks every field that has bounds when it is made.
+    """Base class that validates every field with bounds on creation.
 
     Raises:
-        ValueError: if one is out of its range; the message names it and what is allowed.
+        ValueError: if one is out of range; the message names it and what is allowed.
     """
 
     __slots__ = ()
@@ -153,7 +153,7 @@ class Offload(_Checked):
 
 @frozen(kw_only=True)
 class Superseded(_Checked):
-    """When reads that something newer has superseded, and thinking of earlier turns, are left out."""
+    """Sizes for leaving out superseded reads and thinking of earlier turns."""
 
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it always does."""
@@ -164,14 +164,14 @@ class Superseded(_Checked):
 
 @frozen(kw_only=True)
 class Archive(_Checked):
-    """Sizes for archiving old tool results behind a digest."""
+    """Sizes for replacing old tool results by a digest."""
 
     cutoff: Annotated[Count, "tool_call_cutoff"] = 10
     """How many tool results stay visible."""
     strategy: Annotated[Literal["llm", "heuristic", "off"], "tool_summary_strategy"] = "heuristic"
     """Who writes the digest of the others: `llm`, `heuristic`, or `off`."""
     start: float = 0.0
-    """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is passed."""
+    """Share of the window from which the stage runs; at 0 it runs whenever the cutoff is exceeded."""
     batch: Annotated[Size, "archive_batch"] = 4
     """Messages beyond the cutoff that are archived at once, so that prompt caches keep hitting; fewer the
     first time, and where that frees much."""
@@ -183,11 +183,11 @@ class Trim(_Checked):
 
     chars: Annotated[Count, "tool_output_trim_chars"] = 2_000
     """How much of an older result stays; 0 cuts nothing."""
-    # None leaves the present turn alone, and earlier failures that nothing has solved yet.
+    # None spares the current turn, and earlier failures that are still unsolved.
     keep_messages: Annotated[int | None, _FROM_0, "trim_keep_messages"] = None
     """The last messages that are left alone."""
     marker: str = MARKER
-    """What is put behind the head: a template with the full length in characters and the handle's number."""
+    """Text after the head: a template with the full length in characters and the handle's number."""
     start: float = 0.0
     """Share of the window from which the stage runs; at 0 it always does."""
     batch: Annotated[Size, "trim_batch"] = 4
@@ -216,22 +216,22 @@ FORMS_MARKER = "[{count} messages that stood here are gone to make room; there a
 
 @frozen(kw_only=True)
 class Wording:
-    """The wording of the message that replaces history. ``count`` is the number of messages that leave."""
+    """The wording of the message that replaces history. ``count`` is the number of removed messages."""
 
     summary: str = "{summary}"
     """Template around a summary."""
     marker: str = FORMS_MARKER
-    """Template of what stands there when no summary was written."""
+    """Template used when no summary was written."""
     acknowledgement: str = ""
-    """What the assistant says behind it, as a message of its own; empty for none."""
+    """The assistant's acknowledgement after it, as a separate message; empty for none."""
     way_back: bool = True
-    """Whether it ends with how messages that left are found again."""
+    """Whether it ends with how to retrieve removed messages."""
 
     def __post_init__(self) -> None:
         """Check the templates.
 
         Raises:
-            ValueError: if a template names anything else, or the summary's place is missing.
+            ValueError: if a template has an unknown field, or no place for the summary.
         """
         _check(self.summary, _SUMMARY_FIELDS)
         _check(self.marker, _MARKER_FIELDS)
@@ -248,9 +248,9 @@ def framed(form: Wording, summary: str, *, count: int, written: bool = True) -> 
 
     Args:
         form: The wording.
-        summary: The notes; braces in them mean nothing.
-        count: How many messages leave.
-        written: Whether there are notes; without them the marker stands in their place.
+        summary: The notes; braces in them have no meaning.
+        count: Number of removed messages.
+        written: Whether there are notes; otherwise the marker is used.
     """
     if not written:
         return form.marker.format(count=count)
@@ -263,12 +263,12 @@ ModelCompacts = Literal["allow", "ask", "ignore"]
 Verify = Literal["off", "model"]
 Fallback = Literal["heuristic", "marker", "none"]
 _UNKNOWN = "default"
-"""Source of a window that nobody knows."""
+"""Source of an unknown window."""
 
 
 @frozen(kw_only=True)
 class Stages:
-    """Which reversible stages run, and with what sizes; None leaves a stage out."""
+    """The reversible stages with their sizes; None for a stage that does not run."""
 
     normalise: Annotated[NormaliseLimits | None, "normalise"] = None
     offload: Annotated[Offload | None, "offload"] = None
@@ -281,46 +281,45 @@ class Stages:
 
 NO_STAGES = Stages()
 RELIEF = 0.80
-"""Share of the window at which the default policy's reversible stages make room."""
+"""Share of the window from which the default policy's reversible stages run."""
 
 
 @frozen(kw_only=True)
 class MessageLimit(_Checked):
-    """A compaction is due in a view of more than so many messages, counted as they are sent."""
+    """Limit by the number of messages, counted as they are sent."""
 
     messages: Annotated[Count, "max_messages"] = 40
     """Compact above so many messages (the results of one answer are one), in place of the shares; 0 never.
     With `reserve_tokens`: where no tokens are counted."""
 
     def mark(self, window: ContextWindow) -> int | None:
-        """Tokens at which a compaction is due; there is no such size."""
+        """Return None: no number of tokens is the threshold."""
         return None
 
     def reached(self, usage: ContextUsage) -> bool:
-        """Whether a compaction is due."""
         return usage.messages > self.messages > 0
 
 
 @frozen(kw_only=True)
 class TokenLimit(_Checked):
-    """A compaction is due when fewer tokens than a reserve are left."""
+    """Limit by a reserve of tokens."""
 
     reserve: Annotated[Tokens, "reserve_tokens"] = 16_384
     """Compact when fewer tokens are left below the window, in place of shares and messages."""
-    # Also where the window lies within the reserve.
+    # Also if the window is smaller than the reserve.
     unknown: Annotated[Tokens, "unknown_window_tokens"] = 8_000
     """The limit for that while the window is unknown; 0 counts messages."""
     messages: Annotated[Count, "max_messages"] = 50
     """Messages at which it is due where no tokens are counted; 0 never."""
 
     def mark(self, window: ContextWindow) -> int | None:
-        """Tokens at which a compaction is due; None where messages are counted instead."""
+        """Return the tokens at which a compaction is due; None if messages are counted instead."""
         known = window.limit - self.reserve if window.source != _UNKNOWN else 0
         tokens = known if known > 0 else self.unknown
         return min(tokens, window.effective) if tokens > 0 else None
 
     def reached(self, usage: ContextUsage) -> bool:
-        """Whether a compaction is due. Sitting exactly on the limit counts as reached."""
+        """Whether a compaction is due. Exactly at the limit counts as reached."""
         mark = self.mark(usage.window)
         if mark is not None:
             return usage.total >= mark
@@ -329,11 +328,11 @@ class TokenLimit(_Checked):
 
 @frozen(kw_only=True)
 class Recent:
-    """How many of the newest messages stay; with neither number only those the model has not answered yet."""
+    """How many of the newest messages stay; without numbers only those the model has not responded to yet."""
 
     tokens: int = 0
     messages: int = 0
-    """Used where there is no number of tokens; counted as they are sent."""
+    """Used if there is no number of tokens; counted as they are sent."""
 
 
 @frozen(kw_only=True)
@@ -345,15 +344,15 @@ class Policy(_Checked):
     """One line for the user who chooses."""
     # An overflow and the user's own command start a compaction all the same.
     automatic: Flag = True
-    """Whether anything is compacted by itself."""
-    # At the first a compaction starts while the turn goes on, at the second a request waits for it.
+    """Whether anything is compacted automatically."""
+    # At the first a compaction starts while the turn continues, at the second a request waits for it.
     background_threshold: Threshold = 0.80
     blocking_threshold: Threshold = 0.95
     """Shares of the window, 0.01 to 1; they rank above the settings of the same names."""
     minimum_messages: Count = 4
     """Background compactions need so many messages."""
     limit: MessageLimit | TokenLimit | None = None
-    """What is counted in place of the two shares."""
+    """What is counted instead of the two shares."""
     at_turn_end: Flag = False
     """Compact after a turn, not before a request."""
     recent_share: Share = 0.20
@@ -366,7 +365,7 @@ class Policy(_Checked):
     keep_first_run: Flag = False
     """Whether all up to the first answer in words stays."""
     manual_keeps_recent: bool = True
-    """Whether a compaction by hand keeps what an automatic one keeps; else all of it is summarised."""
+    """Whether a manual compaction keeps what an automatic one keeps; otherwise everything is summarised."""
     user_share: Share = 0.05
     facts_share: Share = 0.03
     """Shares of the window for your own words and for facts in addition to the summary, 0 to 0.5."""
@@ -400,11 +399,10 @@ class Policy(_Checked):
     fallback: Annotated[Fallback, "fallback"] = "heuristic"
     """When the model fails in an automatic compaction: `heuristic`, `marker` or `none`."""
     form: Wording = NOTES
-    """How the replacement is worded."""
     manual_form: Wording | None = None
-    """How it is worded after a compaction by hand; None is the same."""
+    """Wording after a manual compaction; None for the same."""
     safety_margin: float = 0.05
-    """The truncator aims this far below the limit."""
+    """Share of the limit by which a truncated request stays below it."""
     minimum_gain: float = 0.05
     """A compaction that frees a smaller share of the view made no progress."""
     stages: Stages = NO_STAGES
@@ -413,27 +411,27 @@ class Policy(_Checked):
     """Automatic compaction stops after this many in a row without progress."""
 
     def form_of(self, *, by_hand: bool) -> Wording:
-        """The wording of the replacement.
+        """Return the wording of the replacement.
 
         Args:
-            by_hand: Whether the user asked for the compaction.
+            by_hand: Whether the user requested the compaction.
         """
         return self.manual_form if by_hand and self.manual_form is not None else self.form
 
     def background_mark(self, window: ContextWindow) -> int:
-        """Tokens at which a compaction is due; all that may be used where something else is counted."""
+        """Return the tokens at which a compaction is due; all usable ones if something else is counted."""
         if self.limit is not None:
             return self.limit.mark(window) or window.effective
         return min(int(window.limit * self.background_threshold), window.effective)
 
     def blocking_mark(self, window: ContextWindow) -> int:
-        """Tokens at which a request waits; never above what leaves room for the answer."""
+        """Return the tokens at which a request waits; never more than leaves room for the answer."""
         if self.limit is not None:
             return window.effective
         return min(int(window.limit * self.blocking_threshold), window.effective)
 
     def recent_budget(self, window: ContextWindow) -> int:
-        """Tokens of newest messages that stay as they are."""
+        """Return the tokens of newest messages that stay unchanged."""
         if self.recent_tokens:
             mark = window.effective if self.limit is None else self.limit.mark(window)
             return max(1, self.recent_tokens if mark is None else min(self.recent_tokens, mark // 2))
@@ -442,11 +440,11 @@ class Policy(_Checked):
         return max(1, min(int(window.limit * self.recent_share), window.effective // 2))
 
     def pinned_budget(self, window: ContextWindow) -> int:
-        """Tokens that pinned messages may take."""
+        """Return the tokens that pinned messages may take."""
         return min(int(window.limit * self.pinned_share), window.effective // 2)
 
     def recent(self, window: ContextWindow) -> Recent:
-        """What stays of the newest messages."""
+        """Return how much of the newest messages stays."""
         half = max(4, self.limit.messages // 2) if isinstance(self.limit, MessageLimit) else 0
         messages = self.recent_messages or half
         if messages and not self.recent_tokens:
@@ -454,7 +452,7 @@ class Policy(_Checked):
         return Recent(tokens=self.recent_budget(window))
 
     def pressure(self, usage: ContextUsage) -> Pressure:
-        """How urgent a compaction is before a request. Sitting exactly on a mark counts as reached.
+        """Return how urgent a compaction is before a request. Exactly at a threshold counts as reached.
 
         With a limit a request waits as soon as it is reached (unless turns are compacted when they have
         ended), and in any case when it would not fit.
@@ -473,7 +471,7 @@ class Policy(_Checked):
         return "none"
 
     def is_due_at_turn_end(self, usage: ContextUsage) -> bool:
-        """Whether a compaction is due now that a turn has ended."""
+        """Whether a compaction is due after a turn."""
         if not self.automatic or not self.at_turn_end or usage.total <= 0:
             return False
         if self.limit is not None:
@@ -576,7 +574,7 @@ PRESETS: dict[str, Policy] = {
 
 @cache
 def policy_keys() -> Mapping[str, Key]:
-    """Every key of a policy of the user's own by its name, ``base`` first."""
+    """Return every key of a user's own policy by its name, ``base`` first."""
     keys: dict[str, Key] = {"base": Key("base", words=tuple(PRESETS))}
     for key in _keys_in(Policy):
         keys.setdefault(key.name, key)
@@ -584,10 +582,10 @@ def policy_keys() -> Mapping[str, Key]:
 
 
 def derive(name: str, changes: Mapping[str, object]) -> Policy:
-    """Make a policy of the user's own from a preset.
+    """Make a user's own policy from a preset.
 
     Args:
-        name: What it is called.
+        name: Its name.
         changes: ``base`` names the preset; each other key replaces one size. The keys are flat and have been
             checked; a size of a stage turns the stage on unless the stage's own key is false.
 
@@ -607,7 +605,7 @@ def derive(name: str, changes: Mapping[str, object]) -> Policy:
 
 
 def _changed(cls: type, changes: Mapping[str, object]) -> dict[str, Any]:
-    """The changes of one dataclass, by field."""
+    """Return the changes of one dataclass, by field."""
     own = [key for key in _keys_in(cls) if key.owner is cls]
     return {key.field: changes[key.name] for key in own if key.name in changes}
 
@@ -615,7 +613,7 @@ def _changed(cls: type, changes: Mapping[str, object]) -> dict[str, Any]:
 def _limit(
     base: MessageLimit | TokenLimit | None, changes: Mapping[str, object]
 ) -> MessageLimit | TokenLimit | None:
-    """What is counted: tokens take the place of messages, and both the place of shares."""
+    """Return the limit: tokens replace messages, and both replace shares."""
     messages, tokens = _changed(MessageLimit, changes), _changed(TokenLimit, changes)
     if isinstance(base, TokenLimit):
         return replace(base, **tokens)

@@ -1,4 +1,4 @@
-"""The memory of this process: how much it holds, and what is done step by step when that is too much."""
+"""Resident memory of this process: its size, and stepwise actions when it is too large."""
 
 import ctypes
 import gc
@@ -17,10 +17,10 @@ _MB = 1_000_000
 
 
 def resident_mb() -> int | None:
-    """Megabytes of the resident set; None where the system does not say.
+    """Return the megabytes of the resident set; None if the system does not report it.
 
-    Linux tells it in a file that is no file, in microseconds. Other Unixes, macOS among them, are asked
-    through ``ps``: their own call tells only the highest value ever. On Windows nothing is read.
+    Linux reports it in a pseudo file, in microseconds. Other Unixes, including macOS, are asked through
+    ``ps``: their own call only reports the highest value ever. On Windows nothing is read.
     """
     with suppress(OSError, ValueError, IndexError):
         pages = int(_STATM.read_text(encoding="ascii").split()[1])
@@ -29,34 +29,34 @@ def resident_mb() -> int | None:
         if os.name == "posix":
             ps = [*_PS, str(os.getpid())]
             done = subprocess.run(ps, check=False, capture_output=True, text=True, timeout=5)
-            # It says kilobytes of 1,024 bytes.
+            # In kilobytes of 1,024 bytes.
             return int(done.stdout) * 1024 // _MB
     return None
 
 
 def collect() -> None:
-    """Collect garbage and give free pages back to the system, where the C library can do that."""
+    """Collect garbage and return free pages to the system, if the C library supports that."""
     gc.collect()
     release_pages()
 
 
 def release_pages() -> None:
-    """Give pages that are free back to the system, where the C library can do that."""
-    # glibc keeps what was freed for later, which looks as if nothing had been.
+    """Return free pages to the system, if the C library supports that."""
+    # glibc keeps freed memory for later, which looks as if nothing had been freed.
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
 LARGE = 20_000
-"""Tokens of a view below which a compaction would free next to nothing: some hundred kilobytes."""
+"""Tokens of a view below which a compaction would free almost nothing: some hundred kilobytes."""
 _REGROWN = 1.1
-"""A step is taken again when the process has grown by this factor since: it did not help at this size."""
+"""Growth factor of the process after which a step is repeated: before, it did not help at this size."""
 Step = Literal["nothing", "drop", "compact"]
 
 
 @frozen(kw_only=True)
 class Reading:
-    """What is known at one look."""
+    """One measurement."""
 
     rss_mb: int
     limit_mb: int
@@ -64,31 +64,31 @@ class Reading:
     tokens: int
     """Size of the view."""
     automatic: bool = True
-    """Whether the policy lets a compaction start by itself."""
+    """Whether the policy allows automatic compaction."""
     idle: bool = True
-    """Whether no turn and no compaction is working with the loaded messages."""
+    """Whether no turn and no compaction is using the loaded messages."""
 
 
 @frozen(kw_only=True)
 class Past:
-    """What was done since the process last was below its limit."""
+    """Steps taken since the process was last below its limit."""
 
     dropped_at: int | None = None
     """Megabytes at which caches were dropped; None if they were not."""
     messages_dropped: bool = False
     """Whether the loaded messages were among them; those in use are not."""
     compacted_at: int | None = None
-    """Megabytes at which a compaction was asked for; None if none was."""
+    """Megabytes at which a compaction was requested; None if none was."""
 
 
 def next_step(now: Reading, past: Past) -> tuple[Step, Past]:
-    """The next step, and what is past once it is taken: caches first, each step once until something changes.
+    """Return the next step and the new past: caches first, each step once until something changes.
 
-    Well below the limit everything begins anew.
+    Well below the limit the past is cleared.
 
     Args:
-        now: The present look.
-        past: What was done already.
+        now: The current measurement.
+        past: Steps already taken.
     """
     if not (0 < now.limit_mb < now.rss_mb):
         return "nothing", past if now.rss_mb * _REGROWN > now.limit_mb else Past()

@@ -1,7 +1,7 @@
-"""Shell lines, read by the grammar of bash: the simple commands of a line, in order, with their words.
+"""Shell lines, parsed by the grammar of bash: the simple commands of a line, in order, with their words.
 
-A reader, not a shell: what only a shell knows (variables, globs, substitutions) is kept as it is written, and
-as a sign for "anything" in :attr:`Word.known`.
+A parser, not a shell: what only a shell knows (variables, globs, substitutions) is kept as written, and
+marked as "anything" in :attr:`Word.known`.
 """
 
 import posixpath
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 20_000
-"""Characters of a line that are read; longer ones are scripts with data in them."""
+"""Maximum characters of a line; longer ones are scripts with data in them."""
 _READABLE = bytes([*range(128), *[ord("_")] * 128])
-"""The grammar's scanner looks every sign up in a table for ASCII, and reads beyond it."""
+"""The grammar's scanner looks every character up in a table for ASCII, and reads beyond it."""
 _MISREAD = re.compile(rb"\\\\|(?<!\$)\{(?=\S)")
-"""What the grammar takes for something else: an escaped backslash, and a list in braces for a block."""
+"""What the grammar misreads: an escaped backslash, and a list in braces as a block."""
 Joint = Literal["", "&&", "||", ";", "|", "&"]
 
 ANYTHING = "\ue000"
-"""Stands for text that is not known and may hold blanks: it may be several words, or none."""
+"""Marks unknown text that may contain blanks: it may be several words, or none."""
 ANY_WORD = "\ue001"
-"""Stands for unknown text within one word."""
+"""Marks unknown text within one word."""
 GAP = "\ue002"
-"""Stands for what splits a word, such as ``$IFS``."""
+"""Marks what splits a word, such as ``$IFS``."""
 _QUOTABLE = "{},*?[]"
 _AS_THEY_ARE = {sign: chr(0xE010 + at) for at, sign in enumerate(_QUOTABLE)}
 _PLAIN_AGAIN = str.maketrans({quoted: sign for sign, quoted in _AS_THEY_ARE.items()})
@@ -46,11 +46,11 @@ class Word:
     """One word of a command."""
 
     text: str
-    """Without quotes; an expansion as it is written."""
+    """Without quotes; an expansion as written."""
     known: str
-    """With signs for what is not known, and for signs of a pattern or a list that are quoted."""
+    """With marks for unknown text, and for quoted characters of patterns and lists."""
     is_plain: bool = False
-    """Whether every shell hands it on as ``text``."""
+    """Whether every shell passes it on as ``text``."""
     is_quoted: bool = False
 
 
@@ -59,46 +59,46 @@ class SimpleCommand:
     """One program with its arguments."""
 
     words: tuple[str, ...]
-    """Without quotes and assignments; an expansion as it is written."""
+    """Without quotes and assignments; an expansion as written."""
     text: str
     """As written, without redirections."""
     joint: Joint
-    """What stands before it."""
+    """The operator before it."""
     writes: tuple[tuple[str, bool], ...] = ()
-    """Files that its output goes to, and whether it is appended."""
+    """Files its output is redirected to, and whether they are appended to."""
     nested: bool = False
-    """Whether it stands in a loop, a condition, a function or a substitution."""
+    """Whether it is in a loop, a condition, a function or a substitution."""
     parts: tuple[Word, ...] = ()
-    """All its words, assignments before the program included."""
+    """All its words, including assignments before the program."""
     reads: tuple[str, ...] = ()
-    """Files that its input comes from."""
+    """Files its input is redirected from."""
     fed: bool = False
-    """Whether it reads what another command prints, or what only shows when it runs."""
+    """Whether its input is another command's output, or only known when it runs."""
     left: bool = False
     """Whether the shell does not wait for it: ``&`` follows."""
 
     @property
     def program(self) -> str:
-        """Its name, without folder; empty for a bare assignment."""
+        """Name of the program without folder; empty for a bare assignment."""
         return posixpath.basename(self.words[0]) if self.words else ""
 
 
 @frozen
 class ShellLine:
-    """A line, taken apart."""
+    """A parsed line."""
 
     commands: tuple[SimpleCommand, ...] = ()
     texts: tuple[str, ...] = ()
-    """What is no command, and may hold some: comments, here-documents, values of variables."""
+    """Text that is not a command but may contain some: comments, here-documents, values of variables."""
     is_whole: bool = True
-    """Whether all of it was read."""
+    """Whether all of it was parsed."""
     is_plain: bool = False
-    """Whether it is nothing but commands of plain words, joined by ``&&``, ``||``, ``|`` and ``;``."""
+    """Whether it only consists of commands of plain words, joined by ``&&``, ``||``, ``|`` and ``;``."""
 
 
 @lru_cache(maxsize=4_096)
 def read_line(line: str) -> ShellLine:
-    """Take one or more lines apart, as a shell is given them."""
+    """Parse one or more lines, as a shell is given them."""
     source = _OWN_SIGNS.sub("\ufffd", line[:LONGEST]).encode("utf-8", "replace")
     readable = _MISREAD.sub(lambda found: b"_" * len(found[0]), source.translate(_READABLE))
     reader = _Reader(source)
@@ -106,14 +106,14 @@ def read_line(line: str) -> ShellLine:
         root = _parser().parse(readable).root_node
         commands = tuple(reader.commands(root))
         is_plain = len(line) <= LONGEST and not root.has_error and reader.is_plain(line, commands)
-    except RecursionError:  # deeper than anybody writes
+    except RecursionError:  # nested deeper than any real line
         return ShellLine(is_whole=False)
     is_whole = len(line) <= LONGEST and not root.has_error
     return ShellLine(commands, tuple(reader.texts), is_whole, is_plain)
 
 
 def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
-    """The commands of a line in order of writing; here-documents are data.
+    """Return the commands of a line as written; here-documents are data.
 
     What cannot be parsed is left out.
     """
@@ -121,15 +121,15 @@ def simple_commands(line: str) -> tuple[SimpleCommand, ...]:
 
 
 def without_signs(word: str) -> str:
-    """A known word with the quoted signs in it as they are written."""
+    """Replace the marks for quoted characters in a known word by the characters."""
     return word.translate(_PLAIN_AGAIN)
 
 
 def producer(line: str) -> str:
-    """The part of a line whose outcome counts, by which two runs are the same.
+    """Return the part of a line that decides its outcome, which identifies repeated runs.
 
-    Without a leading ``cd``, the filters at the end of a pipe, redirections, and what only runs a program
-    (``uv run``, ``python -m``, ``timeout 60``).
+    It has no leading ``cd``, no filters at the end of a pipe, no redirections, and nothing that only runs a
+    program (``uv run``, ``python -m``, ``timeout 60``).
     """
     commands = [each for each in simple_commands(line) if not each.nested]
     commands = [each for each in commands if not (each.writes and each.program in _PRINTERS)] or commands
@@ -145,7 +145,7 @@ def producer(line: str) -> str:
 
 
 def leaves_running(line: str) -> bool:
-    """Whether something that a line starts goes on when the line has ended."""
+    """Whether something started by a line keeps running after the line has ended."""
     left = False
     for each in simple_commands(line):
         left = each.left or (left and each.program not in {"wait", "kill", "pkill", "killall"})
@@ -153,13 +153,13 @@ def leaves_running(line: str) -> bool:
 
 
 def folder_entered(line: str) -> str:
-    """The folder that a line names before it runs anything; empty for none."""
+    """Return the folder that a line enters before it runs anything; empty for none."""
     first = simple_commands(line)[:1]
     return first[0].words[1] if first and first[0].program == "cd" and len(first[0].words) == 2 else ""
 
 
 def before_last(line: str) -> str:
-    """What has to end well before the last command of a line is run at all; empty for none."""
+    """Return what has to succeed before the last command of a line runs; empty for none."""
     commands = [each for each in simple_commands(line) if not each.nested]
     while commands and commands[-1].joint == "|":
         commands.pop()
@@ -173,7 +173,7 @@ def _quoted(word: str) -> str:
 
 
 def program_words(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of a command without what only finds and runs its program."""
+    """Return the words of a command without what only finds and runs its program."""
     rest = tuple(words)
     while rest:
         size = _runner(rest)
@@ -184,17 +184,17 @@ def program_words(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def hides_failure(line: str) -> bool:
-    """Whether a line may end well although what it runs has failed: a filter stands at its end, or ``||``."""
+    """Whether a line may succeed although what it runs has failed: it has a pipe, ``||`` or ``;``."""
     commands = simple_commands(line)
     return any(each.joint in {"|", "||", ";"} for each in commands[1:])
 
 
 FILTERS = words("grep egrep rg sed awk wc sort uniq cut tr jq column tail head cat less more tee xargs")
-"""Programs at the end of a pipe that choose what is shown of an output."""
+"""Programs at the end of a pipe that select what is shown of an output."""
 _PRINTERS = frozenset({"cat", "echo", "printf", "tee"})
-"""Programs that write a file of what they are given: the line is about what comes next."""
+"""Programs that write given text to a file: what the line does comes after them."""
 _MEANS_MORE = re.compile(r"[\s;&|<>()\"'`\\#]")
-"""Signs that mean something to a shell where they are not quoted."""
+"""Characters with a meaning to a shell if they are not quoted."""
 _MOVES = frozenset({"cd", "pushd", "export", "source", "set", "."})
 _RUNNERS: tuple[tuple[str, ...], ...] = (
     ("uv", "run"), ("poetry", "run"), ("pipenv", "run"), ("pdm", "run"), ("rye", "run"), ("hatch", "run"),
@@ -209,7 +209,7 @@ _SKIPPED = frozenset({"-y", "--yes", "--", "-p"})
 
 
 def _runner(words: Sequence[str]) -> int:
-    """How many words at the beginning only run what follows."""
+    """Return how many leading words only run what follows."""
     program = posixpath.basename(words[0])
     if program == "timeout":
         # Its options first; -k and -s take a value.
@@ -232,7 +232,7 @@ def _runner(words: Sequence[str]) -> int:
 
 @cache
 def _parser() -> "Parser":
-    # With the first command, not with the program: two libraries.
+    # Imported with the first command, not with the program: two libraries.
     import tree_sitter_bash
     from tree_sitter import Language, Parser
 
@@ -240,14 +240,14 @@ def _parser() -> "Parser":
 
 
 class _Reader:
-    """Walks a tree once."""
+    """Single-use walker of a syntax tree."""
 
     def __init__(self, source: bytes) -> None:
         self.texts: list[str] = []
         self._source = source
         self._joint: Joint = ""
         self._spans: list[tuple[int, int]] = []
-        """Where words and joints stand: what is between them in a plain line is blanks."""
+        """Positions of words and operators: in a plain line only blanks are between them."""
 
     def is_plain(self, line: str, commands: Sequence[SimpleCommand]) -> bool:
         words = [word for each in commands for word in each.parts]
@@ -291,7 +291,7 @@ class _Reader:
                     self._joint = ";"
 
     def _substituted(self, node: "Node") -> Iterator[SimpleCommand]:
-        # `>(…)` is handed what is written to it.
+        # `>(…)` reads what is written to it.
         yield from self.commands(node, nested=True, fed=self._text(node).startswith(">("))
 
     def _redirected(self, node: "Node", nested: bool, fed: bool) -> Iterator[SimpleCommand]:
@@ -316,7 +316,7 @@ class _Reader:
         yield from body
         self.texts += [self._text(each)[3:] for each in redirects if each.type == "herestring_redirect"]
         for redirect in redirects:
-            # A pipe behind the beginning of a here-document is parsed into it.
+            # A pipe after the beginning of a here-document is parsed as part of it.
             for child in redirect.named_children if redirect.type == "heredoc_redirect" else ():
                 if child.type == "heredoc_body":
                     self.texts.append(self._text(child))
@@ -326,7 +326,7 @@ class _Reader:
                 yield from self._substituted(child)
 
     def _feeds(self, redirect: "Node") -> bool:
-        """Whether what is read from a redirection only shows when it is."""
+        """Whether the input of a redirection is only known when it is read."""
         match redirect.type:
             case "heredoc_redirect":
                 return any(
@@ -369,7 +369,7 @@ class _Reader:
         return made
 
     def _files(self, redirects: Sequence["Node"], sign: str) -> Iterator[tuple[str, bool]]:
-        """Files that a command writes or reads by redirections, and whether they are appended to."""
+        """Yield files that a command writes or reads by redirections, and whether they are appended to."""
         inner = [
             child for each in redirects if each.type == "heredoc_redirect" for child in each.named_children
         ]
@@ -384,7 +384,7 @@ class _Reader:
                 yield self._word(to).text, ">>" in operator
 
     def _behind(self, redirects: Sequence["Node"]) -> Iterator[Word]:
-        """Words of a command that stand behind where a redirection leads: the grammar takes them into it."""
+        """Yield words of a command after a redirection's target, which the grammar makes part of it."""
         for each in redirects:
             targets = _adjacent(each.children_by_field_name("destination"))
             given = _adjacent([child for child in each.named_children if child.type in _ARGUMENTS])
@@ -416,7 +416,7 @@ class _Reader:
                 return self._text(node)
 
     def _known(self, node: "Node", quoted: bool = False) -> str:
-        """A word as far as it is known before it runs."""
+        """Return a word as far as it is known before it runs."""
         text = self._text(node)
         match node.type:
             case "raw_string":
@@ -439,7 +439,7 @@ class _Reader:
                 return re.sub(r"\\(.)", lambda found: found[1].translate(_QUOTED), text, flags=re.DOTALL)
 
     def _pieces(self, node: "Node", quoted: bool) -> str:
-        """The children of a node, and what stands between them, which some strings have no node for."""
+        """Join the children of a node and the text between them, for which some strings have no node."""
         found, at = "", node.start_byte
         for child in node.children:
             between = self._source[at : child.start_byte].decode("utf-8", "replace")
@@ -464,11 +464,11 @@ _ARGUMENTS = words(
 )
 _WILD = re.compile(r"[*?]|\[[^\s\]]{1,99}\]")
 _STREAM = re.compile(r"<\(|/dev/|/proc/|\d+$|\$")
-"""What is read from there is no file that can be looked at."""
+"""Sources that are not files to look at."""
 
 
 def _adjacent(nodes: Sequence["Node"]) -> list[list["Node"]]:
-    """Nodes with no blank between them, which are one word: the grammar splits some."""
+    """Group nodes with no blank between them into words: the grammar splits some."""
     found: list[list[Node]] = []
     for node in nodes:
         if found and found[-1][-1].end_byte == node.start_byte:
@@ -479,7 +479,7 @@ def _adjacent(nodes: Sequence["Node"]) -> list[list["Node"]]:
 
 
 def _without_descriptor(command: SimpleCommand, node: "Node", redirects: Sequence["Node"]) -> SimpleCommand:
-    """A command without a ``{name}`` at its end, which is the descriptor of a redirection right behind it."""
+    """Remove a ``{name}`` at a command's end, which is the descriptor of the redirection right after it."""
     is_behind = bool(redirects) and node.end_byte == redirects[0].start_byte
     if not is_behind or len(command.words) < 2 or not _DESCRIPTOR.fullmatch(command.words[-1]):
         return command

@@ -1,4 +1,4 @@
-"""Explain storage errors to the user: a full disk, a damaged sessions file."""
+"""Explanations of storage errors for the user: a full disk, a damaged sessions file."""
 
 import errno
 import os
@@ -19,10 +19,10 @@ _SQLITE_UNUSABLE = frozenset(
 )
 _SQLITE_UNREADABLE = frozenset({sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT})
 _NOT_READ = ("malformed JSON", "Could not decode to UTF-8")
-"""How what is said of an event begins that cannot be taken apart; there is no code for it."""
+"""Beginning of messages about an unreadable event; they have no code."""
 
 _ROOM = 1 << 20
-"""Bytes; a disk with less is full for our purposes: the log's shared memory alone takes 32 KiB."""
+"""Bytes; a disk with less counts as full: the log's shared memory alone takes 32 KiB."""
 
 
 class StorageError(sqlite3.DatabaseError):
@@ -48,15 +48,15 @@ class DiskFull(StorageError):
 
 
 class ForeignDatabase(sqlite3.DatabaseError):
-    """The file is a database, but none of ours; the message says what is wrong with it."""
+    """The file is a database, but not one of ours; the message describes the problem."""
 
 
 def storage_error(error: BaseException, database: Path | None = None) -> StorageError | None:
-    """Explain an error whose reason, or that of one of its causes, is the disk or the sessions file.
+    """Explain an error caused, directly or indirectly, by the disk or the sessions file.
 
     Args:
-        error: What was raised.
-        database: The sessions file, where it is known.
+        error: The exception.
+        database: The sessions file, if known.
 
     Returns:
         The explanation, to be raised or shown; None for an error of another kind.
@@ -79,7 +79,7 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
 
 
 def _named(error: OSError, database: Path | None) -> str:
-    """The file it is about; what has no name is one of those beside the sessions file."""
+    """Return the affected file; an error without a name is about a file next to the sessions file."""
     beside = f"a file in {database.parent}" if database else "a file"
     return str(error.filename or f"{beside}, or what the output goes to,")
 
@@ -88,11 +88,11 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
     file = f"the sessions file {database}" if database else "the sessions file"
     # Extended codes keep the kind of error in their lowest byte.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # Where its shared memory finds no room, SQLite does not say why input or output fails.
+    # Without room for its shared memory, SQLite does not report why input or output fails.
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and database and _no_room(database)):
         return DiskFull(file)
     if code == sqlite3.SQLITE_CANTOPEN:
-        # SQLite does not say why; a database takes three files.
+        # SQLite does not report why; a database takes three files.
         held: list[int] = []
         try:
             held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(3))
@@ -119,7 +119,7 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
 
 
 def _no_room(file: Path) -> bool:
-    # Imported when it is needed: it loads the compression libraries, and the first frame waits for this file.
+    # Imported when needed: it loads the compression libraries, and the first frame waits for this file.
     import shutil
 
     try:
@@ -137,7 +137,7 @@ def _unusable(what: str, reason: str) -> StorageError:
 
 @contextmanager
 def storage_explained(database: Path) -> Iterator[None]:
-    """Raise errors of the disk and of the sessions file with what is to be done about them.
+    """Raise errors of the disk and of the sessions file with an explanation and a hint.
 
     Raises:
         StorageError: in place of one that can be explained.
@@ -153,10 +153,10 @@ def storage_explained(database: Path) -> Iterator[None]:
 
 @contextmanager
 def as_disk_errors() -> Iterator[None]:
-    """Raise errors of SQLite as ``OSError``: a log that cannot be written is a file that cannot.
+    """Raise errors of SQLite as ``OSError``, like those of any file that cannot be written.
 
     Raises:
-        OSError: in place of an error of SQLite, with its words.
+        OSError: in place of an error of SQLite, with its message.
     """
     try:
         yield

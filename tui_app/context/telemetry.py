@@ -1,4 +1,4 @@
-"""Write OpenTelemetry spans from events: kinds, durations and costs, never the text of the conversation.
+"""OpenTelemetry spans from events: kinds, durations and costs, never the text of the conversation.
 
 Only the API of OpenTelemetry is used. Without a tracer provider, which a program has to set up, every call
 here does nothing.
@@ -28,13 +28,13 @@ from tui_app.events import (
 from tui_app.wires.library import PreparesAttempts
 
 SCOPE = "plimsoll"
-"""Name of the instrumentation scope, and the first word of every attribute that is ours."""
+"""Name of the instrumentation scope, and the prefix of every attribute of ours."""
 CONVERSATION = "gen_ai.conversation.id"
 MODEL = "gen_ai.request.model"
 TURN = f"{SCOPE}.turn"
 COMPACTION = f"{SCOPE}.compaction"
 INTERACTION_ATTRIBUTE = f"{SCOPE}.interaction"
-"""Set on the span of a model request that is no turn; the value says what it is for."""
+"""Set on the span of a model request outside of turns; the value is its purpose."""
 Values = Mapping[str, str | int | float | None]
 _USAGE = ("total", "limit", "utilization", "messages")
 _CUT = ("tokens_before", "tokens_after", "tokens_removed", "messages_before", "messages_after")
@@ -42,12 +42,12 @@ _ENDED = (
     "outcome", "trigger", "policy", "performed_by", *_CUT, "messages_removed", "retention",
     "checkpoint_number", "duration_s", "input_tokens", "output_tokens", "cost_usd",
 )  # fmt: skip
-"""Fields of the event that are figures or words of our own; reasons and summaries may quote what was said."""
+"""Fields of the event that are figures or fixed words; reasons and summaries may quote the conversation."""
 
 
 @dataclass(slots=True)
 class SpanConversation(AbstractCapability[Any]):
-    """Puts a run that has no conversation of its own, as one for a summary, into that of its spans."""
+    """Assigns a run without a conversation, such as one for a summary, to the conversation of its spans."""
 
     conversation: str
 
@@ -57,21 +57,21 @@ class SpanConversation(AbstractCapability[Any]):
 
 @dataclass(slots=True)
 class SpanMarker(PreparesAttempts):
-    """Marks the span of a model request that is no turn, where the agent is instrumented."""
+    """Marks the span of a model request outside of turns, if the agent is instrumented."""
 
     interaction: str
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Mark the span that is open around each attempt."""
+        """Mark the open span around each attempt."""
         get_current_span().set_attribute(INTERACTION_ATTRIBUTE, self.interaction)
         return request_context
 
 
 @dataclass(slots=True)
 class Spans:
-    """Writes the spans of one conversation from its events, in the order they happened.
+    """Spans of one conversation, written from its events in order.
 
     A turn is a span, and so is a compaction; one that starts during a turn is its child. Outside of a turn,
     as in an agent that has only the governor, the parent is whatever span is current.
@@ -85,11 +85,11 @@ class Spans:
     _jobs: dict[str, Span] = field(default_factory=dict)
 
     def record(self, payload: Payload, at: float) -> None:
-        """Take one event into account.
+        """Process one event.
 
         Args:
-            payload: What happened.
-            at: When, in seconds since the epoch.
+            payload: The event.
+            at: Its time, in seconds since the epoch.
         """
         when = round(at * 1_000_000_000)
         match payload:
@@ -113,7 +113,7 @@ class Spans:
                 self._event(payload, _CUT[:3], when)
 
     def end_open(self, at: float) -> None:
-        """End what is still open, as when a session is closed in the middle of a turn."""
+        """End the open spans, for example when a session is closed in the middle of a turn."""
         for span in (*self._jobs.values(), self._turn):
             if span is not None:
                 span.end(round(at * 1_000_000_000))
@@ -153,7 +153,7 @@ class Spans:
 
 
 def traced(listener: Callable[[Payload], None], spans: Spans) -> Callable[[Payload], None]:
-    """A listener that also writes spans, with the present as the time of each event."""
+    """Return a listener that also writes spans, with the current time for each event."""
 
     def heard(payload: Payload) -> None:
         spans.record(payload, time.time())
@@ -163,7 +163,7 @@ def traced(listener: Callable[[Payload], None], spans: Spans) -> Callable[[Paylo
 
 
 def _failed(span: Span, kind: str) -> None:
-    # No description: what a provider says of a request may quote it.
+    # No description: a provider's error message may quote the request.
     span.set_attribute("error.type", kind)
     span.set_status(Status(StatusCode.ERROR))
 

@@ -1,4 +1,4 @@
-"""Keeps tools from filling a window: some are switched off, some are found by searching."""
+"""Limits on tool definitions: some tools are switched off, some are found by searching."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ from tui_app.tool_specs import AGENTS, ASK_USER, DELEGATE, EXPLORE, FORK, PLAN, 
 from tui_app.usage import ContextUsage
 
 _MOST, _AGAIN = 1 / 3, 0.25
-"""Shares of the window: above the first what is rarely used is searched for, below the other it is back."""
+"""Shares of the window: above the first rarely used tools are deferred, below the second sent again."""
 RARELY_USED = frozenset(
     spec.name for spec in (AGENTS, ASK_USER, DELEGATE, EXPLORE, FORK, PLAN, TASKS, TODO, WEB_FETCH)
 )
@@ -30,10 +30,10 @@ class _Sized(Protocol):
 
 
 class SwitchedOff(AbstractCapability[Any]):
-    """Leaves out the tools that are off, also those of MCP servers.
+    """Leaves out the tools that are off, including those of MCP servers.
 
     Args:
-        names: Names of those that are, at any time.
+        names: Names of the disabled tools; may change at any time.
     """
 
     def __init__(self, names: Collection[str]) -> None:
@@ -46,13 +46,13 @@ class SwitchedOff(AbstractCapability[Any]):
 
 
 class ToolRoom(AbstractCapability[Any]):
-    """One per conversation.
+    """Defers rarely used tools of one conversation while definitions take too much of the window.
 
     Args:
         history: Knows the window.
-        instructions: Those of every request.
-        searched: Names of tools that one has to search for.
-        off: Names of tools that are off, at any time: they take no room.
+        instructions: Instructions of every request.
+        searched: Names of tools that are always found by searching.
+        off: Names of disabled tools, which take no room; may change at any time.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ToolRoom(AbstractCapability[Any]):
         self._short = False
 
     def fitted(self, tools: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-        """The tools, each with whether it is found by searching."""
+        """Return the tools, with the deferred ones marked."""
         marked, counter = _marked(tools, self._searched), self._history.counter
         sent = [tool for tool in marked if tool.name not in self._off]
         taken = counter.overhead(self._instructions(), sent).total * self._history.factor

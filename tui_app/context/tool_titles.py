@@ -1,4 +1,4 @@
-"""One line for a tool call and one for its result, of every program's tools."""
+"""One-line titles of tool calls and notes on their results, for the tools of every program."""
 
 import json
 import re
@@ -12,16 +12,16 @@ from tui_app.tool_specs import READ_FILE, TOOLS, EditorKind, Rows, Title, tool_s
 TELLING_ARGUMENTS = (
     "command", "pattern", "query", "file_path", "filePath", "path", "url", "description", "prompt",
 )  # fmt: skip
-"""What a call is known by, the most telling first."""
+"""Arguments that identify a call, best first."""
 _PURPOSES = ("description", "prompt")
-"""Those that say what a call is for: they tell it where nothing else does."""
+"""Arguments with the purpose of a call, used if no other identifies it."""
 
 
 def work_of_name(tool: str) -> EditorKind | Literal[""]:
-    """The kind of work of a tool, by its name where it is another agent's; empty where that is unknown."""
+    """Return a tool's kind of work, by its name for another agent's tool; empty if unknown."""
     if (own := TOOLS.get(tool)) is not None:
         return own.editor
-    if "__" in tool:  # of a server: its own words
+    if "__" in tool:  # of a server: its own naming
         return ""
     named = name_parts(tool)
     kinds: tuple[tuple[EditorKind, str], ...] = (
@@ -35,10 +35,10 @@ def work_of_name(tool: str) -> EditorKind | Literal[""]:
 
 
 TITLE_CHARS = 100
-"""Characters of a title; a longer one is cut in its middle argument, never in its outcome."""
+"""Maximum characters of a title; a longer one is cut in its middle argument, never in its outcome."""
 _ARG_CHARS = 60
 _LOOKED_AT = 8_000
-"""Characters of an argument that are looked at: it may be a whole file."""
+"""Characters of an argument that are read: it may be a whole file."""
 _LONG_PATH = 32
 """Characters from which an absolute path is shortened to its end."""
 _EXIT = re.compile(r"Exit code (-?\d+)")
@@ -46,7 +46,7 @@ _FAILED_COMMAND = re.compile(r"Exit code (?!0\b)-?\d+|Timed out after |Ended by 
 
 
 def call_title(name: str, args_json: str) -> str:
-    """Say what a call asks for: ``grep "sunday"``, ``read_file import.py 1-120``."""
+    """Return the title of a call: ``grep "sunday"``, ``read_file import.py 1-120``."""
     try:
         args = json.loads(args_json) if args_json.strip() else {}
     except (ValueError, RecursionError):
@@ -58,7 +58,7 @@ def call_title(name: str, args_json: str) -> str:
 
 
 def result_note(name: str, result_text: str, outcome: str = "success") -> str:
-    """Say what came of a call: ``3 hits``, ``120 lines``, ``failed``."""
+    """Return a note on a result: ``3 hits``, ``120 lines``, ``failed``."""
     if outcome != "success":
         return _FAILED.get(outcome, outcome)
     if result_text.startswith("[picture ") and name == READ_FILE.name:
@@ -67,7 +67,7 @@ def result_note(name: str, result_text: str, outcome: str = "success") -> str:
 
 
 def command_failed(name: str, result_text: str) -> bool:
-    """Whether a command that was run did not end well, by the first line of its result."""
+    """Whether a command failed, by the first line of its result."""
     return tool_spec(name).result == "exit code" and _FAILED_COMMAND.match(result_text) is not None
 
 
@@ -76,7 +76,7 @@ _FAILED = {"error": "failed", "denied": "denied", "interrupted": "interrupted"}
 
 def _detail(title: Title | None, args: dict[str, Any]) -> str:
     if title is None:
-        # What every agent's tools are known by, else all that are not switches.
+        # Arguments that identify calls of any agent's tools, or else all that are not switches.
         known = {
             name: args[name] for name in TELLING_ARGUMENTS if isinstance(args.get(name), str) and args[name]
         }
@@ -95,7 +95,7 @@ def _detail(title: Title | None, args: dict[str, Any]) -> str:
 
 
 def _patched(name: str, args: Any) -> str:
-    """The files of a patch, whose text is no title; empty for every other call."""
+    """Return the files of a patch, whose text is no title; empty for every other call."""
     if not name_parts(name) & PATCHES:
         return ""
     files = dict.fromkeys(use.path for use in patched_files(args if isinstance(args, dict) else {"": args}))
@@ -103,7 +103,7 @@ def _patched(name: str, args: Any) -> str:
 
 
 def _progress(items: object) -> str:
-    """How far a list of things to do is, and what is next: ``1 of 3 · use it``."""
+    """Return the progress of a todo list, and the next item: ``1 of 3 · use it``."""
     known = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     left = [item for item in known if item.get("state") != "done"]
     following = next((item for item in left if item.get("state") == "doing"), left[0] if left else {})
@@ -112,7 +112,7 @@ def _progress(items: object) -> str:
 
 
 def _short_path(value: Any) -> Any:
-    """The end of a long absolute path, which is what tells files apart."""
+    """Return the end of a long absolute path, which distinguishes files."""
     if not isinstance(value, str) or not value.startswith("/") or len(value) < _LONG_PATH or " " in value:
         return value
     return f"…/{'/'.join(value.rsplit('/', 2)[-2:])}"
@@ -131,7 +131,7 @@ def _counted(result: Rows | str, text: str) -> str:
         case Rows(unit, row, more, plural):
             rows = re.findall(row, text, re.MULTILINE) if row else _rows(text)
             if not rows and _rows(text):
-                # A tool of the same name in another program, whose rows look otherwise.
+                # A tool of the same name in another program, with rows in another format.
                 return _number(len(text.splitlines()), "line")
             return _number(len(rows), unit, bool(more) and more in text, plural)
         case "exit code":
@@ -145,7 +145,7 @@ def _counted(result: Rows | str, text: str) -> str:
 
 
 def _ended(text: str) -> str:
-    """How a command ended, by the first line of its result."""
+    """Return how a command ended, by the first line of its result."""
     first, _, rest = text.partition("\n")
     code = _EXIT.match(first)
     if code is None:
@@ -168,9 +168,9 @@ def _number(count: int, unit: str, more: bool = False, plural: str = "") -> str:
 
 
 def _plain(value: object) -> str:
-    """One printable line of any argument; long and nested ones are cut before they are looked at closely."""
+    """Return one printable line of any argument; long and nested ones are cut first."""
     text = value if isinstance(value, str) else repr(value)
-    # Blanks go before anything is cut: many of them must not push the rest of a command out of sight.
+    # Collapse blanks before cutting: many of them must not push the rest of a command out of sight.
     words = " ".join(text[:_LOOKED_AT].split())
     if len(text) > _LOOKED_AT:
         words += " …"

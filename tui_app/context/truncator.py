@@ -1,9 +1,9 @@
-"""Stage 7, truncate: make one request fit, without touching the view it was built from.
+"""Stage 7, truncation: make one request fit, without changing the view it was built from.
 
-Oldest first and always whole pairs: answers and tool results in front of the latest prompt, then old
-prompts, then tool material of the running turn, then the summary. Then long tool results are cut, and where
-even that is not enough, results that came together with the latest prompt go, and pinned messages last.
-System prompts and the latest prompt never go, nor does the newest message.
+Oldest first and always whole pairs: responses and tool results before the latest prompt, then old prompts,
+then tool material of the running turn, then the summary. Then long tool results are cut, and if that is not
+enough, results that came together with the latest prompt are dropped, and pinned messages last. System
+prompts, the latest prompt and the newest message are never dropped.
 """
 
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -26,18 +26,18 @@ from tui_app.records import frozen
 CUT = "\n[… cut to fit this request: {length} characters in all …]"
 FILES_LEFT_OUT = "\n[… files left out of this request: {count} …]"
 _SMALLEST_RESULT = 200
-"""Characters a tool result keeps at least when it is cut."""
+"""Minimum characters that a cut tool result keeps."""
 
 Weigh = Callable[[ModelMessage], int]
 
 
 @frozen
 class Truncated:
-    """Outcome of fitting one request."""
+    """Result of fitting one request."""
 
     items: tuple[Item, ...]
     tokens: int
-    """Tokens of the items that are left, instructions and tools not included."""
+    """Tokens of the remaining items, without instructions and tools."""
     fits: bool
 
 
@@ -55,12 +55,12 @@ def truncate(
         items: The agent view, oldest first.
         budget: Tokens the messages should take (instructions and tools already subtracted).
         weigh: Tokens of a message.
-        pinned: Keys of messages that go only when everything else has gone.
-        limit: Tokens the messages may take at most: above the budget, but not above the limit, no result is
-            cut and no pinned message goes. None is the budget itself.
+        pinned: Keys of messages that are dropped only after everything else.
+        limit: Maximum tokens of the messages: between budget and limit, no result is cut and no pinned
+            message dropped. None is the budget itself.
 
     Returns:
-        What is left, its size, and whether that is within the limit.
+        The remaining items, their size, and whether that is within the limit.
     """
     most = budget if limit is None else max(budget, limit)
     weights = [weigh(item.message) for item in items]
@@ -73,7 +73,7 @@ def truncate(
         total -= _without(left, unit, weights)
     if total <= most:
         return Truncated(items=tuple(left.values()), tokens=total, fits=True)
-    # What even the shortest results leave no room for goes too; pinned messages are never cut.
+    # Drop what does not fit even with the shortest results; pinned messages are never cut.
     spared = {index for unit in last if _has_pin(items, unit, pinned) for index in unit}
     shortest = {
         index: _shorten(item.message, _SMALLEST_RESULT)
@@ -93,14 +93,14 @@ def truncate(
 
 
 def _without(items: dict[int, Item], unit: Sequence[int], weights: Sequence[int]) -> int:
-    """Take a unit out, and say how many tokens that frees."""
+    """Remove a unit, and return the tokens that frees."""
     for index in unit:
         del items[index]
     return sum(weights[index] for index in unit)
 
 
 def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list[int]], list[list[int]]]:
-    """Units of indices in the order in which they go: before results are cut, and after that."""
+    """Return units of indices in the order of dropping: before results are cut, and after that."""
     latest, newest = latest_prompt_index(items), items[-1].whole if items else None
     ranked: list[tuple[int, list[int]]] = []
     fresh: list[list[int]] = []
@@ -146,7 +146,7 @@ def _cut_results(
 
 
 def _longest(message: ModelMessage) -> int:
-    """Characters of the longest result in a message; one with files counts as long. 0 if all are short."""
+    """Return the characters of a message's longest result, or 0; one with files counts as long."""
     if not isinstance(message, ModelRequest):
         return 0
     longest = max(map(_length, message.parts), default=0)
@@ -168,7 +168,7 @@ def _shorten(message: ModelMessage, limit: int) -> ModelMessage:
 
 
 def _shorten_part(part: ModelRequestPart, limit: int) -> ModelRequestPart:
-    """A result as text of at most ``limit`` characters and a mark; its files go."""
+    """Return a result as text of at most ``limit`` characters and a mark; its files are dropped."""
     files, metadata = 0, None
     if isinstance(part, BaseToolReturnPart):
         files, metadata = len(part.files), part.metadata

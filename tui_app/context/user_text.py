@@ -1,7 +1,7 @@
-"""Extract what the user really typed from a prompt, without what programs wrapped around it.
+"""The user's own text in a prompt, without what programs wrapped around it.
 
 Agents put reminders, command echoes, environment notes and attached files into user messages. A rule found
-there is not the user's, so all of it is taken out before anything is read as the user's own words.
+there is not the user's, so all of it is removed before anything is read as the user's own words.
 """
 
 import re
@@ -23,28 +23,29 @@ _REMINDERS = words(
     "current_datetime task-notification user-prompt-submit-hook local-command-caveat "
     "local-command-stdout local-command-stderr turn_aborted ide_opened_file ide_selection"
 )
-"""Those that stand in messages nobody wrote; in others a program may hand over what the user asked for."""
+"""Tags of messages that no user wrote; with the other tags a program may pass on what the user asked for."""
 _NOTE_TAG = re.compile(
     r"(?i)(?:agent|background|bash|ide|mcp|new|post|pre|session|stop|subagent|system|task|tool)[\w-]*"
     r"[_-](?:caveat|diagnostics|hook|notification|reminder)|hook[_-](?:context|feedback|output|prompt)"
 )
-"""Tags that only agents' programs write, also those to come; elements of a page may end in the same words."""
+"""Tags that only agent programs write, including future ones; elements of a page may end in the same words.
+"""
 _QUOTED = words(
     "issue issue_description issue_body bug_report pr_description error errors error_log "
     "error_message log logs output stack_trace stacktrace traceback diff patch quote transcript "
     "ticket document mail email message readme comment page article"
 )
-"""Blocks in which the user hands over what others wrote."""
+"""Blocks in which the user quotes text by others."""
 _TAG = re.compile(r"<([A-Za-z][A-Za-z_-]{1,40})(?:[ \t][^<>\n]{0,200})?>")
 _COMMAND_NAME = re.compile(r"<command-name>([^<]{1,200})</command-name>")
 _COMMAND_ARGS = "command-args"
 _WRAPPERS = _TAGS | {_COMMAND_ARGS}
 _LONGEST_REFUSAL = 20_000
 NOT_DONE = "Not done: {}. Do not try the same in another way; go on without it, or ask the user."
-"""What the model reads of a call that may not run."""
+"""Result of a call that was not allowed to run."""
 SAID_NO = "the user said no"
 BY_HOOK = "Not run: the user's preTool hook "
-"""How a result begins of a call that a hook did not let run."""
+"""Beginning of the result of a call that a hook blocked."""
 _NOT_DONE_HEAD, _NOT_DONE_TAIL = NOT_DONE.split("{}")
 _SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
 _NOTES = (
@@ -53,18 +54,18 @@ _NOTES = (
     "here is the user's editor context",
     "here is a summary of changes in the user's editor context",
 )
-"""How texts begin that a program wrote from beginning to end."""
+"""Beginnings of texts that were completely written by a program."""
 _INTERRUPTED = "[request interrupted by user"
 _HOOK = re.compile(
     r"\s*(?:[A-Z][a-z]+){1,4}(?::\S{1,60})? hook (?:additional context|(?:blocking )?error|feedback|success):"
 )
-"""How a note begins that hands on what a hook printed."""
+"""Beginning of a note with a hook's output."""
 _TOLD = re.compile(r"\s*<(?:agent|background|bash|subagent|task)[\w-]*notification[ >]")
-"""How a text begins that reports on something in the background, up to its last word."""
+"""Beginning of a text that is entirely a report about a background task."""
 _SURROUNDINGS = re.compile(r"\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", re.IGNORECASE)
-"""How the surroundings begin that an editor puts in front of a request."""
+"""Beginning of the surroundings that an editor puts before a request."""
 _REQUEST = re.compile(r"^#{1,3} My request(?: for [^\n:]{1,40})?:?[ \t]*$", re.MULTILINE | re.IGNORECASE)
-"""What stands between the two."""
+"""Heading between the two."""
 _INJECTED_STARTS = (
     _INTERRUPTED,
     *_NOTES,
@@ -78,7 +79,7 @@ _INJECTED_STARTS = (
 
 
 def typed_text(text: str) -> str:
-    """Return only what the user typed, or an empty string when nothing in the text is theirs.
+    """Return only what the user typed, or an empty string if nothing in the text is theirs.
 
     Args:
         text: One text of a user message as it was sent.
@@ -97,15 +98,15 @@ def typed_text(text: str) -> str:
 
 
 def own_text(text: str) -> str:
-    """A prompt without what programs wrote into it; a slash command as it was typed.
+    """Return a prompt without text by programs; a slash command as it was typed.
 
-    What the user may have pasted stays, whatever tags it stands in.
+    Text that the user may have pasted stays, whatever its tags.
 
     Args:
         text: One text of a user message as it was sent.
 
     Returns:
-        The text itself when it holds no note, and nothing when it is one.
+        The text itself if it contains no note, and an empty string if it is one.
     """
     if text.lstrip()[:80].casefold().startswith(_NOTES) or _HOOK.match(text) or _TOLD.match(text):
         return ""
@@ -121,7 +122,7 @@ def own_text(text: str) -> str:
 
 
 def is_marked_command(text: object) -> bool:
-    """Whether a text is a slash command with the marks in which programs write one down."""
+    """Whether a text is a slash command with the tags in which programs record one."""
     begins = isinstance(text, str) and text.lstrip().startswith("<command-")
     return begins and _COMMAND_NAME.search(str(text)) is not None
 
@@ -137,17 +138,17 @@ _SPEECH = re.compile(
     r"|「[^「」]{2,4000}」|『[^『』]{2,4000}』|(?<![\w\"=])\"(?=\S)[^\"]{2,4000}\"(?![\w\"])"
 )
 _SEVERAL = re.compile(r"[.!?…][\"'”»)]?\s+\S|[。！？؟।].|\n")
-"""Where a sentence ends and another one begins."""
+"""The end of a sentence before another one."""
 _ITEM = re.compile(r"[ \t]{0,12}(?:[-*•+]|\d{1,3}[.)])[ \t]")
 _HEADER = re.compile(r"[^\W\d_][\w -]{1,24}[:：][ \t]*\S")
 _ADDRESS = re.compile(r"@[\w-]+\.\w")
 
 
 def own_words(text: str) -> str:
-    """What the user typed without what they quote or paste.
+    """Return what the user typed without quotes and pasted text.
 
-    Fences, block quotes, tables, lines of logs and diffs, indented blocks, mails with their headers, tagged
-    blocks, and speech of several sentences.
+    These are fences, block quotes, tables, lines of logs and diffs, indented blocks, mails with their
+    headers, tagged blocks, and speech of several sentences.
 
     Args:
         text: From ``typed_text``.
@@ -173,11 +174,11 @@ _END = re.compile(r"(?<=[.!?…])[\"'”»)\]]{0,3}\s+(?=\S)|(?<=[。！？；�
 _SHORT_WORD = re.compile(
     r"(?:(?:^|[\s(])[^\W\d_](?:\.[^\W\d_])*\.|^\d{1,3}\.|\b(?:vs|etc|bzw|approx|Nr|No)\.)$"
 )
-"""What ends in a full stop and ends no sentence: initials, ``e.g.``, the number of an item."""
+"""Full stops that end no sentence: initials, ``e.g.``, the number of an item."""
 
 
 def sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, of one line or a hard-wrapped paragraph each."""
+    """Yield the sentences of a text, each from one line or a hard-wrapped paragraph."""
     for paragraph in paragraphs(text):
         start = 0
         for match in _END.finditer(paragraph):
@@ -192,7 +193,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """The lines of a text without bullets and extra white space, hard-wrapped ones joined."""
+    """Yield the lines of a text without bullets and extra white space, hard-wrapped ones joined."""
     waiting = ""
     for raw in text.splitlines():
         line = one_line(raw)
@@ -208,7 +209,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
+    """Collapse every run of white space to one space."""
     return " ".join(text.split())
 
 
@@ -216,7 +217,7 @@ _BARE_COMMAND = re.compile(r"/[\w:-]{0,60}")
 
 
 def is_bare_command(text: str) -> bool:
-    """Whether a prompt is nothing but a slash command, which steers the program and asks for nothing."""
+    """Whether a prompt is only a slash command, which controls the program and asks for nothing."""
     return _BARE_COMMAND.fullmatch(text) is not None
 
 
@@ -225,15 +226,15 @@ OMITTED = " characters omitted]…"
 
 
 def clipped(text: str, limit: int) -> str:
-    """Keep head and tail of a long text, and say how much is missing between them.
+    """Keep the head and the tail of a long text, and state how much is missing between them.
 
     Args:
         text: Any text.
-        limit: Characters to keep at most; three quarters of them from the head.
+        limit: Maximum characters to keep; three quarters of them from the head.
 
     Returns:
-        The text itself when it fits, or when the mark is no shorter than what it replaces. Words are not cut
-        where there is white space to cut at.
+        The text itself if it fits, or if the mark is no shorter than what it replaces. Words are not cut if
+        there is white space to cut at.
     """
     if len(text) <= limit:
         return text
@@ -247,7 +248,7 @@ def clipped(text: str, limit: int) -> str:
 
 
 def beginning(text: str, limit: int) -> str:
-    """The beginning of a line, cut at a word, with a mark of how much is missing."""
+    """Return the beginning of a line, cut at a word, with a mark of how much is missing."""
     if len(text) <= limit:
         return text
     head = text[: max(1, limit) + 1]
@@ -258,9 +259,9 @@ def beginning(text: str, limit: int) -> str:
 
 
 def command_typed(text: str) -> str:
-    """The slash command that the user typed, with its arguments, or an empty string.
+    """Return the slash command that the user typed, with its arguments, or an empty string.
 
-    A bare one steers the program and asks for nothing, but it is the user's doing.
+    A bare one controls the program and asks for nothing, but it is an action of the user.
 
     Args:
         text: One text of a user message as it was sent.
@@ -270,7 +271,7 @@ def command_typed(text: str) -> str:
 
 
 def only_reminds(text: str) -> bool:
-    """Whether nobody asks for anything in a text of a user message: programs put reminders and notes there.
+    """Whether a text of a user message is only reminders and notes by programs.
 
     Args:
         text: One text of a user message as it was sent.
@@ -281,16 +282,16 @@ def only_reminds(text: str) -> bool:
 
 
 def is_barred(answer: str) -> bool:
-    """Whether a rule, a mode, a guard or a hook declined a call, and not the user who was asked."""
+    """Whether a rule, a mode, a guard or a hook declined a call, rather than the user."""
     by_gate = answer.startswith(_NOT_DONE_HEAD) and not answer.startswith(f"{_NOT_DONE_HEAD}{SAID_NO}")
     return by_gate or answer.startswith(BY_HOOK)
 
 
 def refusal_reason(answer: str) -> str:
-    """What the user typed when they declined a tool call, or an empty string.
+    """Return what the user typed when they declined a tool call, or an empty string.
 
     Args:
-        answer: What the call was answered with; only for calls whose outcome says that the user declined.
+        answer: Result of the call; only for calls whose outcome is that the user declined.
 
     Returns:
         The user's own words, stripped.
@@ -300,19 +301,19 @@ def refusal_reason(answer: str) -> str:
 
 
 def _block(text: str, tag: str) -> str:
-    """The inside of the first block with this tag."""
+    """Return the content of the first block with this tag."""
     start = text.find(f"<{tag}>")
     end = text.find(f"</{tag}>", start)
     return text[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
 
 
 def _without_blocks(text: str, tags: frozenset[str], *, inline: bool = True) -> str:
-    """Take out every block of some tags; an opening without its end is left as text.
+    """Remove every block with one of some tags; an opening tag without its end is kept as text.
 
     Args:
-        text: What they stand in.
+        text: Text with the blocks.
         tags: Their names.
-        inline: Whether plain words are taken out inside of a line too, where users write elements.
+        inline: Whether tags of plain letters are also removed inside a line, where users write elements.
     """
     pieces: list[str] = []
     unclosed: set[str] = set()

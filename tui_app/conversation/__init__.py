@@ -1,1 +1,1 @@
-"""One session being driven: what the screen, the commands and other programs hold."""
+"""One running session, its turns, and everything that can change it."""

@@ -1,4 +1,4 @@
-"""Questions that wait for one answer each, whoever asks and whoever answers."""
+"""Open questions, each with exactly one answer."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class OpenQuestions(Generic[T]):
-    """What was asked and is not answered yet, by its id. Belongs to one event loop."""
+    """Questions without an answer yet, by id. Not thread-safe: use it on one event loop."""
 
     _answers: "dict[str, asyncio.Future[T]]" = field(default_factory=dict)
 
@@ -25,7 +25,7 @@ class OpenQuestions(Generic[T]):
             del self._answers[id]
 
     def answer(self, id: str, value: T) -> bool:
-        """Answer a question; whether it was waiting for that: each is answered once."""
+        """Answer a question. Returns False if it was not open: each is answered once."""
         waiting = self._answers.get(id)
         if waiting is None or waiting.done():
             return False

@@ -1,7 +1,7 @@
-"""Tool calls that need approval: judged by rules and the mode, else asked about one after the other.
+"""Approval of tool calls: by rule, by mode, or by asking the user, one question at a time.
 
-Only :meth:`Approvals.decide` lets a call go ahead, and only whoever shows the questions calls it. Nothing a
-model or a tool says leads there.
+Only :meth:`Approvals.decide` can allow a call, and only the front end that shows the questions calls it. No
+output of a model or a tool reaches it.
 """
 
 import asyncio
@@ -40,32 +40,32 @@ from tui_app.settings.tables import ApprovalRule, parse_rule
 
 @dataclass(eq=False, slots=True)
 class Place:
-    """One place in the line of questions."""
+    """One call's place in the order of questions."""
 
     call: str
     has_arrived: bool = False
-    """Whether its tool has worked out what to ask."""
+    """Whether the tool has worked out what to ask."""
     turn: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when it is asked about."""
+    """Set when the user is asked about this call."""
 
 
 @dataclass(slots=True)
 class CallsAhead:
-    """Keeps the order in which tools begin, which is that of the answer.
+    """Keeps tool calls in the order of the answer while they wait for approval.
 
-    It does not matter how long each takes to say what it would do. A tool that began earlier must never wait
-    for one that began later: neither would be asked about. Belongs to one event loop.
+    Tools may take different times to work out what they would do. A call that began earlier must never wait
+    for a later one, or neither would be asked about. Not thread-safe: use it on one event loop.
     """
 
     report: Callable[[Payload], object]
-    """Shows an event."""
+    """Publishes an event."""
     watched: bool = False
-    """Whether a user is there to see it; otherwise nothing waits."""
+    """Whether a user is there to see it. If not, no call waits."""
     moved: Callable[[], None] = lambda: None
-    """Is called when the number of those that wait may have changed."""
+    """Called when the number of waiting calls may have changed."""
     _held: dict[str, None] = field(default_factory=dict)
     _places: list[Place] = field(default_factory=list)
-    """The first one is asked about, as soon as its tool knows what."""
+    """The first one is asked about as soon as its tool knows what to ask."""
 
     @property
     def waiting(self) -> int:
@@ -73,23 +73,23 @@ class CallsAhead:
 
     @property
     def arrived(self) -> set[str]:
-        """Calls that are asked about, or wait to be."""
+        """Calls the user is being asked about, or will be."""
         return {place.call for place in self._places if place.has_arrived}
 
     def restart(self) -> None:
-        """Forget the calls of the run before."""
+        """Forget the calls of the previous run."""
         if self._held:
             self._held.clear()
             self._tell()
 
     def require_approval(self, call: str) -> None:
-        """Note that a call must not run before it was allowed."""
+        """Record that a call must not run before it is allowed."""
         if self.watched and call and call not in self._held:
             self._held[call] = None
             self._tell()
 
     def needs_approval(self, call: str) -> bool:
-        """Whether a call still has to be allowed."""
+        """Return whether a call still has to be allowed."""
         return call in self._held
 
     def allow(self, call: str) -> None:
@@ -99,7 +99,7 @@ class CallsAhead:
 
     @contextmanager
     def reserve(self, call: str) -> Iterator[None]:
-        """Keep a place for a call that has to be allowed while its tool works."""
+        """Keep a place for a call that needs approval while its tool works."""
         if call not in self._held:
             yield
             return
@@ -112,11 +112,11 @@ class CallsAhead:
 
     @asynccontextmanager
     async def turn(self, call: str, *, first: bool = False) -> AsyncIterator[None]:
-        """Wait in the place that was kept for a call, or the last one, until it is asked about.
+        """Wait until it is the call's turn to be asked about: in its reserved place, else last.
 
         Args:
             call: Id of the call; may be empty.
-            first: Whether its tool will ask something else later: its own place is kept.
+            first: Whether its tool will ask something else later. Its reserved place is then kept.
         """
         kept = self._kept(call)
         place = Place(call) if first or kept is None else kept
@@ -135,7 +135,6 @@ class CallsAhead:
             self._leave(kept)
 
     def _leave(self, place: Place) -> None:
-        """Give a place up; the one after it may be next."""
         if place in self._places:
             self._places.remove(place)
         self._next()
@@ -158,28 +157,28 @@ _REASON_CHARS = 2_000
 
 @frozen
 class Decision:
-    """The answer to a question: the user's answer, or that nobody could be asked."""
+    """The user's answer to a question, or that the user could not be asked."""
 
     answer: Literal["once", "always", "no", "nobody", "mode"]
-    """``mode`` where the session's mode has answered meanwhile."""
+    """``mode``: the session's mode changed meanwhile, and decides the call now."""
     pattern: str = ""
     """With ``always``: the rule to add for this session, ``TOOL PATTERN``."""
     reason: str = ""
-    """With ``no`` and ``nobody``: why; the model reads it."""
+    """With ``no`` and ``nobody``: why. The model reads it."""
 
 
 @dataclass(slots=True)
 class Approvals:
-    """The gate of one conversation. Belongs to one event loop.
+    """The approvals of one conversation. Not thread-safe: use it on one event loop.
 
-    What was allowed once is allowed for that very call; what was allowed from now on ends with this object,
-    so a resumed session asks again.
+    Allowing a call once covers only that call. Rules added with "always" are lost with this object, so a
+    resumed session asks again.
     """
 
     report: Callable[[Payload], object]
-    """Writes an event down and shows it."""
+    """Logs and publishes an event."""
     rules: tuple[ApprovalRule, ...] = ()
-    """Of the settings and the command line."""
+    """Rules from the settings and the command line."""
     folder: Folder = ANYWHERE
     """Where commands run."""
     read_only: bool = False
@@ -187,22 +186,22 @@ class Approvals:
     attended: bool = False
     """Whether a user sees the questions and can answer."""
     is_left: bool = False
-    """Whether what is asked will be asked again by the process that goes on."""
+    """Whether the process that takes over the session will ask open questions again."""
     yes: bool = False
-    """Whether everything that asks goes ahead where nobody is there, but what a rule may deny."""
+    """``--yes``: without a user, allow what would be asked, except what may be denied or reaches out."""
     session_rules: tuple[ApprovalRule, ...] = ()
-    """Rules that the user has added with "always"."""
+    """Rules the user added with "always"."""
     guards: Mapping[int, GuardSet] = field(default_factory=dict)
-    """Rules of the user that stop a call whatever allows it."""
+    """The user's guards, by log number. They stop a call whatever allows it."""
     traced: Callable[[Action], Action] = lambda action: action
-    """Finds out where what a call acts on first stood, and guards it if the user never wrote it."""
+    """Finds where the target of a call first appeared, and marks it if the user never wrote it."""
     repeated: Callable[[str], str] = lambda _call: ""
-    """What a call does that was done before, by its id; empty for nothing."""
+    """Says, by call id, which earlier call this one repeats; empty for none."""
     _answers: OpenQuestions[Decision] = field(default_factory=OpenQuestions)
     ahead: CallsAhead = field(init=False)
     """The calls that have not been allowed yet."""
     _asked: Action | None = None
-    """What the user is asked about; one action at a time."""
+    """What the user is asked about now; one action at a time."""
     _shown: ApprovalRequested | None = None
     _count: int = 0
 
@@ -214,8 +213,8 @@ class Approvals:
         return NOT_DONE.format(why) if why else ""
 
     async def refusal(self, action: Action) -> str:
-        """Wait for a decision; why the action must not be done, without what the model is to do then."""
-        # A tool that changes a file may look at it first: that it may look lets it change nothing.
+        """Wait for a decision. Returns why the action must not run, or an empty string."""
+        # A tool may look at a file before it changes it: permission to look does not allow the change.
         only_looks = action.looks and self.ahead.needs_approval(action.call)
         declined = await self._answer(action)
         if not only_looks:
@@ -245,14 +244,14 @@ class Approvals:
             return f"{why}, and there is no user to ask"
         self.ahead.require_approval(action.call)
         async with self.ahead.turn(action.call, first=action.looks):
-            # What was said of the call before this one may be a rule for this one.
+            # The answer to the previous question may have added a rule for this one.
             verdict = self.judged(action)
             if verdict.ruling != "ask":
                 return self._ruled(action, verdict)
             return await self._ask(action, verdict)
 
     def _recount(self) -> None:
-        """Let the question that is shown say how many wait after it."""
+        """Update the number of waiting calls in the question on screen."""
         if self._shown is not None and self._shown.waiting != self.ahead.waiting:
             self._shown = replace(self._shown, waiting=self.ahead.waiting)
             self.report(self._shown)
@@ -261,29 +260,29 @@ class Approvals:
         """Answer a question.
 
         Returns:
-            Whether it was waiting for that; every question is answered once.
+            Whether it was open; each question is answered once.
         """
         return self._answers.answer(id, decision)
 
     def change_mode(self, mode: Mode) -> None:
-        """Go on in another mode; what is asked about and needs no answer in it any more is decided."""
+        """Change the mode. A question on screen that the new mode decides is closed."""
         self.mode = mode
         if self._asked is not None and self._shown is not None and self.judged(self._asked).ruling != "ask":
             self.decide(self._shown.id, Decision("mode"))
 
     def forget(self, rule: ApprovalRule) -> None:
-        """Take back what was allowed from now on."""
+        """Remove a rule added with "always"."""
         self.session_rules = tuple(each for each in self.session_rules if each != rule)
 
     def replace_rules(self, rules: Sequence[ApprovalRule]) -> None:
-        """Put other rules of the settings into force; those of the command line stay."""
+        """Replace the rules from the settings; those of the command line stay."""
         kept = tuple(rule for rule in self.rules if rule.source in ("command line", "built in"))
         self.rules = (*rules, *kept)
 
     def judged(self, action: Action) -> Verdict:
         for seq, guard in self.guards.items():
             if (found := breaks(guard, action, self.folder)) != "no":
-                # What only may break it is for the user to say.
+                # If it only may break the guard, the user decides.
                 is_sure = found == "surely"
                 why = f"it breaks a guard of the user, {guard.words}"
                 return Verdict("deny" if is_sure else "ask", why, firm=not is_sure, guard=seq)
@@ -294,7 +293,7 @@ class Approvals:
         by: DecidedBy = "guard" if verdict.guard else "rule" if verdict.rule else "mode"
         rule, why = (verdict.because, "") if verdict.rule else ("", verdict.because)
         if verdict.ruling == "allow":
-            # What only looks would have gone ahead without any rule: nothing was decided.
+            # Reading needs no rule, so there was no decision to record.
             if not action.looks:
                 self._note(action, "allowed", by, id=id, scope="rule", rule=rule, reason=why)
             return ""
@@ -349,7 +348,7 @@ class Approvals:
     def _note(
         self, action: Action, decision: ApprovalDecision, by: DecidedBy, *, id: str = "", **what: Any
     ) -> None:
-        """Write a decision down, before anything comes of it."""
+        """Log a decision before acting on it."""
         call = action.call
         self.report(like(ApprovalDecided, action, id=id, tool_call_id=call, decision=decision, by=by, **what))
 
@@ -359,7 +358,7 @@ def _first_stood(action: Action) -> str:
 
 
 def session_rule(action: Action, text: str, folder: Folder = ANYWHERE) -> ApprovalRule | None:
-    """The rule that "always" adds; None where it is none, or not about this action."""
+    """The rule that "always" adds; None if the text is no rule, or does not fit this action."""
     try:
         rule = parse_rule("allow", text, "session")
     except Refused:
@@ -368,5 +367,5 @@ def session_rule(action: Action, text: str, folder: Folder = ANYWHERE) -> Approv
 
 
 def asked_action(asked: ApprovalRequested) -> Action:
-    """The action that a question is about, as far as rules look at it."""
+    """The action of a question, with the parts that rules look at."""
     return Action(tool=asked.tool, kind=asked.kind, subject=asked.subject)

@@ -1,4 +1,4 @@
-"""Putting a conversation together: session, view, model, tools, governor."""
+"""Assembly of a conversation from its session, view, model, tools and policy."""
 
 import logging
 import time
@@ -79,18 +79,18 @@ _log = logging.getLogger(__name__)
 
 
 class OpenSession:
-    """A conversation together with what must be released when it is closed.
+    """A conversation, with everything to release when it is closed.
 
     Args:
-        opening: Which session, with what settings.
-        queue: Where work has waited for the session; None for a new one.
-        store: Where its log is.
-        lock: By which it is ours to write.
+        opening: Which session, with which settings.
+        queue: Work already queued for the session; None for a new one.
+        store: The store of its log.
+        lock: The write lock on the session.
         session: Its id.
         own: The user's own agent.
 
     Attributes:
-        named: Whether a script was told its id, and may continue it.
+        named: Whether a script was given the session's id, and may continue it.
     """
 
     def __init__(
@@ -108,19 +108,20 @@ class OpenSession:
         self.folder = SessionFolder.named(opening.paths.sessions_dir, session)
         model = opening.model_for((own.model_name if own else "") or known)
         policy = policy_of(store, session, settings, opening.policy)
-        # What it followed until now, where another policy is asked for.
+        # The previous policy, if another one is requested.
         self.policy_before = chosen_policy(store, session) if opening.policy and not opening.passing else ""
         self.effort_before = chosen_effort(store, session) or settings.thinking
         outward, secrets = opening.outward_env(), opening.secrets()
         keep_out(secrets.masked)
-        # Before the first command is run that could look.
+        # Before any command runs that could read the environment.
         hide_environment(opening.env.keys() - outward.keys())
         text = TextCounter(encoding_name(model))
-        # The user's own agent may bring its model along.
+        # The user's own agent may supply its model.
         brought = {own.model_name: own.model} if own is not None and own.model is not None else {}
         shelf = opening.shelf(brought)
         history = load_history(opening, store, session, model, text, bus.publish)
-        # A killed process may have left an index that counts a checkpoint never applied, and half a file.
+        # A killed process may have left an index with a checkpoint that was never applied, and a partial
+        # file.
         history.sync_files()
         files = SessionFiles(history, settings.session_files_mb << 20)
         files.tidy()
@@ -147,7 +148,7 @@ class OpenSession:
         approvals.repeated = tooling.questions.repeated = repeats.about
         if opening.attended:
             bus.listen(guards.on_record)
-        # From here on under the rules as the user changes them.
+        # From here on, rules changed by the user apply.
         extras.project.may_read = file_gate(approvals.judged, opening.cwd, opening.paths.own_folders)
         check = tooling.command
         self.goals = Goals(history, None if check is None else replace(check, gate=approvals.refusal))
@@ -163,7 +164,7 @@ class OpenSession:
             tooling=tooling,
             extras=extras,
             before=before,
-            # Diagnostics inside of what masks: servers quote files.
+            # Diagnostics run inside the masking: language servers quote files.
             around=[ToolHooks(hooks), *spans, MaskedResults(secrets), *filter(None, [diagnostics])],
         )
         host_of = partial(_Host, hooks)
@@ -205,7 +206,7 @@ class OpenSession:
             return conversation.busy
 
         self.memory = MemoryGuard(compactions, is_busy, conversation.submit, settings.memory_limit_mb)
-        # Another model for summaries has nothing of it in its cache.
+        # A separate summary model has none of the conversation in its cache.
         wanted = CacheSettings(**settings.cache).compact_idle and not settings.summarization_model
         cache = writers.cache_rates, writers.cache_remaining_s
         self.idle = IdleCompaction(compactions, is_busy, *cache, wanted, opening.paths.told_of_idle_file)
@@ -213,14 +214,14 @@ class OpenSession:
             bus.listen(self.idle.on_record)
 
     async def prepare(self, *, tokenizer: bool = True) -> None:
-        """Close the calls a killed process left open, and load tokenizer and models. Call it once, first.
+        """Close calls left open by a killed process, and load tokenizer and models. Call it once, first.
 
-        A prompt waits for what it needs of the loading, the screen does not.
+        A prompt waits for the parts it needs; the screen does not wait.
 
         Args:
-            tokenizer: Whether it is loaded now; else by the first turn or command.
+            tokenizer: Whether to load it now, rather than with the first turn or command.
         """
-        # Before anything is awaited: a prompt may be on its way.
+        # Before the first await: a prompt may arrive at any time.
         self.telemetry.follow(self.conversation)
         if self.memory.limit_mb:
             self.bus.listen(self.memory.on_record)
@@ -231,7 +232,7 @@ class OpenSession:
         if self.effort_before != (effort := self.turns.runner.manner.thinking):
             self.conversation.history.append(EffortChange(old=self.effort_before, new=effort))
         self._go_on()
-        # Write the mode down where the log names another one, or none.
+        # Log the mode if the log has another one, or none.
         mode, known = self.conversation.modes.current, chosen_mode(self.store, self.conversation.session)
         if mode != known:
             self.conversation.history.append(ModeChange(old=known, new=mode))
@@ -244,19 +245,18 @@ class OpenSession:
             if file.problem:
                 self.conversation.history.append(Notice(text=file.problem))
         await self.conversation.tooling.files.finish()
-        # In the background the log first says what waits.
+        # In the background, the log first records what is queued.
         if self.turns.queue.labels and not (self.turns.queue.paused or self.background.is_inside):
             self.conversation.resume_queue()
         await self.conversation.models.prepare(tokenizer=tokenizer)
         await self.conversation.efforts.report_change(self.effort_before)
         self.extras.servers.start()
         await self.writers.prepare()
-        # After everything that waits: whoever watches from now on misses nothing of the hooks.
+        # After all awaits: anyone who listens from now on gets every hook event.
         if (start := self.store.record(self.conversation.session, 1)) is not None:
             self.hooks.started(start)
 
     def _go_on(self) -> None:
-        """Go on with a turn that was left, or close what a killed process left open."""
         goes_on = self.opening.goes_on and self.background.take_up()
         if not goes_on:
             self.turns.close_open_calls(ProgramEnded())
@@ -268,7 +268,7 @@ class OpenSession:
             self.turns.mark_unanswered()
 
     def _record_folders(self) -> None:
-        """Record which folders are added, and say of those that were and are not."""
+        """Log which folders are added, and warn about those that no longer are."""
         history, project = self.conversation.history, self.extras.project
         added = newest_event(self.store, history.session, FoldersAdded)
         before = added.folders if added is not None else ()
@@ -285,20 +285,20 @@ class OpenSession:
             history.append(FoldersAdded(folders=now))
 
     async def live(self) -> None:
-        """Prepare, then read, after everything else, the sessions that are over.
+        """Prepare, then read finished sessions for memory, at low priority.
 
-        The tokenizer waits where nothing was said yet: somebody may be typing, and it is the largest part of
-        the program's memory. Sizes of what was said are counted at once and hold still.
+        Without any message yet, the tokenizer is loaded later: the user may be typing, and it is the largest
+        part of the program's memory. Sizes of messages are counted at once and do not change afterwards.
         """
         await self.prepare(tokenizer=self.store.info(self.conversation.session).messages > 0)
         self.remembering.catch_up()
 
     async def detach(self) -> Literal["left", "waiting", "over"]:
-        """Come to the next safe point, so that another process can go on.
+        """Come to the next safe point, so that another process can take over.
 
         Returns:
-            Whether that has something to do, or first waits for an answer of the user; ``over`` where nothing
-            is left, or the user has stopped it meanwhile.
+            ``left`` if there is work to do, ``waiting`` if the user must answer first, ``over`` if nothing is
+            left to do or the user stopped it meanwhile.
         """
         background = self.background
         background.hand_over()
@@ -311,7 +311,7 @@ class OpenSession:
         return background.step
 
     async def close(self) -> None:
-        """End the session; one in which nothing was said, and that no script knows, leaves no trace."""
+        """End the session. It is deleted if it has no messages and no script knows its id."""
         try:
             await self.conversation.close()
             await self.remembering.leave()
@@ -332,18 +332,18 @@ class OpenSession:
 
 
 def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSession:
-    """Open or begin a session for writing; where that fails everything is as it was.
+    """Open or create a session for writing. On failure, everything is undone.
 
-    Watch the conversation first and then call ``prepare``: that writes to the log.
+    Listen to the conversation before calling ``prepare``, which writes to the log.
 
     Args:
-        opening: Which session, with what settings.
-        queue: Where work has waited for the session; None for a new one.
+        opening: Which session, with which settings.
+        queue: Work already queued for the session; None for a new one.
 
     Raises:
         SessionNotFound: if the id fits no session.
-        SessionLocked: if another process writes it.
-        SessionWaits: if it was left with a question, and is not to go on with that.
+        SessionLocked: if another process has the session open for writing.
+        SessionWaits: if it was left with an open question, and is not to continue with that.
         SettingsError: if the policy is unknown.
         UnusableAgent: if the user's own agent cannot be used.
         StorageError: if the disk is full, or the sessions cannot be used where they are.
@@ -375,13 +375,11 @@ def open_session(opening: Opening, queue: WorkQueue | None = None) -> OpenSessio
 
 
 QUEUED_CHARS = 300
-"""Characters of a prompt that waits, in what is told of it."""
+"""Maximum characters of a queued prompt in the text about running work."""
 
 
 @dataclass(slots=True)
 class _Host(CompactionHost):
-    """What a conversation's compactor finds around it."""
-
     hooks: Hooks
     writers: SummaryWriters
     reviews: Reviews
@@ -389,7 +387,7 @@ class _Host(CompactionHost):
     queue: WorkQueue = field(default_factory=WorkQueue)
     tasks: BackgroundTasks | None = None
     agents: SubAgents | None = None
-    """Known once the tools and turns are."""
+    """Set after the tools and turns are built."""
 
     def __post_init__(self) -> None:
         self.fallback = self.writers.extractive()
@@ -405,7 +403,7 @@ class _Host(CompactionHost):
         return [*self.extras.additions(), *goal_additions(history.store, history.session)]
 
     def alive(self) -> Sequence[str]:
-        """Background commands and sub-agents that work now, and prompts that wait."""
+        """Running background commands and subagents, and queued prompts."""
         running = self.tasks.running if self.tasks is not None else ()
         return [
             *(live_text(task.id, task.command) for task in running),
@@ -420,7 +418,7 @@ class _Host(CompactionHost):
         said = await self.hooks.before_compaction(start)
         if isinstance(said, Veto):
             return said
-        # Files of a folder that is not trusted are not among them.
+        # Files of an untrusted folder are not among them.
         return "\n".join(filter(None, (summary_instructions(self.extras.project.files), said)))
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:

@@ -1,4 +1,4 @@
-"""Files that the user attaches to a prompt: read when its turn begins, or a sentence why not."""
+"""Files attached to a prompt, read when its turn begins, or the reason why one is not attached."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
@@ -13,29 +13,29 @@ from tui_app.system.project_files import MayRead, anything, folders_of
 from tui_app.tool_specs import READ_FILE
 
 MAX_BYTES = 128 * 1024
-"""A larger file is only named: the model can read the parts that it needs."""
+"""A larger file is only named: the model can read the parts it needs."""
 MAX_FILES = 16
-"""Files that one prompt brings along at most."""
+"""Maximum files attached to one prompt."""
 
 
 CHECKED, GOAL = "output of the check", "how the goal is checked"
-"""Names, among what is attached to a prompt, of what the program says of a goal and its check has printed."""
+"""Names of two attachments the program adds: the output of a goal's check, and how the goal is checked."""
 
 
 @frozen
 class AttachedFile:
-    """A text file or a picture that is sent with the prompt."""
+    """A text file or picture sent with the prompt."""
 
     path: str
     text: str = ""
     picture: bytes = field(default=b"", repr=False)
-    """As it is sent; empty for text."""
+    """The bytes that are sent; empty for text."""
     media_type: str = ""
     """Of the picture, such as ``image/png``."""
 
     @property
     def tokens(self) -> int:
-        """About how many it adds to a request."""
+        """Estimated tokens it adds to a request."""
         return IMAGE_TOKENS if self.picture else max(1, -(-len(self.text) // 4))
 
 
@@ -47,7 +47,7 @@ class NamedPath:
     why: str
     """Ends the sentence ``@path is not attached:``."""
     is_folder: bool = False
-    """Whether it is a folder, which nobody expects to be attached."""
+    """Whether it is a folder, which is never attached."""
 
     @property
     def sentence(self) -> str:
@@ -55,7 +55,7 @@ class NamedPath:
 
     @property
     def is_telling(self) -> bool:
-        """Whether the user should hear of it: a file was meant, rather than a name or a folder."""
+        """Whether to tell the user: they meant a file, rather than a name or a folder."""
         return not self.is_folder and ("." in self.path or "/" in self.path)
 
 
@@ -63,16 +63,16 @@ Attachment = AttachedFile | NamedPath
 
 
 def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequence[Path] = ()) -> MayRead:
-    """What rules say of a file that is sent without the model's asking, as they say it of ``read_file``.
+    """Apply the rules for ``read_file`` to files that are sent without the model asking for them.
 
-    A file goes by its real name and by the one it is called, as seen from each folder of the repository: a
-    link changes nothing. What would have to be asked about is not read; a rule that asks about all files
-    alike is no reason, for the user has named this one or trusts who did.
+    A file is checked by its real path and by the path as written, relative to each folder of the repository,
+    so a link cannot evade a rule. A file that a rule asks about is not read, except if the rule asks about
+    all files alike: the user named this one, or trusts who did.
 
     Args:
-        judged: What the rules say of a call.
+        judged: Judges a call by the rules.
         folder: The working folder.
-        closed: Folders of the program's own; those in the repository are not read.
+        closed: Plimsoll's own folders; those inside the repository are not read.
     """
     places = folders_of(folder)
     hidden = [real for each in closed if (real := each.resolve()).is_relative_to(places[0])]
@@ -100,13 +100,13 @@ def file_gate(judged: Callable[[Action], Verdict], folder: Path, closed: Sequenc
 def read_attachments(
     workspace: Workspace, paths: Iterable[str], may_read: MayRead = anything, pasted: Path | None = None
 ) -> list[Attachment]:
-    """Read what a prompt names, in its order and each file once; blocks on the disk.
+    """Read the files a prompt names, in order, each once. Blocks on the disk.
 
     Args:
-        workspace: Files outside it are refused, also those behind links.
+        workspace: Files outside it are refused, also those reached through links.
         paths: As the user wrote them, relative to the workspace.
-        may_read: What the rules say of files.
-        pasted: Where pictures out of the clipboard are kept.
+        may_read: Applies the rules to a file.
+        pasted: Where pictures from the clipboard are kept.
     """
     read: list[Attachment] = []
     for path in dict.fromkeys(paths):
@@ -150,7 +150,7 @@ def _read(workspace: Workspace, path: str, may_read: MayRead) -> Attachment:
 
 
 def attached_bytes(name: str, data: bytes) -> Attachment:
-    """Text or a picture, whichever it is, as a server sends it."""
+    """Text or picture, detected from the bytes that a server sent."""
     if kind := image_type(data):
         return AttachedFile(name, picture=data, media_type=kind)
     try:

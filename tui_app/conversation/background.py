@@ -1,4 +1,4 @@
-"""Leaving a session for another process to go on with, and taking up what was left."""
+"""Handover of a session to another process, and continuing one that was handed over."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -33,10 +33,10 @@ from tui_app.tool_specs import AGENTS
 
 @dataclass(slots=True)
 class Background:
-    """What one conversation leaves, and what was left in it. Belongs to one event loop.
+    """What one conversation hands over, and what was handed over to it. Use it on one event loop.
 
-    Nobody answers a process in the background: a question ends it once nothing else of the step runs, and is
-    asked again by the process that goes on.
+    Questions cannot be answered in a background process. One ends it as soon as nothing else of the step is
+    running, and the process that continues asks it again.
     """
 
     turns: Turns
@@ -45,14 +45,14 @@ class Background:
     is_inside: bool = False
     """Whether this process is the one in the background."""
     sends_held: bool = True
-    """Whether it sends also what waits for the user; else that is left as it is."""
+    """Whether it also sends work that was held back for the user; otherwise that stays held back."""
     is_shared: bool = False
-    """Whether others may write the log: then a command of the user's in it waits until the user sends it."""
+    """Whether others may write the log. A command of the user found in it then waits for the user."""
     _held: tuple[Work, ...] = ()
     question: str = ""
-    """What the turn was broken off for, which waits for an answer; empty for nothing."""
+    """The open question the turn was interrupted for; empty for none."""
     _asked: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """What waits for an answer, with its call, by its own id; a question of a server has no call."""
+    """Open questions by id, each with its call and text; a question of a server has no call."""
 
     def __post_init__(self) -> None:
         self.turns.keeps = lambda call: call in self._waiting or self.approvals.ahead.needs_approval(call)
@@ -60,16 +60,16 @@ class Background:
 
     @property
     def _waiting(self) -> set[str]:
-        """Calls that wait for an answer, or for a call that does."""
+        """Calls that wait for an answer, or for another call's answer."""
         return {call for call, _ in self._asked.values() if call} | self.approvals.ahead.arrived
 
     @property
     def step(self) -> Literal["left", "waiting"]:
-        """How it is left."""
+        """The state in which the session is handed over."""
         return "waiting" if self.question else "left"
 
     def hand_over(self) -> None:
-        """Let what is under way come to the next safe point; nothing more is begun."""
+        """Stop at the next safe point and start nothing more."""
         self.turns.queue.is_left = True
         self.turns.leaving = True
         self.turns.steer()
@@ -77,12 +77,12 @@ class Background:
         self._break_off()
 
     def cancel_detach(self) -> None:
-        """Go on here after all."""
+        """Cancel the handover and continue here."""
         self.turns.queue.is_left = self.turns.leaving = self.approvals.is_left = False
         self.question = ""
 
     def track(self, record: Record) -> None:
-        """Follow what is asked; leave where nobody will answer."""
+        """Track open questions. In the background, stop when only they are left."""
         match record.data:
             case ApprovalRequested(id=id, tool_call_id=call, tool=tool, subject=subject):
                 self._asked[id] = (call, plain_first_line(f"{tool} {subject}"))
@@ -106,7 +106,7 @@ class Background:
             self._break_off()
 
     def _break_off(self) -> None:
-        """Leave the turn if all that is open of its step waits for an answer, also through sub-agents."""
+        """Interrupt the turn if everything open in its step, subagents included, waits for an answer."""
         waiting, still_open = self._waiting, open_calls(self.turns.history.newest())
         stuck = [found for call in still_open if (found := self._waited_for(call, waiting))]
         servers = sum(not call for call, _ in self._asked.values())
@@ -114,14 +114,14 @@ class Background:
             calls = {"", *(each for found in stuck for each in found)}
             self.question = next((told for call, told in self._asked.values() if call in calls), "")
             self.turns.queue.is_left = self.approvals.is_left = True
-            # Nothing of the turn, or of the check of its goal, runs but what waits for an answer.
+            # Nothing of the turn or of its goal's check is running now, apart from what waits for an answer.
             self.turns.leaving = True
             self.turns.runner.cancel()
             if self.turns.goals is not None and self.turns.goals.cancel():
                 self.turns.is_left = True
 
     def _waited_for(self, call: ToolCallPart, waiting: Collection[str]) -> Collection[str]:
-        """The calls that wait for an answer and without which a call does not end; none where it may."""
+        """The waiting calls that this call cannot end without; empty if it may end."""
         if call.tool_call_id in waiting:
             return {call.tool_call_id}
         begun = [each.open_calls for each in self.agents.awaited(call) if each.turns is not None]
@@ -130,8 +130,8 @@ class Background:
         return {each for calls in begun for each in calls}
 
     def write_down(self, step: BackgroundStep) -> None:
-        """Say in the log how the session is left, with what is still to be done."""
-        # A goal that is about to be set says so itself.
+        """Log the state in which the session is left, with the work still to do."""
+        # A goal about to be set writes its own event.
         is_left, waiting = self.turns.queue.is_left, self.turns.queue.held_work
         unsaid = (GoOn,) if is_left else (GoOn, Pursue)
         prompts = [_left(self._prompt(work)) for work in waiting if not isinstance(work, unsaid)]
@@ -142,7 +142,7 @@ class Background:
         self.turns.history.append(event)
 
     def take_up(self) -> bool:
-        """Put what was left in the queue; whether a turn goes on. What was stopped waits for the user."""
+        """Queue the work that was left. Returns whether a turn continues; stopped work waits for the user."""
         found = newest_step(self.turns.history.store, self.turns.history.session)
         if found is None or found[1].step == "attached":
             return False

@@ -1,4 +1,4 @@
-"""What a session may cost: a warning near the limit, and no prompt above it without consent."""
+"""The budget of a session: a warning near the limit, and no prompt above it without consent."""
 
 import asyncio
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ WARN_AT = 0.8
 
 @dataclass(slots=True)
 class Budget:
-    """The budget of one session; what was spent is read from its log, so that nothing is forgotten."""
+    """The budget of one session. The amount spent is read from the log, so it survives restarts."""
 
     limit: float
     """US dollars."""
@@ -22,10 +22,10 @@ class Budget:
     _warned: bool = False
 
     async def verdict(self, *, agreed: bool) -> Notice | Error | None:
-        """Say what there is to say before a prompt: an error where it must not be sent.
+        """Check the budget before a prompt. An error means that it must not be sent.
 
         Args:
-            agreed: Whether the user has said that this prompt may go above the budget.
+            agreed: Whether the user agreed that this prompt may exceed the budget.
         """
         stats = await asyncio.to_thread(self.reader.read)
         spent, unknown = stats.cost_usd, ", plus requests of unknown price" if stats.unpriced else ""
@@ -41,6 +41,5 @@ class Budget:
 
 
 def budget_of(settings: Mapping[str, float], database: Database, session: str) -> Budget | None:
-    """The budget that the settings give a session; None for none."""
     limit = settings.get("session_usd", 0.0)
     return Budget(limit, StatsReader(database, session)) if limit else None

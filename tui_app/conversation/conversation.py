@@ -1,4 +1,4 @@
-"""One session being driven: the object that the screen, the commands and other programs hold."""
+"""A running session, as the screen, the commands and other programs use it."""
 
 import asyncio
 import logging
@@ -56,9 +56,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Conversation:
-    """Do what waits in the queue, one piece after the other; each ends with an event.
+    """A session that does its queued work one piece at a time; each piece ends with an event.
 
-    All methods belong to one event loop.
+    Not thread-safe: use it on one event loop.
     """
 
     turns: Turns
@@ -66,11 +66,11 @@ class Conversation:
     shell: UserShell
     bus: EventBus
     hooks: Hooks
-    """Runs the user's own commands."""
+    """Runs the user's hook commands."""
     tooling: Tooling
-    """The tools that change something, and who is asked before."""
+    """The tools that change something, and their approvals."""
     agents: SubAgents
-    """The sub-agents that it sends."""
+    """The subagents it starts."""
 
     def __post_init__(self) -> None:
         turns, compactions, history = self.turns, self.turns.compactions, self.turns.history
@@ -126,24 +126,24 @@ class Conversation:
         return self._driver is not None and not self._driver.done()
 
     def submit(self, work: Work) -> None:
-        """Do something as soon as what was asked for before is done."""
+        """Queue work, to be done after all earlier work."""
         self.queue.enqueue(work)
         self._wake()
 
     def resume_queue(self) -> None:
-        """Go on with what waits after a cancelled turn."""
+        """Resume the queue after a cancelled turn."""
         self.queue.resume()
         self._wake()
 
     def steer(self) -> None:
-        """Let what waits go on as soon as the step under way is done, or at once if nothing is under way."""
+        """Start queued work after the current step, or at once if nothing is running."""
         if self.turns.is_answering and not self.queue.paused and self.queue.labels:
             self.turns.steer()
         else:
             self.resume_queue()
 
     def cancel(self) -> None:
-        """Stop the turn or compaction under way at once; what waits stays, paused."""
+        """Stop the running turn or compaction at once. Queued work stays, paused."""
         self.queue.pause()
         self.queue.is_left = False
         self.models.loading.interrupt()
@@ -154,7 +154,7 @@ class Conversation:
         self.queue.announce()
 
     def cancel_step(self) -> None:
-        """Stop the compaction that a request waits for, and the turn goes on; else as ``cancel`` does."""
+        """Stop the compaction a request waits for, so that the turn continues; otherwise cancel."""
         if not self.compactions.cancel_awaited(with_request=False):
             self.cancel()
 
@@ -163,7 +163,7 @@ class Conversation:
             self.compactions.cancel_job()
 
     async def finish_work(self) -> None:
-        """Wait until nothing is done of what was asked for, whatever is under way beside it."""
+        """Wait until all submitted work is done. Background jobs may still run."""
         while self.busy and self._driver is not None:
             await asyncio.wait([self._driver])
 
@@ -173,9 +173,9 @@ class Conversation:
         await self.hooks.settle()
 
     async def close(self) -> None:
-        """Stop everything and end the session's log; the conversation cannot be used afterwards."""
+        """Stop everything and log the end of the session. The conversation cannot be used afterwards."""
         self.hooks.stop()
-        # A command after the cancelled turn would still be done, and a model asked for its sake.
+        # Work queued after the cancelled turn would otherwise still run, and call a model.
         self.queue.clear()
         self.cancel()
         if self._driver is not None:
@@ -190,40 +190,39 @@ class Conversation:
         self.history.append(SessionEnd())
 
     def _wake(self) -> None:
-        """Do what waits, unless that is under way."""
         if not self.busy:
             self._driver = asyncio.create_task(self._drive(), name="conversation")
 
     async def _drive(self) -> None:
         while (work := self.queue.next()) is not None:
             try:
-                if not isinstance(work, Prompt):  # a prompt is in the log before anything is loaded for it
+                if not isinstance(work, Prompt):  # a prompt is logged before anything is loaded for it
                     await self.models.load_tokenizer()
                 if isawaitable(done := self._does[type(work)](work)):
                     await done
-            except Exception as error:  # a full disk, a defect: said once, and what waits is kept
+            except Exception as error:  # a full disk or a defect: reported once, and the queue is kept
                 _log.exception("%s failed", type(work).__name__)
                 self.queue.pause()
                 told = describe_error(error, model=self.model)
                 if self.turns.prompt is not None:
                     told = with_retry_step(told, handed_back=True)
-                # It may be the log's own error, so it is only shown.
+                # The log itself may have failed, so the error is only shown.
                 self.bus.publish_live(self.session, told)
                 self.queue.announce()
                 self.turns.abort()
 
     async def compact(self, work: Compact) -> None:
-        """Compact the conversation, unless its model is not to be waited for."""
+        """Compact the conversation, unless its model cannot be loaded."""
         if work.extract or await self.models.ready():
             await self.compactions.compact(work)
 
     async def accept_plan(self, work: AcceptPlan) -> None:
-        """Have the plan carried out, where there is one and its prompt may be sent."""
+        """Start work on the plan, if there is one and the budget allows its prompt."""
         if await self.turns.may_spend(agreed=False) and (prompt := self.modes.accept(work.mode)):
             await self.turns.run_turn(Prompt(prompt))
 
     async def pursue(self, work: Pursue) -> None:
-        """Set a goal, where its first prompt may be sent, and begin."""
+        """Set a goal and start on it, if the budget allows its first prompt."""
         if self.turns.goals is not None and await self.turns.may_spend(agreed=False):
             await self.turns.run_turn(self.turns.goals.set(work.goal))
 
@@ -232,13 +231,13 @@ class Conversation:
         self.history.append(SessionClear())
 
     async def rewind(self, work: Rewind) -> None:
-        """Go back to before a prompt, with the files where that is wanted; or send the last one again."""
+        """Rewind to before a prompt, with its files if requested, or send the last prompt again."""
         files, overwrite = self.tooling.files, work.files == "overwrite"
         if not work.again:
             if self.compactions.rewind(work.to) and work.files != "keep":
                 await files.restore(work.to, overwrite=overwrite)
             return
-        # Nothing goes back where it may not be sent.
+        # Check the budget before anything is rewound.
         if not await self.turns.may_spend(agreed=work.above_budget):
             return
         history, seq = self.history, self._last_prompt()
@@ -246,7 +245,7 @@ class Conversation:
         if said is None:
             history.refuse(NOTHING)
             return
-        # One that nobody answered has left the context by itself.
+        # A prompt without an answer has already left the context.
         if history.view.can_rewind(seq):
             history.rewind(seq, again=True)
             if work.files != "keep":
@@ -257,7 +256,7 @@ class Conversation:
         await self.turns.run_turn(Prompt(said.text, attached, piped, work.above_budget))
 
     def _last_prompt(self) -> int:
-        """Log number of the newest prompt in the context, or that failed without an answer; else 0."""
+        """Log number of the newest prompt that is in the context or failed without an answer; else 0."""
         failed: set[int] = set()
         history = self.history
         for head in history.store.newest(history.session, (SessionRewind.TYPE, UserMessage.TYPE)):
@@ -275,9 +274,9 @@ class Conversation:
             self.compactions.restate(undo=work.undo, compaction=work.compaction)
 
     async def restore(self, work: Restore) -> None:
-        """Take back a rewrite, an exclusion, an edit of a summary, or the newest rewind, clear or merge.
+        """Undo a rewrite, an exclusion, a summary edit, or the newest rewind, clear or merge.
 
-        The last three go back with what they did to files.
+        Undoing one of the last three also undoes its changes to files.
         """
         is_cut = work.rewrite in self.history.view.reversible
         self.compactions.restore(work.rewrite)

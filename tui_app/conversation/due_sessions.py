@@ -1,4 +1,4 @@
-"""The sessions that wait to be read for their boards, read without a screen and without opening them."""
+"""Sessions due to be read for memory, read without a screen and without opening them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -17,19 +17,19 @@ from tui_app.session.stores.store import SessionInfo, SessionStore
 
 @frozen
 class Reading:
-    """What came of one session."""
+    """The outcome of reading one session."""
 
     session: str
     done: MemoryConsolidated | None = None
-    """None where there was nothing new, or it could not be read now."""
+    """None if there was nothing new, or it could not be read now."""
     held: str = ""
-    """Who has it open, so that it is read when it ends."""
+    """Who has it open. It is then read when it ends."""
     elsewhere: str = ""
-    """Its folder, where that is on another machine and nobody here knows whose board it has."""
+    """Its folder, if that is on another machine and its board is not known here."""
 
 
 def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
-    """Sessions that wait to be read, the one asked for first before the others."""
+    """Sessions due to be read, oldest request first."""
     known = {info.id: info for info in store.sessions()}
     due = boards_in(opening.database).due_sessions()
     return [known[each.session] for each in due if each.session in known]
@@ -38,10 +38,10 @@ def waiting(store: SessionStore, opening: Opening) -> list[SessionInfo]:
 async def read_sessions(
     opening: Opening, store: SessionStore, sessions: Sequence[SessionInfo]
 ) -> AsyncIterator[Reading]:
-    """Read sessions one after the other, each for the board of the folder it was held in.
+    """Read sessions one at a time, each for the board of its own folder.
 
     Args:
-        opening: Settings and folders; its model, where one is named, reads them all.
+        opening: Settings and folders. If it names a model, that model reads all of them.
         store: Where they are.
         sessions: Which ones.
 

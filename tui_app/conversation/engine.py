@@ -1,7 +1,7 @@
-"""The conversation on a thread of its own, so that no screen ever waits for it.
+"""The engine: a conversation on its own thread, so that the screen never waits for it.
 
-Loading the agent side takes seconds, and a long history makes single steps take tens of milliseconds. Both
-happen here, on an event loop in a second thread; the screen calls it and receives records.
+Loading the agent side takes seconds, and with a long history single steps take tens of milliseconds. Both
+happen here, on an event loop in a second thread. The screen calls it and receives records.
 """
 
 import asyncio
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 GATHER_S = 1 / 40
-"""Streamed text is gathered for so many seconds: one frame of the transcript."""
+"""Seconds for which streamed text is gathered: one frame of the transcript."""
 _log = logging.getLogger(__name__)
 
 
 class EngineStopped(Exception):
-    """The session was closed before a call could be served."""
+    """The session was closed before a call could run."""
 
 
 class Inbox:
-    """Records on their way from the engine's thread to the loop that makes this, woken once for many."""
+    """Passes records from the engine's thread to the event loop that creates it; one wake-up per batch."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -43,7 +43,7 @@ class Inbox:
         self._woken = False
 
     def put(self, record: Record) -> None:
-        """Hand a record over; called on the engine's thread."""
+        """Add a record. Called on the engine's thread."""
         with self._lock:
             self._records.append(record)
             wake, self._woken = not self._woken, True
@@ -51,7 +51,7 @@ class Inbox:
             self._loop.call_soon_threadsafe(self._arrived.set)
 
     async def take(self) -> list[Record]:
-        """Wait for records and return all there are; streamed text is gathered for a moment first."""
+        """Wait for records and return all of them; streamed text is gathered briefly first."""
         await self._arrived.wait()
         if isinstance(self._records[0].data, AssistantDelta):
             await asyncio.sleep(GATHER_S)
@@ -62,23 +62,23 @@ class Inbox:
 
 
 class Engine:
-    """One session, open on a thread of its own. All methods belong to one other thread, such as the screen's.
+    """One session, open on its own thread. Call all methods from one other thread, such as the screen's.
 
     Args:
-        opening: Which session, with what settings.
+        opening: Which session, with which settings.
         deliver: Called on the engine's thread with every record; must return at once.
     """
 
     def __init__(self, opening: Opening, deliver: Callable[[Record], None]) -> None:
         self.queue = WorkQueue()
-        """What waits; it belongs to the caller's thread until the session begins."""
+        """The queued work. It belongs to the caller's thread until the session begins."""
         self.opened: OpenSession | None = None
         self._opening, self._deliver = opening, deliver
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(DaemonThreads())
         self._found: Future[OpenSession] = _promise()
         self._locked = False
-        """Whether another process writes the session."""
+        """Whether another process has the session open for writing."""
         self._wanted = asyncio.Event()
         self._session: OpenSession | None = None
         self._living: asyncio.Task[None] | None = None
@@ -89,10 +89,11 @@ class Engine:
         self._thread = threading.Thread(target=self._run, name="plimsoll-engine", daemon=True)
 
     async def open(self) -> "OpenSession":
-        """Load and open the session; what waits is done from ``begin`` on.
+        """Load and open the session. Queued work starts with ``begin``.
 
         Raises:
-            SessionLocked: if another process writes it; this may be called again once :meth:`wanted` returns.
+            SessionLocked: if another process has it open for writing. Call this again once :meth:`wanted`
+                returns.
             Exception: why the session could not be opened.
         """
         with self._closing:
@@ -115,19 +116,19 @@ class Engine:
         return opened
 
     def begin(self) -> None:
-        """Hand the queue over to the open session, which does from now on what waits."""
+        """Hand the queue over to the open session, which starts on it."""
         self.call(self._begin)
 
     async def wait_for_request(self) -> None:
-        """Wait until something is asked for although another process wrote the session."""
+        """Wait until a call is made although another process has the session open."""
         await self._wanted.wait()
 
     async def session(self) -> "OpenSession":
-        """Wait for the open session; where another process wrote it, have it opened once more.
+        """Wait for the open session. If another process had it open, try to open it again.
 
         Raises:
             Exception: why it could not be opened.
-            EngineStopped: if the engine was stopped before.
+            EngineStopped: if the engine was stopped first.
         """
         self._open_again()
         return await asyncio.wrap_future(self._found)
@@ -141,12 +142,12 @@ class Engine:
     def call(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
         """Run a function or coroutine function of the open session on the engine's loop.
 
-        Until the session is open there is only the queue to call, which belongs to the caller's thread then.
-        Where another process wrote the session, it is opened once more.
+        Until the session is open, only functions of the queue can be called, and they run at once on the
+        caller's thread. If another process had the session open, this tries to open it again.
 
         Returns:
-            A future for the outcome; it fails with :class:`EngineStopped` when the session is closed first.
-            What a plain function raises is logged as well: mostly nobody waits for it.
+            A future for the result. It fails with :class:`EngineStopped` if the session closes first.
+            Exceptions of plain functions are logged too, as most callers never look at the future.
         """
         if self.opened is None:
             self._open_again()
@@ -164,7 +165,7 @@ class Engine:
         """Close the session and end the thread.
 
         Args:
-            timeout_s: Seconds to wait; the thread and those it starts are daemons and cannot keep the
+            timeout_s: Seconds to wait. The thread and those it starts are daemons, so they cannot keep the
                 process alive.
         """
         self._unwanted.set()
@@ -200,7 +201,7 @@ class Engine:
     async def _open(self) -> "OpenSession":
         from tui_app.conversation.assembly import open_session
 
-        # Loading cannot be interrupted; whoever left meanwhile does not wait for what would follow.
+        # Loading cannot be interrupted. If the engine was stopped meanwhile, skip the rest.
         if self._unwanted.is_set():
             raise EngineStopped
         self._session = open_session(self._opening, self.queue)
@@ -219,14 +220,14 @@ class Engine:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._live())
-        except Exception:  # the session could not be closed in order; its log holds everything anyway
+        except Exception:  # the session did not close cleanly; its log is complete all the same
             _log.exception("closing the session failed")
         finally:
             with self._closing:
                 self._over = True
             self._loop.run_until_complete(self._refuse_waiting())
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            # Generators that were left behind may have started tasks while they ended.
+            # Async generators may have started tasks while they closed.
             self._loop.run_until_complete(self._refuse_waiting())
             self._loop.close()
 
@@ -239,7 +240,7 @@ class Engine:
             await self._session.close()
 
     def _report_defect(self, living: "asyncio.Task[None]") -> None:
-        """Nobody waits for the preparing: a prompt does again what it needs of it."""
+        """Nothing awaits this task. A prompt prepares again what it needs."""
         if not living.cancelled() and (error := living.exception()) is not None:
             _log.error("preparing the session failed", exc_info=error)
             session = self._session.conversation.session if self._session is not None else ""
@@ -248,7 +249,7 @@ class Engine:
             self._deliver(Record(seq=0, time=time.time(), session=session, data=told))
 
     async def _refuse_waiting(self) -> None:
-        """End calls that came too late, and what else still runs, with what that starts while it ends."""
+        """Cancel late calls and all other tasks, with those they start while they end."""
         while late := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in late:
                 task.cancel()
@@ -256,7 +257,7 @@ class Engine:
 
 
 def _promise() -> Future[Any]:
-    """A future that nobody who waits for it can cancel for the others."""
+    """A future that one waiting caller cannot cancel for the others."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future

@@ -1,4 +1,4 @@
-"""Handing a session over: a brief is made of it, and a new session begins with that. The old one stays."""
+"""Handoff: a new session that starts from a brief of an old one, which stays unchanged."""
 
 import time
 from collections.abc import Callable
@@ -51,42 +51,42 @@ _TITLE_CHARS = 80
 
 @frozen
 class Draft:
-    """A brief that nothing begins with yet."""
+    """A brief that has not started a session yet."""
 
     source: SessionInfo
     policy: str
     brief: Brief
     counter: TokenCounter
     room: int
-    """Tokens that a brief may have: half of what its model takes."""
+    """Maximum tokens of the brief: half of its model's window."""
 
     def tokens_of(self, text: str) -> int:
-        """Tokens of a brief in other words, with what frames it."""
+        """Tokens of the brief with this text, including its frame."""
         return self.counter.message(inbox_message(handoff_text(text, self.source.id))).total
 
     @property
     def title(self) -> str:
-        """Title of the session that would begin with it."""
+        """Title of the session that would start from it."""
         return plain_first_line(self.brief.goal)[:_TITLE_CHARS]
 
 
 Listener = Callable[[CompactionProgress], object]
-"""Called with what the model has written so far."""
+"""Receives what the model has written so far."""
 
 
 async def write_brief(
     opening: Opening, goal: str, heard: Listener = ignore, *, extract: bool = False
 ) -> Draft:
-    """Make the brief of a session. Nothing is written to any log.
+    """Write the brief of a session. Nothing is logged.
 
     Args:
-        opening: Which session; its model is the one that writes.
+        opening: Which session; its model writes the brief.
         goal: What the new session is for.
-        heard: Called with what the model has written so far.
-        extract: Whether no model is asked.
+        heard: Receives what the model has written so far.
+        extract: Whether to write it without a model.
 
     Raises:
-        Refusal: if there is no goal, nothing was said, or an answer is being written.
+        HandoffRefused: if there is no goal, the session is empty, or an answer is being written.
         SessionNotFound: if the id fits no session.
         UnknownModel: if there is no such model.
         sqlite3.Error: if the sessions cannot be read.
@@ -121,7 +121,7 @@ async def write_brief(
 
 
 async def brief_of_session(inspection: Inspection, opening: Opening, *, extract: bool, **what: Any) -> Brief:
-    """Have the brief of a session written, by its model unless ``extract`` is set."""
+    """Write the brief of a session, with its model unless ``extract`` is set."""
     history, text = inspection.history, inspection.text
     writers = SummaryWriters(history, inspection.shelf, text, opening.settings)
     writer = BriefWriter(
@@ -137,7 +137,7 @@ async def brief_of_session(inspection: Inspection, opening: Opening, *, extract:
 
 
 def _is_answering(history: SessionHistory) -> bool:
-    """Whether somebody has the session open and what was said last waits for a model."""
+    """Whether a process has the session open and its newest message waits for a model."""
     said = (UserMessage, AssistantMessage, ToolCall, ToolResult, Error)
     last = next(history.store.newest(history.session, [kind.TYPE for kind in said]), None)
     if last is None or last.type == Error.TYPE or (last.type == AssistantMessage.TYPE and not last.ids):
@@ -146,14 +146,14 @@ def _is_answering(history: SessionHistory) -> bool:
 
 
 def begin_session(opening: Opening, draft: Draft, text: str) -> str:
-    """Begin a session with a brief: in the folder, with the model and the policy of the one it is made of.
+    """Start a session from a brief, with the folder, model and policy of the source session.
 
     Blocks while it is written.
 
     Args:
         opening: Where sessions are kept.
         draft: The brief as it was written.
-        text: The brief as the user wants it.
+        text: The brief as the user edited it.
 
     Returns:
         Id of the new session. Nothing else changes.
@@ -182,7 +182,7 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
     )
     start = like(SessionStart, source, policy=draft.policy, title=draft.title)
     with closing(open_store(opening.database)) as store:
-        # The user's guards and goal hold there too, guards with the place of their words.
+        # The user's guards and goal apply there too; guards keep the place where their words came from.
         held = [(each, None, now) for each in in_force(store, source.id)]
         events = [(said, stored, now), *held, (SessionEnd(), None, now)]
         return store.create(start, time=now, events=events)

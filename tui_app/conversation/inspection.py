@@ -1,4 +1,4 @@
-"""Looking at a session without opening it for writing: its view, measured for a model."""
+"""Read-only inspection of a session: its view, measured for a model."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,21 +25,21 @@ from tui_app.usage import Overhead
 
 @dataclass(slots=True)
 class Inspection:
-    """A session that is only looked at; works while another process writes it."""
+    """A session opened for reading only. Works while another process writes it."""
 
     history: SessionHistory
     store: SessionStore
     extras: Extras
     shelf: ModelShelf
-    """Holds the model, where it could be built."""
+    """Contains the model if it could be built."""
     text: TextCounter
     shares: tuple[Share, ...] = ()
-    """What servers, instructions and skills take of it; of servers, what they took when they last ran."""
+    """Tokens of servers, instructions and skills; of servers, as measured when they last ran."""
     unknown: str = ""
-    """Why the model itself could not be asked for its window, as a sentence; empty when it could."""
+    """Why the model could not be asked for its window, as a sentence; empty if it could."""
 
     def plan(self, policy: Policy, focus: str = "", span: Span = WHOLE) -> Plan | str:
-        """What a compaction asked for by a script would set out to do."""
+        """What a compaction started by a script would do."""
         extras = self.extras
         return plan_of(self.history, policy, "headless", focus, span, extras.additions(), read=extras.file)
 
@@ -48,9 +48,9 @@ class Inspection:
 
 
 async def inspect_session(opening: Opening) -> Inspection:
-    """Read a session and measure it for a model; nothing is written.
+    """Read a session and measure it for a model. Nothing is written.
 
-    A model that lacks its key is measured for all the same, with the window that is known without it.
+    A model without its key is measured too, with the window known without it.
 
     Args:
         opening: Which session, for which model and in which folder.

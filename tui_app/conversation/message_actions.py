@@ -1,6 +1,6 @@
-"""What may be done with one message of the next request, and what each would come to.
+"""Actions on one message of the next request, and their effect.
 
-Imports nothing heavy: the screen shows it.
+Imports nothing heavy, because the screen shows it.
 """
 
 from collections.abc import Iterable
@@ -16,41 +16,41 @@ from tui_app.usage import Breakdown
 
 @frozen
 class Move:
-    """One thing that may be done."""
+    """One possible action."""
 
     after: int = 0
-    """Tokens of the next request then."""
+    """Tokens of the next request after it."""
     refused: str = ""
-    """Why it makes no sense, as a sentence; empty when it does."""
+    """Why it makes no sense, as a sentence; empty if it does."""
     freed: int = 0
-    """Tokens it takes out, as the rows are counted; less than nothing where it adds some."""
+    """Tokens it removes, on the scale of the rows; negative if it adds some."""
     count: int = 1
-    """How many of the messages it can be done to."""
+    """To how many of the messages it applies."""
 
 
 @frozen(kw_only=True)
 class Outlook:
-    """What may be done with one message, or with some together. All sizes in tokens of the estimate."""
+    """Possible actions on one message, or on several together. All sizes are estimated tokens."""
 
     seq: int = 0
-    """Log number of the message; the first one's where several were asked about."""
+    """Log number of the message, or of the first of several."""
     seqs: tuple[int, ...] = ()
     """Log numbers of all of them."""
     pin: Move = field(default_factory=Move)
     archive: Move = field(default_factory=Move)
     offload: Move = field(default_factory=Move)
     restore: Move = field(default_factory=Move)
-    """Taking the newest rewrite of it back, with all that it has rewritten."""
+    """Undoing its newest rewrite, with everything that rewrite changed."""
     exclude: Move = field(default_factory=Move)
-    """Taking it out of the model's sight, with what must leave along with it."""
+    """Removing it from the model's view, with what must leave along with it."""
     floor: int = 0
     """What no compaction can remove from the view."""
     pinned: int = 0
     """What stays because of pins, calls and their results together."""
     pinned_along: int = 0
-    """Of that, what nobody has pinned itself: the calls of pinned results, the results of pinned calls."""
+    """Part of that which is not pinned itself: the calls of pinned results, the results of pinned calls."""
     pin_budget: int = 0
-    """What may stay because of pins."""
+    """Maximum kept because of pins."""
 
 
 @frozen
@@ -59,21 +59,21 @@ class Share:
 
     category: Literal["tools", "memory"]
     name: str
-    """A server, a file, or what else it is; foreign text."""
+    """Name of a server, file or other source; untrusted text."""
     tokens: int
     saved: int = 0
-    """What it would take besides, were all of it sent."""
+    """What it would take in addition if all of it were sent."""
 
 
 def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
-    """Put shares on the scale of the figures they are part of, which know how the model really counts.
+    """Scale shares to the figures they are part of, which account for the model's real tokenizer.
 
     Args:
-        shares: As they were counted, without any factor; those of the tools are all there are.
+        shares: As counted, without a factor. For tools, these must be all there are.
         parts: Tokens of each category of the next request.
 
     Returns:
-        The same in their order; those of the tools add up to that category to the token.
+        The same in the same order; those of the tools add up to that category exactly.
     """
     every = tuple(shares)
     counted = sum(share.tokens for share in every if share.category == "tools")
@@ -92,19 +92,19 @@ def on_scale(shares: Iterable[Share], parts: Breakdown) -> tuple[Share, ...]:
 
 @frozen
 class SkillRow:
-    """One skill."""
+    """A skill, or a subagent, as lists show it."""
 
     name: str
     description: str
     place: str
-    """``project`` or ``user``; of a sub-agent that was sent its state."""
+    """``project`` or ``user``; for a subagent that was started, its state."""
     file: str
     in_use: bool = False
     """Whether the conversation has loaded it."""
     detail: str = ""
-    """What else there is to say of it."""
+    """More about it."""
     brief: str | None = None
-    """What a sub-agent has come back with; None for what is a file."""
+    """The result a subagent returned; None for a file."""
 
 
 @frozen(kw_only=True)
@@ -115,11 +115,11 @@ class Overview:
     files: tuple[InstructionFile, ...] = ()
     skills: tuple[SkillRow, ...] = ()
     refused: tuple[str, ...] = ()
-    """What is no usable skill, and why."""
+    """Unusable skills, each with the reason."""
     agents: AgentFiles = field(default_factory=AgentFiles)
-    """Agents of the user's and the project's own."""
+    """Agents defined by the user and the project."""
     shares: tuple[Share, ...] = ()
     instructed: bool = True
     """Whether the repository's instructions are followed."""
     language_servers: tuple[str, ...] = ()
-    """Each that was started, in words."""
+    """Each running language server, as text."""

@@ -1,4 +1,4 @@
-"""What every request of a conversation carries beside its messages, and what can be done with it."""
+"""Everything a request carries besides its messages: servers, tools, instructions, skills."""
 
 import json
 import time
@@ -35,29 +35,29 @@ from tui_app.tool_specs import PLAN, TODO
 QUESTION_CHARS = 2_000
 """Characters of a server's question that are shown."""
 OURS = "Plimsoll"
-"""What the program's own tools are called among those of servers."""
+"""Name for the program's own tools in lists that also show those of servers."""
 
 
 class Extras:
-    """Belongs to one session; no server is started before ``servers`` is told to.
+    """Servers, tools, instructions and skills of one session. No server starts before ``servers.start``.
 
     Args:
-        opening: Which session, with what settings.
+        opening: Which session, with which settings.
         history: Its view and log.
-        bus: Where compactions are heard of; None for a session that is only looked at.
+        bus: Source of compaction events; None for a session that is only inspected.
 
     Attributes:
-        own: The program's own tools, also those that are off.
-        off: Names of the tools that are off: by the settings, and as they were switched in the session.
-        workspace: Where files are read that a compaction gives back.
-        masked: A text of theirs without secrets.
-        left_out: That the folder is not trusted, and what does not count for that; empty where all does.
-        restarts: By server, how often it was started again as far as that was told.
-        told: By server, what was said of it last.
-        defer_above: Share of the window above which tools of servers are found by searching; 0 for never.
+        own: The program's own tools, including those that are off.
+        off: Names of the tools that are off: by the settings, and as switched in the session.
+        workspace: Where files are read that a compaction re-attaches.
+        masked: Masks secrets in a text.
+        left_out: A notice that the folder is not trusted, and what is ignored for that reason; else empty.
+        restarts: By server, the number of restarts already reported.
+        told: By server, the newest notice about it.
+        defer_above: Share of the window above which tools of servers are found by search; 0 for never.
         attended: Whether there is a user who can be asked.
-        language_servers: Those that were started, in words.
-        measure: Called whenever a server comes or goes; None for a session that is only looked at.
+        language_servers: Returns the running language servers, as text.
+        measure: Called whenever a server starts or stops; None for a session that is only inspected.
     """
 
     def __init__(self, opening: Opening, history: SessionHistory, bus: EventBus | None = None) -> None:
@@ -80,7 +80,7 @@ class Extras:
         self.measure: Callable[[], object] | None = None
         self.workspace = opening.workspace(withheld=lambda: self.history.withheld)
         self.servers = McpServers(
-            # The user's own agent brings its own tools along.
+            # The user's own agent supplies its own tools.
             {} if opening.agent else servers_for(opening.settings.mcp, opening.cwd),
             opening.program_place(opening.env),
             SeenTools(opening.paths.state / "mcp.json"),
@@ -91,7 +91,7 @@ class Extras:
         self.overhead = RequestOverhead()
 
     def for_agent(self, history: SessionHistory, bus: EventBus) -> "Extras":
-        """The same servers, project and tools for the session of a sub-agent."""
+        """The same servers, project and tools for the session of a subagent."""
         theirs = copy(self)
         theirs.history, theirs.overhead = history, RequestOverhead()
         theirs.in_use = ProjectUse(history, self.project)
@@ -99,7 +99,7 @@ class Extras:
         return theirs
 
     def additions(self) -> Sequence[Addition]:
-        """What compactions keep as it is now: plan, todo list, skills in use."""
+        """What compactions keep in its current form: plan, to-do list, skills in use."""
         folder = self.history.archive.folder
         return (
             Addition("Plan", folder.read_note(folder.plan_file), PLAN.name),
@@ -108,7 +108,7 @@ class Extras:
         )
 
     def file(self, path: str) -> str | None:
-        """A file as the tools show it now, without secrets; None where they would not."""
+        """A file as the tools show it now, with secrets masked; None if they would not show it."""
         page = FilesOnDisk(self.workspace, self.project.may_read).page(path)
         return None if page is None else self.masked(page)
 
@@ -134,11 +134,11 @@ class Extras:
             self.measure()
 
     def sent_of(self, tools: Iterable[ToolDefinition]) -> tuple[ToolDefinition, ...]:
-        """Those that are not off."""
+        """Only the tools that are not off."""
         return tuple(tool for tool in tools if tool.name not in self.off)
 
     def switch(self, *wanted: tuple[str, Literal["on", "off"]]) -> None:
-        """Leave tools out of each request from the next one on, or send them again; the log remembers it."""
+        """Switch tools off or on from the next request on, and log it."""
         for name, state in wanted:
             if (name in self.off) != (state == "off"):
                 self.off ^= {name}
@@ -151,7 +151,7 @@ class Extras:
             self._tell(status.name, f"{lacks}: the server is still starting.")
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Put a question of a server to the user; None where nobody can be asked, or nobody answers."""
+        """Ask the user a server's question. Returns None without a user, or if the user declines."""
         shown = plain_text(message)
         refused = "" if self.attended else f"asks: {shown} No one can answer here: declined."
         if len(shown) > QUESTION_CHARS:
@@ -164,11 +164,11 @@ class Extras:
         return await self._answers.ask(id, lambda: self.history.append(asked))
 
     def answer(self, id: str, values: dict[str, Any] | None) -> None:
-        """Answer a question of a server; None declines it. One that waits no more is left alone."""
+        """Answer a server's question; None declines it. Ignored if the question is no longer open."""
         self._answers.answer(id, values)
 
     async def resource(self, mention: str) -> "AttachedFile | NamedPath | None":
-        """The resource of a server that a prompt names; None where it names none."""
+        """The server resource a prompt mentions; None if it mentions none."""
         try:
             found = await self.servers.read(mention)
         except CallFailed as error:
@@ -178,12 +178,12 @@ class Extras:
         return AttachedFile(mention, found) if isinstance(found, str) else attached_bytes(mention, found)
 
     async def server_instructions(self) -> str:
-        """What servers say, once they have started: every request begins with it."""
+        """Instructions of the servers, once they have started. Every request starts with them."""
         await self.servers.gather()
         return self.servers.instructions()
 
     def _tell(self, about: str, text: str, *actions: str) -> None:
-        """Say something of a server, once until there is something else to say of it."""
+        """Log a notice about a server, unless it repeats the last one."""
         if self.told.get(about) != text:
             self.told[about] = text
             self.history.append(Notice(text=text, actions=actions))
@@ -192,7 +192,7 @@ class Extras:
         return [tool.name for tool in self.own]
 
     def overview(self) -> Overview:
-        """Everything there is, in plain values."""
+        """Everything in use, as plain values for the screen."""
         in_use, project, files = self.in_use.skills(), self.project, [*self.project.files]
         for path in dict.fromkeys(self.in_use.folders().values()):
             files.append(InstructionFile(path, note="as its folder was read", text=path))
@@ -212,7 +212,7 @@ class Extras:
         )
 
     def shares(self) -> tuple[Share, ...]:
-        """What the tools of each server, instructions and skills take of each request."""
+        """Tokens that each server's tools, instructions and skills take of every request."""
         servers = []
         for status in self.servers.statuses():
             on = replace(status, tools=tuple(tool for tool in status.tools if tool.name not in self.off))
@@ -220,7 +220,7 @@ class Extras:
         return self._shares(servers)
 
     def last_known(self) -> tuple[list[ToolDefinition], tuple[Share, ...]]:
-        """Definitions that the servers had when they last ran, and the shares with them; none is started."""
+        """Definitions the servers had when they last ran, and their shares. No server is started."""
         known = {
             name: self.sent_of(self.servers.seen.of(server) or ())
             for name, server in self.servers.defined.items()

@@ -1,4 +1,4 @@
-"""The history of a session as its log has it now, counted for a model."""
+"""Loading of a session's history from its log, with token counts for a model."""
 
 from collections.abc import Callable
 
@@ -13,13 +13,13 @@ from tui_app.session.stores.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 
 Sink = Callable[[Record], None]
-"""Called with every record."""
+"""Receives every record."""
 
 
 def load_history(
     opening: Opening, store: SessionStore, session: str, model: str, text: TextCounter, publish: Sink = ignore
 ) -> SessionHistory:
-    """Read it; whoever wants to hear of what is added to it says so with ``publish``."""
+    """Load the history. ``publish`` receives every record added to it."""
     archive = Archive(SessionFolder.named(opening.paths.sessions_dir, session))
     counter = TokenCounter(text, model=model)
     history = SessionHistory(store, session, archive, counter, publish, model, secrets=opening.secrets())

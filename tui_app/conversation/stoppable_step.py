@@ -1,4 +1,4 @@
-"""Waiting for a step of a conversation that the user may stop meanwhile."""
+"""A wait that the user can stop."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class Stopped(Exception):
-    """The user has stopped what was waited for."""
+    """The user stopped the step."""
 
 
 @dataclass(slots=True)
 class StoppableStep:
-    """One step at a time, such as loading a model or a pause. Belongs to one event loop."""
+    """One step at a time, such as loading a model or a pause. Not thread-safe: use it on one event loop."""
 
     _running: "asyncio.Task[Any] | None" = None
 
@@ -23,17 +23,17 @@ class StoppableStep:
         return self._running is not None
 
     async def wait_for(self, step: Coroutine[Any, Any, T]) -> T:
-        """Wait for a step to its end; where this is cancelled, the step is too.
+        """Wait for a step to end. If this is cancelled, the step is cancelled too.
 
         Raises:
-            Stopped: if it was stopped.
+            Stopped: if the step was stopped.
             Exception: whatever the step raises.
         """
         self._running = running = asyncio.create_task(step)
         try:
             return await running
         except asyncio.CancelledError:
-            # Stopped by itself, or with all that is under way.
+            # Either only this step was stopped, or the whole task is being cancelled.
             if (task := asyncio.current_task()) is not None and task.cancelling():
                 raise
             raise Stopped from None
@@ -41,5 +41,5 @@ class StoppableStep:
             self._running = None
 
     def interrupt(self) -> bool:
-        """Stop the step under way; whether there was one."""
+        """Stop the running step. Returns whether there was one."""
         return self._running is not None and self._running.cancel()

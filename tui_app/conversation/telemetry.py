@@ -1,4 +1,4 @@
-"""Sending spans to an OTLP receiver, where the user has switched that on; else none of it is loaded."""
+"""Export of spans to an OTLP receiver. Nothing of OpenTelemetry is loaded unless the user turns it on."""
 
 import asyncio
 import logging
@@ -38,11 +38,11 @@ FLUSH_S = 2.0
 
 
 def receiver(setting: str, env: Mapping[str, str]) -> str | None:
-    """Address that spans go to; empty where none is given, None where telemetry is off.
+    """Address that receives spans; empty if none is configured, None if telemetry is off.
 
     Args:
         setting: ``off``, ``on``, or a base address.
-        env: Where OpenTelemetry's own variables are looked up when the setting is ``on``.
+        env: With ``on``, the source of OpenTelemetry's own variables.
     """
     if setting in ("off", ""):
         return None
@@ -50,29 +50,29 @@ def receiver(setting: str, env: Mapping[str, str]) -> str | None:
     if setting == "on":
         own = env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "").strip()
         base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
-    # Below a base address, which may be written out already.
+    # A base address may already end with the path.
     base = base.rstrip("/")
     return own or (base if not base or base.endswith(TRACES) else base + TRACES)
 
 
 @dataclass(slots=True)
 class Telemetry:
-    """The spans of one session: what writes them, and what sends them."""
+    """The spans of one session and their exporter."""
 
     provider: "TracerProvider | None" = None
-    """None where nothing is sent."""
+    """None if nothing is sent."""
     notice: str = ""
-    """Why nothing is sent although it was asked for; empty otherwise."""
+    """Why nothing is sent although telemetry is on; otherwise empty."""
     _spans: Spans | None = None
     _loop: asyncio.AbstractEventLoop | None = None
     _tell: Callable[[Payload], None] = ignore
     _failed: bool = False
 
     def capabilities(self, session: str) -> Sequence[AbstractCapability[Any]]:
-        """What an agent needs so that its runs, requests and tool calls become spans, without any content.
+        """Capabilities that record an agent's runs, requests and tool calls as spans, without any content.
 
         Args:
-            session: Whose spans they are, also where it is not the session's own agent.
+            session: The session the spans belong to, which may not be the agent's own.
         """
         if self.provider is None:
             return ()
@@ -88,7 +88,7 @@ class Telemetry:
         return SpanConversation(session), Instrumentation(settings)
 
     def follow(self, watched: "Conversation") -> None:
-        """Write spans from the events of a conversation until they end, or say why there are none."""
+        """Record spans from a conversation's events until they end, or report why there are none."""
         if self._loop is not None:
             return
         self._tell, self._loop = watched.history.report, asyncio.get_running_loop()
@@ -99,14 +99,14 @@ class Telemetry:
             watched.bus.listen(lambda record: spans.record(record.data, record.time))
 
     def failed(self, sentence: str) -> None:
-        """Say once what went wrong; called on a thread of the exporter."""
+        """Report an export failure, once. Called on an exporter thread."""
         if self._loop is not None and not self._failed:
             self._failed = True
-            with suppress(RuntimeError):  # the loop has closed: nobody is there to hear it
+            with suppress(RuntimeError):  # the loop has closed, so there is no session to report to
                 self._loop.call_soon_threadsafe(self._tell, Notice(text=sentence))
 
     async def flush(self) -> None:
-        """Send what is left, once the events have ended; a receiver that is silent is not waited for."""
+        """Send the remaining spans after the last event, waiting at most ``FLUSH_S``."""
         if self._spans is not None:
             self._spans.end_open(time.time())
         if self.provider is not None:
@@ -116,10 +116,10 @@ class Telemetry:
 
 
 def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
-    """Prepare what the setting asks for.
+    """Set up telemetry as the setting asks.
 
     Args:
-        setting: As ``receiver`` takes it.
+        setting: As in ``receiver``.
         env: The environment.
     """
     address = receiver(setting, env)
@@ -132,7 +132,7 @@ def start_telemetry(setting: str, env: Mapping[str, str]) -> Telemetry:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        # What goes wrong in there is said once by us; its own lines would be written over the screen.
+        # Failures are reported once by us; OpenTelemetry's own log lines would overwrite the screen.
         logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
         resource = Resource.create({"service.name": SCOPE, "service.version": __version__})
         provider = TracerProvider(resource=resource, shutdown_on_exit=False)

@@ -1,4 +1,4 @@
-"""Threads and tasks that nobody waits for."""
+"""Threads and tasks that run without anyone waiting for them."""
 
 import asyncio
 import logging
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class DaemonThreads(ThreadPoolExecutor):
-    """Runs each call on a daemon thread of its own.
+    """Runs each call on its own daemon thread.
 
-    The interpreter waits at its end for the threads of an ordinary pool, so a user who quits while a
-    vendor's SDK is loading would get the shell back seconds later. An event loop takes only a
-    ``ThreadPoolExecutor``; of that class nothing but the interface is used here.
+    At exit, the interpreter waits for the threads of an ordinary pool, so a user who quits while a vendor's
+    SDK is loading would get the shell back seconds later. An event loop accepts only a
+    ``ThreadPoolExecutor``; nothing but the interface of that class is used here.
     """
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> "Future[T]":
@@ -32,7 +32,7 @@ class DaemonThreads(ThreadPoolExecutor):
                 return
             try:
                 result = fn(*args, **kwargs)
-            except BaseException as error:  # as every executor: whoever waits is told
+            except BaseException as error:  # as in every executor, the waiting caller gets the exception
                 future.set_exception(error)
             else:
                 future.set_result(result)
@@ -42,7 +42,7 @@ class DaemonThreads(ThreadPoolExecutor):
 
 
 def log_defect(log: logging.Logger, what: str) -> Callable[["asyncio.Task[Any]"], None]:
-    """Make what is called when a task is done that nobody waits for: it logs what went wrong there."""
+    """A done callback for tasks that are never awaited. It logs their exception."""
 
     def note(task: "asyncio.Task[Any]") -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

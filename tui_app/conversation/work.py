@@ -1,4 +1,4 @@
-"""The kinds of work that a conversation does, prompts and commands that change history, and their queue."""
+"""Kinds of work a conversation does: prompts, and commands that change history."""
 
 from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -12,18 +12,17 @@ if TYPE_CHECKING:
     from tui_app.conversation.attachments import AttachedFile
 
 REVIEW, EXTRACT, TRY, FROM, UP_TO = "--review", "--extract", "--try", "--from", "--up-to"
-"""After ``/compact``: the summary is shown before it is applied; no model writes it; where what it replaces
-begins and ends."""
+"""Options of ``/compact``: review, extract and test the summary; first and last message to replace."""
 SwitchWay = Literal["plain", "compact", "anyway"]
-"""How to change to a smaller model: as it is, after a compaction, or cutting each request."""
+"""How to switch to a smaller model: as it is, after a compaction, or cutting each request."""
 
 
 @frozen
 class Work:
-    """Something that a conversation does."""
+    """One piece of work for a conversation."""
 
     LABEL: ClassVar[str] = ""
-    """How the queue shows it, as a form for its values."""
+    """Its label in the queue, as a format string."""
 
     @property
     def label(self) -> str:
@@ -32,32 +31,32 @@ class Work:
 
 @frozen
 class Prompt(Work):
-    """Something to say to the model."""
+    """A prompt for the model."""
 
     text: str
     files: tuple[str, ...] = ()
     """Paths of attached files, as the user wrote them."""
     piped: str = ""
-    """What was piped in beside the words."""
+    """Text piped in with the prompt."""
     above_budget: bool = False
-    """Whether the user has said that it may be sent although the session's budget is used up."""
+    """Whether the user agreed to exceed the session's budget."""
     brought: "tuple[AttachedFile, ...]" = ()
-    """What is sent along as it is: no file of this machine, such as a picture out of an editor."""
+    """Attachments that are no files on this machine, such as a picture from an editor."""
 
     LABEL = "{0.text}"
 
 
 SHELL, PRIVATE = "!", "!!"
-"""In front of a command of the user's own; of one that is kept from the model."""
+"""Prefixes of a user's command: plain, and hidden from the model."""
 
 
 @frozen
 class Shell(Work):
-    """Run a command of the user's own."""
+    """Run a command of the user."""
 
     command: str
     private: bool = False
-    """Whether the model is not shown it."""
+    """Whether it is hidden from the model."""
 
     @property
     def label(self) -> str:
@@ -65,7 +64,7 @@ class Shell(Work):
 
 
 def asked_command(text: str) -> Shell | None:
-    """The command that a prompt asks for by its first character; None for any other prompt."""
+    """The command that a prompt's first character asks for; None for any other prompt."""
     if not text.startswith(SHELL):
         return None
     private = text.startswith(PRIVATE)
@@ -78,15 +77,15 @@ class Compact(Work):
 
     focus: str = ""
     trigger: Literal["manual", "memory_pressure", "model_switch"] = "manual"
-    """Whether the user asked for it, memory is short, or another model has less room."""
+    """Why: the user asked, memory is low, or the next model has a smaller window."""
     review: bool = False
-    """Whether the user decides on the summary before it is applied, whatever the settings say."""
+    """Whether the user reviews the summary before it is applied, whatever the settings."""
     span: Span = WHOLE
-    """The part of the view to replace, where the user has named one."""
+    """The part of the view to replace, if the user named one."""
     extract: bool = False
-    """Whether the summary is written by extraction, without a model."""
+    """Whether to write the summary by extraction, without a model."""
     trial: bool = False
-    """Whether the model that will read the view is asked what it can tell of it."""
+    """Whether to test the summary first, by asking the model that will read it."""
 
     @property
     def label(self) -> str:
@@ -98,13 +97,13 @@ class Compact(Work):
 
 
 def asked_compaction(argument: str) -> Compact | str:
-    """Read the argument of ``/compact``: options and the focus of the summary, in any order.
+    """Parse the argument of ``/compact``: options and the focus of the summary, in any order.
 
-    Before the focus an unknown option is refused; inside of it, it is a word. After a bare ``--``
-    everything is.
+    An unknown option before the focus is refused; within the focus it is a word. Everything after a bare
+    ``--`` belongs to the focus.
 
     Returns:
-        What is asked for, or in a sentence why it cannot be read.
+        The work, or a sentence that tells why the argument cannot be parsed.
     """
     chosen, ends = set[str](), {FROM: 0, UP_TO: 0}
     words, focus = iter(argument.split()), list[str]()
@@ -134,7 +133,7 @@ class Restate(Work):
 
     undo: bool
     compaction: int = 0
-    """Log number of the compaction that is meant; nothing happens when another one comes first. 0 is any."""
+    """Log number of the expected compaction. Nothing happens if another one is newer; 0 accepts any."""
 
     @property
     def label(self) -> str:
@@ -143,7 +142,7 @@ class Restate(Work):
 
 @frozen
 class Restore(Work):
-    """Give the messages that a stage has rewritten their old form back."""
+    """Undo a rewrite: its messages get their previous form back."""
 
     rewrite: int
     """Log number of the rewrite."""
@@ -153,7 +152,7 @@ class Restore(Work):
 
 @frozen
 class Pin(Work):
-    """Keep a message word for word whatever else leaves, or no longer."""
+    """Pin a message, so that it is kept word for word, or unpin it."""
 
     seq: int
     """Log number of the message."""
@@ -166,13 +165,13 @@ class Pin(Work):
 
 @frozen
 class Exclude(Work):
-    """Exclude messages from the context, or bring them back."""
+    """Exclude messages from the context, or include them again."""
 
     seqs: tuple[int, ...]
     """Log numbers of the messages."""
     excluded: bool = True
     turn: bool = False
-    """Whether the whole turn of each leaves."""
+    """Whether to exclude the whole turn of each."""
 
     @property
     def label(self) -> str:
@@ -182,13 +181,13 @@ class Exclude(Work):
 
 @frozen
 class Relieve(Work):
-    """Archive the results of a message, or move them to files."""
+    """Archive the results of a message, or offload them to files."""
 
     seq: int
     """Log number of the message."""
     stage: Literal["archive", "offload"]
     others: tuple[int, ...] = ()
-    """Log numbers of more messages with which the same is done after it."""
+    """Log numbers of further messages to treat the same way."""
 
     @property
     def label(self) -> str:
@@ -197,16 +196,16 @@ class Relieve(Work):
 
 @frozen
 class Rewind(Work):
-    """Go on from before a prompt, as if it and all that followed had not been said."""
+    """Rewind to before a prompt, as if it and everything after it had not been said."""
 
     to: int
     """Log number of the prompt."""
     files: Literal["keep", "restore", "overwrite"] = "keep"
-    """Whether files that tools changed since are brought back, also over what others made of them."""
+    """Whether to restore files that tools changed since, and whether to overwrite later changes by others."""
     again: bool = False
-    """Whether the prompt, the newest whatever ``to`` says, is sent anew at once."""
+    """Whether to send the newest prompt again at once; ``to`` is then ignored."""
     above_budget: bool = False
-    """Whether the user has said that it may be sent anew although the session's budget is used up."""
+    """Whether the user agreed to exceed the session's budget when it is sent again."""
 
     @property
     def label(self) -> str:
@@ -215,19 +214,19 @@ class Rewind(Work):
 
 @frozen
 class Merge(Work):
-    """Bring the outcome of a branch into this session."""
+    """Merge the result of a branch into this session."""
 
     event: BranchMerged
-    """What is to be in the log, but for the sizes."""
+    """The event to log, without its token counts."""
     contents: tuple[bytes, ...] = field(default=(), repr=False)
-    """What its files hold here, are to hold, and hold in the branch: kept first."""
+    """For its files, the contents here, after the merge and in the branch. They are stored first."""
 
     LABEL = "/merge {0.event.name}"
 
 
 @frozen
 class EditSummary(Work):
-    """Change the words of a summary."""
+    """Edit the text of a summary."""
 
     compaction: int
     """Log number of its compaction; 0 is the newest."""
@@ -240,7 +239,7 @@ class EditSummary(Work):
 
 @frozen
 class VerifySummary(Work):
-    """Have a model read a summary against the messages it cites."""
+    """Have a model check a summary against the messages it cites."""
 
     compaction: int = 0
     """Log number of its compaction; 0 is the newest."""
@@ -250,7 +249,7 @@ class VerifySummary(Work):
 
 @frozen
 class BringBack(Work):
-    """Put a fact below the summary that lost it."""
+    """Add a lost fact below the summary."""
 
     compaction: int
     """Log number of the compaction."""
@@ -262,7 +261,7 @@ class BringBack(Work):
 
 @frozen
 class RestoreFiles(Work):
-    """Take back what a rewind did to files."""
+    """Undo a rewind's changes to files."""
 
     restored: int
     """Log number of that step."""
@@ -279,7 +278,7 @@ class Clear(Work):
 
 @frozen
 class ChangePolicy(Work):
-    """Go on under another policy."""
+    """Switch to another policy."""
 
     policy: str
 
@@ -288,7 +287,7 @@ class ChangePolicy(Work):
 
 @frozen
 class ChangeEffort(Work):
-    """Let the model think more or less."""
+    """Change the model's reasoning effort."""
 
     effort: str
 
@@ -297,7 +296,7 @@ class ChangeEffort(Work):
 
 @frozen
 class ChangeMode(Work):
-    """Let tools go further, or less far, without a question."""
+    """Switch to another mode, which decides what tools may do without asking."""
 
     mode: Mode
 
@@ -306,7 +305,7 @@ class ChangeMode(Work):
 
 @frozen
 class AcceptPlan(Work):
-    """Leave plan mode, and have the plan carried out."""
+    """Leave plan mode and carry out the plan."""
 
     mode: Mode
     """The mode to work in."""
@@ -316,7 +315,7 @@ class AcceptPlan(Work):
 
 @frozen
 class Switch(Work):
-    """Go on with another model."""
+    """Switch to another model."""
 
     model: str
     way: SwitchWay = "plain"
@@ -326,7 +325,7 @@ class Switch(Work):
 
 @frozen
 class Pursue(Work):
-    """Set a goal, and have the model work until it is reached."""
+    """Set a goal, and work until it is reached."""
 
     goal: GoalSet
 
@@ -335,10 +334,10 @@ class Pursue(Work):
 
 @frozen
 class GoOn(Work):
-    """Go on with the turn that was left unfinished."""
+    """Continue an unfinished turn."""
 
     LABEL = "the turn that was left"
 
 
 HELD_BACK = (Prompt, Shell, Pursue, GoOn)
-"""What a stop holds back: the user may not want it any more."""
+"""Work that a stop holds back, as the user may no longer want it."""

@@ -1,1 +1,1 @@
-"""A recorded session in a project of its own, to try everything on without key or network."""
+"""The demo: a recorded session in a project of its own, to try everything without a key or network."""

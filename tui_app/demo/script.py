@@ -1,4 +1,4 @@
-"""The demo's model: it plays a recorded session through the real engine, and searches for anything else."""
+"""The demo's model: it plays a recorded session with the real engine, and searches for other prompts."""
 
 import hashlib
 import json
@@ -16,12 +16,12 @@ from tui_app.demo.stage import LARGE, PROVIDER, SMALL, Pace, data_file
 from tui_app.records import frozen
 
 WINDOWS = {LARGE: 16_720, SMALL: 12_288}
-"""Tokens of a request, by the name of the model."""
+"""Context windows in tokens, by name of the model."""
 SLOW_PIECE_S = 0.6
-"""Seconds between two pieces of the slow writer's summary: time enough to read what to press."""
+"""Seconds between two pieces of the slow writer's summary: enough to read which key to press."""
 
 _AFTER = re.compile(r" <!-- after (\d+) -->$")
-"""Behind a line of the summary: the prompt from which on it is true."""
+"""Comment at the end of a line of the summary: the prompt after which it is true."""
 
 
 @frozen
@@ -35,14 +35,14 @@ class Answer:
 
 @frozen
 class Exchange:
-    """A prompt of the recording and the responses that follow it."""
+    """A prompt of the recording and its responses."""
 
     prompt: str
     answers: tuple[Answer, ...]
 
 
 def read_session(path: Path) -> tuple[Exchange, ...]:
-    """Read the recording, chat messages one a line; its results are left out, for the tools really run."""
+    """Read the recording, one chat message per line, without results: the tools really run."""
     found: list[tuple[str, list[Answer]]] = []
     for line in path.read_text(encoding="utf-8").splitlines():
         message = json.loads(line)
@@ -59,8 +59,8 @@ class ScriptedModel(OfflineModel):
     """Answers the prompts of the recording as recorded, and every other one by searching the folder.
 
     Args:
-        name: Behind the provider's name.
-        pace: How fast it writes, and what its next summary is like.
+        name: Its name after that of the provider.
+        pace: The speed, and the kind of the next summary.
         session: The recording.
     """
 
@@ -84,7 +84,7 @@ class ScriptedModel(OfflineModel):
     def respond(
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> list[ModelResponsePart]:
-        """Give the next recorded response to the latest prompt; a request without tools is for a summary."""
+        """Return the next recorded response to the latest prompt; without tools, a summary is requested."""
         if not parameters.function_tools:
             if self._pace.writer == "inventive":
                 return [TextPart(data_file("invented.md").read_text("utf-8"))]
@@ -105,7 +105,7 @@ class ScriptedModel(OfflineModel):
 
 
 def _so_far(summary: str, played: int) -> str:
-    """The lines of a summary that are true after so many prompts of the recording."""
+    """Return the lines of a summary that are true after a number of prompts."""
     lines = [(_AFTER.search(line), line) for line in summary.splitlines()]
     true = [_AFTER.sub("", line) for after, line in lines if after is None or int(after[1]) <= played]
     return "\n".join(true)

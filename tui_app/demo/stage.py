@@ -1,4 +1,4 @@
-"""Where the demo plays: a throw-away folder with a project, a home of its own, and settings of its own."""
+"""The demo's environment: a temporary folder with a project, a home, and settings."""
 
 import json
 import os
@@ -24,19 +24,19 @@ _KEPT = (
     *("PATH", "TERM", "COLORTERM", "LANG", "LC_ALL", "LC_CTYPE"),
     *("TMPDIR", "NO_COLOR", "TMUX", "SYSTEMROOT"),
 )
-"""Of the environment nothing else goes along: no key, no address of a server."""
+"""Variables that the demo keeps; no keys and no server addresses."""
 _RULES = (
     EDIT_FILE.name,
     WRITE_FILE.name,
     *(f"{RUN_COMMAND.name} python3 -m {module}" for module in ("unittest", "ferry.check", "ferry.show")),
-    # A word that is no file may mean anything to a module: each is named.
+    # Each file is named, because a word that is no file may mean anything to a module.
     *(
         f"{RUN_COMMAND.name} python3 -m ferry.show data/{port}.csv {day}"
         for port in ("north", "south")
         for day in ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
     ),
 )
-"""What the recorded session does goes ahead; anything else still asks."""
+"""Rules that allow what the recorded session does; everything else asks."""
 
 
 def data_file(name: str) -> Path:
@@ -44,14 +44,14 @@ def data_file(name: str) -> Path:
 
 
 def recorded_prompts() -> tuple[str, ...]:
-    """The prompts of the recording, in order."""
+    """Return the prompts of the recording, in order."""
     lines = data_file("session.jsonl").read_text(encoding="utf-8").splitlines()
     return tuple(said["content"] for said in map(json.loads, lines) if said["role"] == "user")
 
 
 @dataclass(slots=True)
 class Pace:
-    """How the scripted model writes; the tour changes it between two steps, and the model reads it."""
+    """How the scripted model writes. The tour changes it between steps."""
 
     answers_s: float = 0.02
     """Seconds between two pieces of an answer; 0 writes everything at once."""
@@ -60,7 +60,7 @@ class Pace:
 
 @frozen
 class Stage:
-    """The folder of one demo, and what a session in it begins with."""
+    """The folder of one demo, with the parameters of its session."""
 
     root: Path
     pace: Pace = field(default_factory=Pace)
@@ -74,21 +74,21 @@ class Stage:
         return Paths.from_env({"PLIMSOLL_HOME": str(self.root / "home")})
 
     def env(self, outside: Mapping[str, str]) -> dict[str, str]:
-        """The environment of the demo: ``python3`` is the interpreter that runs this program."""
+        """Return the environment of the demo; ``python3`` is the interpreter that runs this program."""
         kept = {name: outside[name] for name in _KEPT if outside.get(name)}
         folder = str(self.root / "bin")
         return {**kept, "PATH": os.pathsep.join(filter(None, (folder, kept.get("PATH", "")))),
                 "HOME": str(self.root / "home"), "PYTHONDONTWRITEBYTECODE": "1"}  # fmt: skip
 
     def settings(self, own: Settings) -> Settings:
-        """How it looks is the user's own; nothing else is, so that the tour is the same everywhere."""
+        """Keep only the look of the user's settings, so that the tour is the same everywhere."""
         return replace(
             Settings(),
             **{name: getattr(own, name) for name in _LOOK},
             approvals={"allow": _RULES},
             memory={"enabled": False},
             explore={"enabled": False},
-            # Its commands are written by us, and the interpreter that runs this may stand anywhere.
+            # Its commands are ours, and this interpreter may be in any folder.
             sandbox="off",
             timeline=True,
         )
@@ -101,10 +101,10 @@ _LOOK = ("theme", "themes", "plain", "animations", "color", "mouse", "terminal_t
 
 
 def set_up(pace: Pace | None = None) -> Stage:
-    """Lay the project out in a new folder.
+    """Create the project in a new folder.
 
     Raises:
-        OSError: if that cannot be written.
+        OSError: if it cannot be written.
     """
     stage = Stage(Path(tempfile.mkdtemp(prefix="plimsoll-demo-")).resolve(), pace or Pace())
     files: dict[str, str] = json.loads(data_file("project.json").read_text(encoding="utf-8"))
@@ -112,7 +112,7 @@ def set_up(pace: Pace | None = None) -> Stage:
         path = stage.project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    # The same interpreter everywhere, also where ``python3`` is another one or none.
+    # The same interpreter everywhere, even if ``python3`` is another one or missing.
     program = stage.root / "bin" / "python3"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The demo's guide: from what has happened to the next thing to try. Decisions only; it draws nothing."""
+"""The demo's tour: from what has happened to the next hint. Decisions only; nothing is drawn."""
 
 import tomllib
 from collections.abc import Mapping
@@ -28,8 +28,11 @@ Signal = Literal[
     "played", "held", "filled", "compacting", "compacted", "cancelled", "refused", "undone", "looked",
     "measured", "rewound", "switched",
 ]  # fmt: skip
-"""What the tour goes by: ``held`` is a turn that was stopped, ``looked`` and ``measured`` are screens that
-were opened: the details of a compaction, and the context."""
+"""Events that advance the tour.
+
+``held`` is a stopped turn; ``looked`` and ``measured`` are opened screens: a compaction's details, and the
+context.
+"""
 
 _STEPS = cast("Mapping[Step, Mapping[str, Any]]", tomllib.loads(data_file("tour.toml").read_text("utf-8")))
 
@@ -38,12 +41,12 @@ class TourHint(NamedTuple):
     """One line above the prompt: what to press, and why."""
 
     number: int
-    """Of the step; 0 before the first and behind the last."""
+    """Number of the step; 0 before the first and after the last."""
     key: str
-    """A key, or the name of an action or command that has one."""
+    """A key, or the name of an action or command with a key."""
     text: str
     short: str
-    """The same where there is little room."""
+    """A shorter text, for little room."""
 
 
 _HELD = ("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
@@ -59,26 +62,26 @@ STEPS = 8
 WRITERS: Mapping[Step, SummaryWriter] = {
     step: row["writer"] for step, row in _STEPS.items() if "writer" in row
 }
-"""Who writes the summary, where that is not the honest one."""
+"""The writer of the summary in steps where it is not the honest one."""
 
 
 @frozen
 class Progress:
-    """How far the tour is."""
+    """The progress of the tour."""
 
     step: Step = "fill"
     played: int = 0
-    """Recorded prompts that were answered."""
+    """Number of recorded prompts answered."""
     held: bool = False
-    """Whether the user has stopped the playing."""
+    """Whether the user has stopped the playback."""
     shortened: bool = False
-    """Whether a compaction or a clearing stands in place of the history."""
+    """Whether a compaction or clear has replaced the history."""
     marked: int = 0
     """Claims marked in the newest summary."""
 
 
 def signal_of(event: Payload) -> Signal | None:
-    """What an event means to the tour; None for most."""
+    """Return the meaning of an event for the tour; None for most."""
     match event:
         case TurnEnd(outcome=outcome):
             return "played" if outcome == "done" else "held"
@@ -101,12 +104,12 @@ def signal_of(event: Payload) -> Signal | None:
 
 
 def advance(progress: Progress, signal: Signal, *, marked: int = 0) -> Progress:
-    """Take the next step where the signal is what the present one waits for.
+    """Advance to the next step if the signal is the expected one.
 
     Args:
-        progress: How far it is.
+        progress: The present progress.
         signal: What has happened.
-        marked: Claims marked in a summary that was applied.
+        marked: Claims marked in an applied summary.
     """
     if progress.step == "fill" and signal in ("played", "held"):
         held = signal == "held"
@@ -119,13 +122,13 @@ def advance(progress: Progress, signal: Signal, *, marked: int = 0) -> Progress:
 
 
 def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str, str]) -> TourHint:
-    """Say what to do next.
+    """Return the next hint.
 
     Args:
-        progress: How far the tour is.
-        percent: How full the window is, such as ``81%``.
-        total: Recorded prompts.
-        keys: The keys of actions, by name: the user may have others than the built-in ones.
+        progress: The present progress.
+        percent: Context usage, for example ``81%``.
+        total: Number of recorded prompts.
+        keys: The keys of actions, by name: the user may have changed them.
     """
     row = _STEPS[progress.step]
     number, key, text, short = row.get("number", 0), row.get("key", ""), row["text"], row["short"]

@@ -1,1 +1,1 @@
-"""Sessions driven by an editor: the Agent Client Protocol (ACP) over stdin and stdout."""
+"""Sessions in an editor: the Agent Client Protocol (ACP) over stdin and stdout."""

@@ -1,6 +1,6 @@
-"""The agent that an editor drives over the Agent Client Protocol: its methods, its pipes, serving it.
+"""The agent that an editor uses through the Agent Client Protocol: methods, pipes and serving.
 
-The SDK calls the methods by name, with arguments that it has checked.
+The SDK calls the methods by name, with validated arguments.
 """
 
 import asyncio
@@ -66,15 +66,15 @@ from tui_app.version import __version__
 
 _log = logging.getLogger(__name__)
 LISTED = 50
-"""Sessions of one page of the list."""
+"""Sessions per page of the list."""
 
 
 @dataclass(slots=True)
 class EditorAgent:
-    """Everything an editor may ask for. One for each process; it holds any number of sessions."""
+    """Answers an editor's requests. One per process, with any number of sessions."""
 
     opening: Opening
-    """What every session begins with; its folder and id are the editor's."""
+    """Parameters for every session; the editor sets its folder and id."""
     _client: Client | None = None
     _sessions: dict[str, EditorSession] = field(default_factory=dict)
     _behind: set["asyncio.Task[None]"] = field(default_factory=set)
@@ -103,7 +103,7 @@ class EditorAgent:
         )
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
-        """Nobody needs to sign in; keys come from the environment."""
+        """Refuse: keys come from the environment, so there is nothing to sign in to."""
         raise refused("There is nothing to sign in to: keys are read from the environment.")
 
     async def new_session(
@@ -115,7 +115,7 @@ class EditorAgent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        """Go on with a session; all of it is sent again first."""
+        """Continue a session, after sending all of it again."""
         session = await self._open(cwd, _named(session_id), mcp_servers or ())
         await session.replay()
         return LoadSessionResponse(**self._menus(session))
@@ -123,7 +123,7 @@ class EditorAgent:
     async def fork_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ForkSessionResponse:
-        """Go on in a copy of a session; the session itself stays as it is."""
+        """Continue in a copy of a session, which does not change."""
 
         def fork() -> str:
             folder, now = self.opening.paths.sessions_dir, datetime.now(UTC).timestamp()
@@ -140,7 +140,7 @@ class EditorAgent:
     async def resume_session(
         self, session_id: str, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
-        """Go on with a session whose past the editor knows."""
+        """Continue a session whose history the editor already has."""
         session = await self._open(cwd, _named(session_id), mcp_servers or ())
         return ResumeSessionResponse(**self._menus(session))
 
@@ -163,7 +163,7 @@ class EditorAgent:
             session.cancel()
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
-        """Go on in another mode, also in the middle of a turn."""
+        """Change the mode, even during a turn."""
         await self._known(session_id).choose_mode(mode_id)
         return SetSessionModeResponse()
 
@@ -187,7 +187,7 @@ class EditorAgent:
         return CloseSessionResponse()
 
     async def close(self) -> None:
-        """End every session; nothing is left under way."""
+        """Close every session and its tasks."""
         await end_tasks(*self._behind)
         sessions, self._sessions = list(self._sessions.values()), {}
         ends = await asyncio.gather(*(session.close() for session in sessions), return_exceptions=True)
@@ -199,7 +199,6 @@ class EditorAgent:
         return options(session.opened.conversation, self.opening.settings, self._models)
 
     def _menus(self, session: EditorSession) -> dict[str, Any]:
-        """What an editor offers to choose from in a session that has just been opened."""
         return {"modes": modes(session.opened.conversation), "config_options": self._options(session)}
 
     def _known(self, session_id: str) -> EditorSession:
@@ -208,12 +207,12 @@ class EditorAgent:
         return session
 
     async def _open(self, cwd: str, session_id: str = "", servers: Sequence[Any] = ()) -> EditorSession:
-        """Open a session, or take the one that is open here already.
+        """Open a session, or return the one that is already open here.
 
         Args:
-            cwd: Its folder, as the editor names it.
-            session_id: Which one; empty begins a new one.
-            servers: MCP servers that the editor passes along, beside those of the settings.
+            cwd: Its folder, as named by the editor.
+            session_id: Its id; empty for a new one.
+            servers: MCP servers from the editor, in addition to those in the settings.
         """
         folder = _folder(cwd)
         async with self._opening:
@@ -232,7 +231,7 @@ class EditorAgent:
 
     async def _opened(self, opening: Opening) -> EditorSession:
         assert self._client is not None
-        # Only a whole id is taken: an editor has it from us.
+        # Only a full id is accepted: the editor has it from us.
         if opening.session and not any(found.session_id == opening.session for found in self._listed("")):
             raise trouble(SessionNotFound(f"There is no session {opening.session}."))
         try:
@@ -266,7 +265,7 @@ class EditorAgent:
         ]
 
     async def _introduce(self, session: EditorSession) -> None:
-        """Name the slash commands, then the models: finding those takes a moment."""
+        """Send the slash commands, then the models, which takes a moment to find."""
         assert self._client is not None
         session.speak()
         with contextlib.suppress(ConnectionError):
@@ -284,11 +283,11 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 def passed_servers(
     servers: Sequence[Any], known: Mapping[str, McpServer]
 ) -> tuple[dict[str, McpServer], list[str]]:
-    """MCP servers that an editor passes along as those of the settings are, and what there is to say of them.
+    """Convert MCP servers from an editor to the form of the settings, with remarks on those left out.
 
     Args:
-        servers: As the protocol has them.
-        known: Those of the settings, whose names are taken.
+        servers: Servers in the protocol's form.
+        known: Servers in the settings, whose names are taken.
     """
     passed: dict[str, McpServer] = {}
     remarks: list[str] = []
@@ -312,7 +311,7 @@ def passed_servers(
 
 
 def _named(session_id: str) -> str:
-    """The id of a session that there is to be; without one another would begin."""
+    """Check that an id is given; without one, a new session would be created."""
     if session_id:
         return session_id
     raise RequestError(NOT_FOUND, "A session is loaded by its id.")
@@ -328,19 +327,19 @@ def _folder(cwd: str) -> Path:
 Message = dict[str, Any]
 
 LINE_BYTES = 64 * 1024 * 1024
-"""Bytes of one message at most; a longer line is thrown away."""
+"""Maximum bytes of one message; a longer line is discarded."""
 _READ_BYTES = 64 * 1024
 _LAST_WORDS_S = 1.0
-"""How long what is still to be written may take at the end."""
+"""Maximum seconds for pending output at the end."""
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
 @contextmanager
 def own_pipes() -> Iterator[tuple[int, int]]:
-    """Take stdin and stdout away from the rest of the process, for the length of a block.
+    """Withdraw stdin and stdout from the rest of the process within a block.
 
     Yields:
-        The file descriptors to read from and to write to.
+        The file descriptors for reading and writing.
     """
     reading, writing = os.dup(0), os.dup(1)
     nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -352,7 +351,7 @@ def own_pipes() -> Iterator[tuple[int, int]]:
     finally:
         os.dup2(reading, 0)
         os.dup2(writing, 1)
-        # ``reading`` stays open: its thread may be inside a read until the process ends.
+        # ``reading`` stays open: its thread may be blocked in a read until the process ends.
         os.close(writing)
 
 
@@ -375,7 +374,7 @@ class Pipes:
         self._writer.start()
 
     async def receive(self) -> Message | None:
-        """Wait for the next message, answering lines that are none; None when the other side has closed."""
+        """Wait for the next message, replying to invalid lines; None when the other side has closed."""
         while (line := await self._inbox.get()) is not None:
             if not line.strip():
                 continue
@@ -384,15 +383,15 @@ class Pipes:
                 return message
             if problem is not None:
                 await self.send(problem)
-        # Whoever asks again hears the same.
+        # Further calls get the same.
         self._inbox.put_nowait(None)
         return None
 
     async def send(self, message: Message) -> None:
-        """Write a message and wait until the system has taken it.
+        """Write a message and wait until the system has accepted it.
 
         Raises:
-            ConnectionError: if nobody reads any more.
+            ConnectionError: if the other side no longer reads.
         """
         line = json.dumps(message, separators=(",", ":")).encode() + b"\n"
         written: asyncio.Future[None] = self._loop.create_future()
@@ -400,7 +399,7 @@ class Pipes:
         await written
 
     async def close(self) -> None:
-        """Write what still waits, for a moment at most."""
+        """Write pending messages, for a limited time."""
         self._outbox.put(None)
         if self._writer is not None:
             await asyncio.to_thread(self._writer.join, _LAST_WORDS_S)
@@ -414,7 +413,7 @@ class Pipes:
                 data = b""
             if not data:
                 break
-            # Only what is new is searched: a message of many megabytes comes in thousands of pieces.
+            # Only new data is searched: a message of many megabytes comes in thousands of pieces.
             *ends, rest = data.split(b"\n")
             for end in ends:
                 self._hand_over(b"?" if skipping else bytes(pending + end))
@@ -435,7 +434,7 @@ class Pipes:
                     left = left[os.write(self.writing, left) :]
             except OSError as error:
                 self._tell(written, ConnectionError(error.strerror or str(error)))
-                # Nobody reads: as good as closed, also where stdin is still open.
+                # The other side no longer reads, which counts as closed even if stdin is still open.
                 self._hand_over(None)
             else:
                 self._tell(written, None)
@@ -458,10 +457,10 @@ class Pipes:
 
 
 def read_message(line: bytes) -> tuple[Message | None, Message | None]:
-    """Read one line.
+    """Parse one line.
 
     Returns:
-        The message, or else what is to be answered; neither for a stray answer that fits no question.
+        The message, or the error to reply; neither for a response that belongs to no request.
     """
     try:
         value = json.loads(line)
@@ -494,13 +493,13 @@ def _refusal(id: str | int | None, code: int, sentence: str) -> Message:
 
 
 async def serve(opening: Opening) -> int:
-    """Serve the editor at the other end of stdin and stdout.
+    """Serve the editor on stdin and stdout.
 
     Args:
-        opening: What sessions begin with; folder and id are the editor's to say.
+        opening: Parameters for sessions; the editor sets folder and id.
 
     Returns:
-        The exit code, 0 once the editor has closed its end.
+        The exit code, 0 after the editor has closed the connection.
     """
     with logging_to(opening.paths.log_file, "acp"), own_pipes() as (reading, writing):
         pipes, agent = Pipes(reading, writing), EditorAgent(opening)
@@ -511,7 +510,7 @@ async def serve(opening: Opening) -> int:
         try:
             await connection.listen()
         finally:
-            # Prompts under way first, or they would answer into sessions that have ended.
+            # Finish running prompts first, so that none of them uses a closed session.
             await connection.close()
             await agent.close()
     return 0

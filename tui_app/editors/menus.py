@@ -19,7 +19,7 @@ from tui_app.settings import Settings
 MODEL, POLICY = "model", "policy"
 
 Menu = SessionConfigOptionSelect | SessionConfigOptionBoolean
-"""What the protocol calls a configuration option."""
+"""A configuration option of the protocol."""
 
 
 def modes(conversation: Conversation) -> SessionModeState:
@@ -30,7 +30,7 @@ def modes(conversation: Conversation) -> SessionModeState:
 
 
 def options(conversation: Conversation, settings: Settings, models: Sequence[ModelChoice]) -> list[Menu]:
-    """Menus for model and policy, with what is chosen now."""
+    """Return the menus for model and policy, with the current choice."""
     labels = {each.name: each.label for each in models if each.available}
     labels.setdefault(conversation.model, conversation.model)
     names = policy_names(settings)
@@ -41,7 +41,7 @@ def options(conversation: Conversation, settings: Settings, models: Sequence[Mod
 
 
 async def usable_models(env: Mapping[str, str], settings: Settings) -> list[ModelChoice]:
-    """The models that can be used now, local servers and the user's own ones among them."""
+    """Return the models that can be used now, including local servers and the user's own endpoints."""
     return await list_models(env=env, endpoints=settings.endpoints)
 
 

@@ -1,4 +1,4 @@
-"""What an editor sends as a prompt: text, files, or a slash command."""
+"""Prompts from an editor: text, files, or a slash command."""
 
 import base64
 from collections.abc import Sequence
@@ -26,16 +26,16 @@ from tui_app.system.pictures import UnusablePicture, fitted
 
 @frozen
 class ShowContext:
-    """The user wants to see what fills the context."""
+    """Request to show what fills the context."""
 
 
 @frozen
 class Servers:
-    """The user wants to see the MCP servers, or to have them started again."""
+    """Request to show the MCP servers, or to restart them."""
 
     reload: bool = False
     names: tuple[str, ...] = ()
-    """Which are started again; none for all."""
+    """Servers to restart; empty for all."""
 
 
 Asked = Prompt | Compact | Restate | ShowContext | Servers
@@ -54,18 +54,18 @@ COMMANDS = (
         input=AvailableCommandInput(root=UnstructuredCommandInput(hint="reload [NAME]")),
     ),
 )
-"""Advertised to the editor, which completes them."""
+"""Commands advertised to the editor, which completes them."""
 
 
 def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
-    """Read a prompt.
+    """Parse a prompt.
 
     Args:
         blocks: The protocol's content blocks.
-        cwd: Folder of the session; files are named relative to it.
+        cwd: Folder of the session, to which file names are relative.
 
     Raises:
-        RequestError: if nothing is said, or a command cannot be read.
+        RequestError: if it is empty, or a command is invalid.
     """
     texts, files = [], []
     pictures: list[AttachedFile] = []
@@ -78,7 +78,7 @@ def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
                 texts.append(f"@{path}" if path else block.uri)
                 files += [path] if path else []
             case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
-                # It may not be saved yet.
+                # The file may not be saved yet, so its text is sent.
                 name = _path(resource.uri, cwd) or resource.uri
                 longest = max((len(run) for run in resource.text.split() if set(run) == {"`"}), default=0)
                 fence = "`" * max(3, longest + 1)
@@ -95,7 +95,7 @@ def asked(blocks: Sequence[Any], cwd: Path) -> Asked:
 
 
 def _picture(block: ImageContentBlock, number: int) -> AttachedFile:
-    """A picture out of the editor; RequestError if no provider would take it."""
+    """Convert a picture from the editor. Raises RequestError if no provider would accept it."""
     try:
         data = base64.b64decode(block.data, validate=True)
     except ValueError:
@@ -131,7 +131,7 @@ def _command(text: str) -> Asked | None:
 
 
 def _path(uri: str, cwd: Path) -> str:
-    """The path that a ``file:`` address names, relative to the folder where it is in it; else empty."""
+    """Return the path of a ``file:`` address, relative to the folder if inside; empty for other addresses."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return ""

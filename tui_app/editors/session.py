@@ -1,4 +1,4 @@
-"""One session in an editor: prompts go in, updates come out in the order of the events."""
+"""One session in an editor: it takes prompts, and sends updates in the order of the events."""
 
 import asyncio
 import contextlib
@@ -43,16 +43,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Permissions:
-    """The questions of one session that wait for the editor. Belongs to one event loop."""
+    """The questions of one session to the editor. Belongs to one event loop."""
 
     client: Client
     session: str
     tooling: Tooling
     _asking: "dict[str, asyncio.Task[None] | None]" = field(default_factory=dict)
-    """By the ids of what is open, what waits for the editor; None until it has been asked."""
+    """The task waiting for the editor by id of each open question; None before the editor was asked."""
 
     def opens(self, id: str) -> bool:
-        """Note that something is asked; False when it is known: it is said again when more calls wait."""
+        """Register a question; False if it is known, because it is repeated when more calls wait."""
         is_new = id not in self._asking
         self._asking.setdefault(id)
         return is_new
@@ -63,12 +63,12 @@ class Permissions:
             self._asking[question.id] = task
 
     def withdraw(self, id: str) -> None:
-        """Wait no longer for an answer: it was decided, or the turn is over."""
+        """Stop waiting for an answer: it was decided, or the turn is over."""
         if (task := self._asking.pop(id, None)) is not None:
             task.cancel()
 
     async def close(self) -> None:
-        """Wait for no answer any more."""
+        """Stop waiting for all answers."""
         await end_tasks(*filter(None, self._asking.values()))
 
     async def _answer(self, question: Question) -> None:
@@ -80,10 +80,10 @@ class Permissions:
 
 
 async def ask(client: Client, session: str, question: Question) -> Decision | str:
-    """Have a question answered; only an option that was offered and chosen allows anything.
+    """Ask the editor a question. Only an offered option that was chosen allows anything.
 
-    Whatever else an editor does leaves the call refused: the events say why nobody could be asked. A question
-    of the model has no answer then.
+    Any other response refuses the call, with the reason in the events; a question of the model stays
+    unanswered.
     """
     try:
         response = await client.request_permission(
@@ -94,7 +94,7 @@ async def ask(client: Client, session: str, question: Question) -> Decision | st
     except RequestError as error:
         _log.warning("the editor did not ask the user: %s", error)
         why = f"the editor answered with an error: {visible(str(error).strip())[:_SAID_CHARS].rstrip('.')}"
-    except Exception as error:  # whatever a client makes of it, the call must not wait for ever
+    except Exception as error:  # whatever a client returns, the call must not wait forever
         _log.warning("the editor's answer cannot be read", exc_info=error)
         why = "the editor's answer cannot be read"
     else:
@@ -107,7 +107,7 @@ async def ask(client: Client, session: str, question: Question) -> Decision | st
 
 
 def context_text(conversation: Conversation) -> str:
-    """The next request by category, the largest first."""
+    """Return the next request by category, largest first."""
     usage = conversation.usage
     parts = {**usage.parts.nonzero(), **({"unmeasured": usage.unmeasured} if usage.unmeasured else {})}
     rows = [
@@ -123,7 +123,7 @@ def context_text(conversation: Conversation) -> str:
 
 
 def servers_text(statuses: Sequence[McpStatus]) -> str:
-    """Every MCP server in a line of Markdown."""
+    """Return every MCP server as a line of Markdown."""
     if not statuses:
         return "There is no MCP server."
     rows = []
@@ -136,15 +136,15 @@ def servers_text(statuses: Sequence[McpStatus]) -> str:
 
 
 SETTLE_S = 60.0
-"""Seconds for which ``/mcp`` waits for servers that are starting."""
+"""Seconds for which ``/mcp`` waits for starting servers."""
 _BUSY = "The last prompt is still being answered. Cancel it first, or wait for its end."
 _ANYWHERE = 1_000_000
-"""A place behind everything that may wait."""
+"""A position after everything in the queue."""
 
 
 @dataclass(slots=True)
 class EditorSession:
-    """Drives one conversation for an editor. Belongs to one event loop."""
+    """Runs one conversation for an editor. Belongs to one event loop."""
 
     opened: OpenSession
     opening: Opening
@@ -157,11 +157,11 @@ class EditorSession:
     _trouble: Error | None = None
     _notice: str = ""
     _prompt: str = ""
-    """The prompt under way, as the queue shows it."""
+    """The running prompt, as shown in the queue."""
     _cancelled: bool = False
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock)
     _asked: dict[str, str] = field(default_factory=dict)
-    """By the id of its call, the id of a question of the model that waits."""
+    """Ids of the model's open questions, by the id of their calls."""
 
     def __post_init__(self) -> None:
         self._permissions = Permissions(self.client, self.id, self.opened.conversation.tooling)
@@ -175,12 +175,12 @@ class EditorSession:
         await self.opened.prepare()
 
     def speak(self) -> None:
-        """Send what has happened, from now on: the editor knows the session."""
+        """Start sending updates: the editor now knows the session."""
         if self._sender is None:
             self._sender = asyncio.create_task(self._send(), name="acp updates")
 
     async def replay(self) -> None:
-        """Send everything that was said before, so that the editor can show it."""
+        """Send the whole history, for the editor to show."""
         self.speak()
         past = Updates(self.updates.cwd, replaying=True)
         for record, _ in self.opened.store.records(self.id):
@@ -190,10 +190,10 @@ class EditorSession:
         await self.sent()
 
     async def prompt(self, asked: Asked) -> StopReason:
-        """Do what was asked for, and follow it to its end.
+        """Run a request, and wait for its end.
 
         Raises:
-            RequestError: if a turn is under way, or this one fails.
+            RequestError: if a turn is running, or this one fails.
         """
         if self._gate.locked() and not self._cancelled:
             raise refused(_BUSY)
@@ -232,18 +232,18 @@ class EditorSession:
         return "cancelled" if end.outcome == "cancelled" else "end_turn"
 
     async def _servers(self, asked: Servers) -> str:
-        """What there is to say of the MCP servers, once those that were named have started again."""
+        """Return the status of the MCP servers, after restarting the named ones."""
         servers = self.opened.extras.servers
         if asked.reload:
             if unknown := [name for name in asked.names if name not in servers.defined]:
                 return f"No MCP server {visible(unknown[0])[:_SAID_CHARS]}."
             await servers.reload(asked.names)
-        # What it says is how they stand, not that they are about to.
+        # Wait, to report the result of the start.
         await servers.settle(SETTLE_S)
         return servers_text(servers.statuses())
 
     async def choose_model(self, name: str) -> None:
-        """Go on with another model.
+        """Change the model.
 
         Raises:
             RequestError: if it cannot be used, or the conversation does not fit it.
@@ -256,14 +256,14 @@ class EditorSession:
             raise refused(self._notice or f"The model is still {self.opened.conversation.model}.")
 
     async def choose_policy(self, name: str) -> None:
-        """Go on under another policy; RequestError if there is none of that name."""
+        """Change the policy. Raises RequestError if there is none with that name."""
         if name == self.opened.conversation.policy:
             return
         if name not in policy_names(self.opening.settings):
             raise refused(f"There is no policy {visible(name)[:_SAID_CHARS]}.")
         self._notice = ""
         if self._gate.locked():
-            # Behind the turn under way; the editor hears of the change then, and waits for nothing.
+            # After the running turn; the editor gets an update then, and does not wait.
             self.opened.conversation.submit(ChangePolicy(name))
             return
         await self._work(ChangePolicy(name))
@@ -271,7 +271,7 @@ class EditorSession:
             raise refused(self._notice)
 
     async def choose_mode(self, name: str) -> None:
-        """Go on in another mode at once; RequestError if there is none of that name."""
+        """Change the mode at once. Raises RequestError if there is none with that name."""
         if (mode := mode_named(name)) is None:
             raise refused(f"There is no mode {name!r:.40}; there are {', '.join(MODES)}.")
         conversation = self.opened.conversation
@@ -280,7 +280,7 @@ class EditorSession:
             await self.sent()
 
     async def _work(self, work: Work) -> None:
-        """Have something done that is no prompt, behind what is under way."""
+        """Run work other than a prompt, after what is running."""
         self.opened.conversation.submit(work)
         await self.opened.conversation.settle()
 
@@ -288,12 +288,12 @@ class EditorSession:
         self._cancelled = self._gate.locked()
         conversation = self.opened.conversation
         conversation.cancel()
-        # A prompt that has not begun would wait for the user to send it on.
+        # A prompt that has not started would wait for the user to send it.
         if self._prompt and conversation.queue.take(_ANYWHERE, self._prompt) and self._ended is not None:
             self._ended.set_result(TurnEnd(outcome="cancelled"))
 
     async def sent(self) -> None:
-        """Wait until the editor has been told everything that has happened, or nobody tells it more."""
+        """Wait until the editor has received all updates, or sending has ended."""
         if self._sender is None:
             return
         told = asyncio.ensure_future(self._outbox.join())
@@ -303,7 +303,7 @@ class EditorSession:
             told.cancel()
 
     async def close(self) -> None:
-        """End the session, and tell the editor what happened on the way if it still listens."""
+        """Close the session, and send the last updates if the editor is still connected."""
         try:
             await self.opened.close()
         finally:
@@ -332,7 +332,7 @@ class EditorSession:
     def _ask(self, payload: Payload) -> None:
         match payload:
             case ApprovalRequested() as asked:
-                # The editor asks behind the call that the question is about: that must be known there.
+                # The editor has to know the call before the question about it.
                 if self._permissions.opens(asked.id):
                     self._put([self.updates.question(asked)])
             case ServerAsked(id=id, server=server, message=message):
@@ -343,7 +343,7 @@ class EditorSession:
             case ApprovalDecided(id=id):
                 self._permissions.withdraw(id)
             case QuestionAsked() as put:
-                # Let the editor ask; an editor has no line for an answer in words: the next prompt is it.
+                # Let the editor ask. It cannot ask for free text: the next prompt is the answer.
                 if not put.choices:
                     self.show_text(put.question)
                     self.opened.conversation.tooling.questions.postpone(put.id)
@@ -354,7 +354,7 @@ class EditorSession:
                 self._permissions.withdraw(self._asked.pop(call))
 
     def show_text(self, text: str) -> None:
-        """Tell the editor something that is no event."""
+        """Send the editor a text that belongs to no event."""
         self._put(self.updates.of(Notice(text=text)))
 
     def _put(self, updates: Iterable[Update | Question]) -> None:
@@ -368,7 +368,7 @@ class EditorSession:
                 if isinstance(update, Question):
                     self._permissions.show(update)
                     continue
-                # The editor has gone: what is said into the void is taken out of the queue all the same.
+                # If the editor has disconnected, the queue is emptied all the same.
                 with contextlib.suppress(ConnectionError):
                     await self.client.session_update(session_id=self.id, update=update)
             finally:

@@ -1,4 +1,4 @@
-"""The updates an editor is sent for each event, in a live session and in a replay."""
+"""The updates sent to an editor for each event, in a live session or a replay."""
 
 import json
 import logging
@@ -74,7 +74,7 @@ from tui_app.tool_specs import TODO, tool_spec
 
 @dataclass(slots=True)
 class Spending:
-    """Adds up what providers reported, over all events of a session."""
+    """Sums of what providers reported in a session's events."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -92,7 +92,7 @@ class Spending:
 
     @property
     def cost(self) -> Cost | None:
-        """What is known to have been paid; None where that is nothing."""
+        """The known cost; None if it is zero."""
         return Cost(amount=round(self.usd, 6), currency="USD") if self.usd else None
 
     @property
@@ -110,7 +110,7 @@ _log = logging.getLogger(__name__)
 
 
 def refused(sentence: str) -> RequestError:
-    """What was asked for makes no sense."""
+    """Make the error for an invalid request."""
     return RequestError(INVALID_PARAMS, sentence)
 
 
@@ -123,7 +123,7 @@ def error_text(error: Error) -> str:
 
 
 def trouble(error: Exception) -> RequestError:
-    """What opening or changing a session may raise; what nobody expects is in the log file too."""
+    """Convert an exception when opening or changing a session. Unexpected ones are also logged."""
     match error:
         case RequestError():
             return error
@@ -147,15 +147,15 @@ def trouble(error: Exception) -> RequestError:
 
 @frozen
 class Hunk:
-    """One place of a file, before and after."""
+    """One changed place of a file, before and after."""
 
     old: str | None
-    """None where there was no file."""
+    """None if there was no file."""
     new: str
 
 
 def hunks(diff: str) -> tuple[Hunk, ...]:
-    """The changed places; none where the diff only says in words what it does."""
+    """Return the changed places of a diff; none if it only describes them in words."""
     rows = diff.split("\n")
     fresh = rows[0] == "--- /dev/null"
     places: list[list[str]] = []
@@ -168,7 +168,7 @@ def hunks(diff: str) -> tuple[Hunk, ...]:
 
 
 def remarks(diff: str) -> tuple[str, ...]:
-    """What a diff says about itself, such as how much of it is left out."""
+    """Return the remarks in a diff, for example how much was left out."""
     return tuple(row for row in diff.split("\n") if row.startswith("["))
 
 
@@ -178,26 +178,26 @@ def _text(rows: Iterable[str], signs: str) -> str:
 
 _TITLE_CHARS, _RULE_CHARS, _TEXT_CHARS = 100, 200, 40_000
 _MOST_CHARS = 400_000
-"""What is longer is not shown whole, so it cannot be allowed."""
+"""A longer text is not shown completely, so it cannot be allowed."""
 _TICKS = re.compile("`+")
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
 
 @frozen(kw_only=True)
 class Question:
-    """What the editor is to ask the user: about a call that waits to be allowed, or for the model."""
+    """A question for the user, from a call that needs approval or from the model."""
 
     id: str
-    """Names the question in the conversation."""
+    """Identifies the question in the conversation."""
     call: ToolCallUpdate
-    """What would be done, or what is asked."""
+    """The call to approve, or the question."""
     options: tuple[PermissionOption, ...]
     answers: Mapping[str, Decision | str]
-    """By the id of each option that was offered, what it stands for: words, where the model asks."""
+    """The meaning of each option, by id: a decision, or for a question of the model the answer's text."""
 
 
 def choice_of(asked: QuestionAsked) -> Question:
-    """Word a question of the model that has answers to choose from."""
+    """Convert a question of the model with choices."""
     title = visible(asked.question)
     call = ToolCallUpdate(tool_call_id=asked.tool_call_id or asked.id, title=title, status="pending")
     offered = [
@@ -210,16 +210,16 @@ def choice_of(asked: QuestionAsked) -> Question:
 
 
 def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: Any = None) -> Question:
-    """Word a question.
+    """Convert an approval request.
 
     Args:
-        asked: What the conversation asks.
-        cwd: Folder of the session; the protocol names files by their whole path.
-        kind: What kind of tool it is.
-        args: The call's arguments, if they are known.
+        asked: The request.
+        cwd: Folder of the session; the protocol uses absolute file paths.
+        kind: Kind of the tool.
+        args: Arguments of the call, if known.
     """
     places = [ToolCallLocation(path=str(cwd / asked.subject))] if asked.kind == "file" else None
-    # In one line, as the call is named elsewhere; the content has all of it.
+    # On one line, like other titles of calls; the content has all of it.
     subject = "" if asked.kind == "other" else asked.subject
     title = cut(visible(f"{asked.tool} {subject}".rstrip()), _TITLE_CHARS)
     if asked.note and asked.kind == "file":
@@ -247,13 +247,13 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
 
 
 def _is_seen(asked: ApprovalRequested) -> bool:
-    """Whether an editor is sent all of it; the places of a diff it always is."""
+    """Return whether the editor gets all of it; the places of a diff are always complete."""
     told = asked.subject if asked.kind == "file" else max(asked.subject, asked.detail, key=len)
     return len(told) <= _MOST_CHARS
 
 
 def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
-    """The diff, the command or the arguments whole, then what else is to be known."""
+    """Return the complete diff, command or arguments, followed by other information."""
     shown: list[Content] = []
     looks = islice(dict.fromkeys(lookalikes(asked.subject if asked.kind != "other" else "")), MOST_REMARKS)
     facts = [*(f"Look closely: {each}." for each in looks), asked.note, asked.repeats, asked.because]
@@ -272,7 +272,7 @@ def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
 
 
 def _fenced(text: str) -> list[ContentToolCallContent]:
-    """Text that an editor shows as it is, in pieces that it can take."""
+    """Split text into pieces of limited size that an editor shows unchanged."""
     text, pieces = text[:_MOST_CHARS], list[ContentToolCallContent]()
     for at in range(0, max(1, len(text)), _TEXT_CHARS):
         shown = _lines(text[at : at + _TEXT_CHARS])
@@ -282,28 +282,28 @@ def _fenced(text: str) -> list[ContentToolCallContent]:
 
 
 def _lines(text: str) -> str:
-    """Text with every hidden sign written out; lines and tabs stay what they are."""
+    """Return the text with all hidden characters written out; line breaks and tabs stay."""
     return "\n".join("\t".join(map(visible, line.split("\t"))) for line in text.split("\n"))
 
 
 Update = Any
-"""One of the protocol's session updates; the SDK's union of them has no name."""
+"""A session update of the protocol; the SDK's union of them has no name."""
 
 
 @dataclass(slots=True)
 class Updates:
-    """Turns events, in their order, into updates for one session."""
+    """Converts events, in order, to updates for one session."""
 
     cwd: Path
     spending: Spending = field(default_factory=Spending)
     replaying: bool = False
-    """Whether the events are those of the past: then prompts are shown too, and streams are not."""
+    """Whether events of the past are replayed: then prompts are shown, and streams are not."""
     _titles: dict[str, str] = field(default_factory=dict)
-    """Titles of the calls whose result is awaited, by id."""
+    """Titles of the calls without a result yet, by id."""
     _inputs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Their arguments."""
+    """Arguments of the same calls."""
     _calls: dict[str, int] = field(default_factory=dict)
-    """Calls of the sub-agents under way, by the id of the call that has sent each."""
+    """Number of calls made by running subagents, by the id of the call that started each."""
     _message: str = ""
     """Id of the answer being streamed; empty between answers."""
     _wrote: bool = False
@@ -322,7 +322,7 @@ class Updates:
                 thought = [_thought(payload.thinking, self._message)] if payload.thinking else []
                 return [*thought, *([_message(payload.text, self._message)] if payload.text else [])]
             case AssistantMessage():
-                # What has not streamed of it.
+                # Send what was not streamed.
                 id, wrote, streamed = self._message or uuid.uuid4().hex, self._wrote, self._thought
                 self._message, self._wrote, self._thought = "", False, False
                 thought = [_thought(payload.thinking, id)] if payload.thinking and not streamed else []
@@ -343,7 +343,7 @@ class Updates:
                 return self._aside(payload)
 
     def question(self, asked: ApprovalRequested) -> Question:
-        """Word what a tool asks before it acts."""
+        """Convert an approval request of a tool."""
         kind = tool_spec(asked.tool).editor
         return question_of(asked, self.cwd, kind=kind, args=self._inputs.get(asked.tool_call_id))
 
@@ -383,7 +383,7 @@ class Updates:
                     ),
                 ]
             case SubAgentStep(calls=calls):
-                # How far the sub-agent is that the call has sent.
+                # Progress of the subagent that the call has started.
                 if id not in self._titles or not calls:
                     return []
                 made = self._calls[id] = self._calls.get(id, 0) + len(calls)
@@ -393,7 +393,7 @@ class Updates:
     def _compaction(
         self, payload: CompactionStart | CompactionProgress | CompactionComplete
     ) -> Sequence[Update]:
-        """A compaction looks like a tool call: under way, then done, and what it wrote can be opened."""
+        """Show a compaction as a tool call: in progress, then completed, with the summary as content."""
         id = f"compaction-{payload.job}"
         match payload:
             case CompactionStart():
@@ -449,7 +449,7 @@ _STATES: Mapping[str, PlanEntryStatus] = {"pending": "pending", "doing": "in_pro
 
 
 def _plan(args: Mapping[str, Any]) -> Sequence[Update]:
-    """The todo list as the editor shows a plan: all of it each time."""
+    """Return the whole todo list as a plan of the editor."""
     items = args.get("items")
     entries = [
         PlanEntry(

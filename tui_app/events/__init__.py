@@ -1,11 +1,11 @@
 """Events of a session: frozen values shared by the log, the screen, the JSON output and programs.
 
-A payload says what happened; a :class:`Record` adds when and where it stands in the log. Records with
+A payload describes what happened; a :class:`Record` adds the time and its place in the log. Records with
 ``seq`` 0 are live only (streamed text, progress): they are shown, never stored. Nothing here imports
 pydantic-ai, so a resumed session can be painted before the agent side is loaded.
 """
 
-# Each import declares its events: they stand in this order in the schema and on the page of events.
+# Each import declares its events, in the order of the schema and of the page of events.
 # isort: off
 from tui_app.events.base import *
 from tui_app.events.conversation import *

@@ -1,4 +1,4 @@
-"""What every event of a session shares, and how one is declared: ``@event("its.type")`` over its class."""
+"""Base of all events, and their declaration: ``@event("its.type")`` over its class."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -11,58 +11,58 @@ Trigger = Literal[
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
     "model",
 ]  # fmt: skip
-"""Why a compaction started."""
+"""Triggers of compactions."""
 Outcome = Literal["success", "failed", "cancelled", "discarded", "vetoed"]
 ErrorKind = Literal[
     "context_overflow", "rate_limit", "auth", "network", "provider", "tool", "input", "internal"
 ]
 Origin = Literal["model", "user", "code"]
-"""Who a passage of a replacement is by."""
+"""Author of a passage in a replacement."""
 FactState = Literal["kept", "recoverable", "lost"]
 RowKind = Literal[
     "system", "user", "assistant", "tool", "compaction", "rewrite", "truncation", "model", "checkpoint",
     "clear", "error", "notice", "hook", "memory", "approval", "files", "shell", "merge",
 ]  # fmt: skip
-"""What the row of an event is in the conversation."""
+"""Kinds of rows in the conversation."""
 COMMAND_FAILED = "command failed"
-"""State in the head of the result of a command that was run, and did not end well."""
+"""State in the head of a failed command's result."""
 PRIVATE = "private"
-"""State in the head of a command that the user keeps from the model; of its result the first word of it."""
+"""First word of the head's state for a command that is hidden from the model, and for its result."""
 
 
 @frozen(kw_only=True)
 class Payload:
-    """Base of everything that can happen in a session."""
+    """Base of all events of a session."""
 
     TYPE: ClassVar[str] = ""
     STORED: ClassVar[bool] = True
-    """Whether the log keeps it; live-only payloads are shown and forgotten."""
+    """Whether it is stored in the log; live-only payloads are shown and dropped."""
     VERSION: ClassVar[int] = 1
-    """Version of its data; it grows when a field changes its meaning."""
+    """Version of its data; incremented when a field changes its meaning."""
     ROW: ClassVar[RowKind | None] = None
-    """What it is as a row of the conversation; None for what has none of its own."""
+    """Its kind of row in the conversation; None if it has no row."""
     SAYS: ClassVar[str] = ""
     """The field whose first words are its headline, or a pattern of fields: ``mode {0.old} → {0.new}``."""
     LIGHT: ClassVar[Mapping[str, str]] = {}
-    """Of its head: fields by those of the event that they are read from."""
+    """Fields of its head, with the event's field each is read from."""
 
     def headline(self) -> str:
-        """One line about it, as a row shows it; empty where the row has none or needs more than the event."""
+        """Return the row's text in one line; empty without a row, or if the row needs more than the event."""
         if "{" in self.SAYS:
             return self.SAYS.format(self)
         return plain_first_line(getattr(self, self.SAYS)) if self.SAYS else ""
 
     def light(self) -> dict[str, Any]:
-        """Fields of its head (``session/event_heads.py``) besides headline and tokens."""
+        """Return the fields of its head (``session/event_heads.py``) besides headline and tokens."""
         found = {name: getattr(self, source) for name, source in self.LIGHT.items()}
-        # Of a text its length, of a call its id among others.
+        # Derived fields: the length of a text, the ids of a call.
         made: dict[str, Callable[[Any], Any]] = {"chars": len, "ids": lambda one: (one,)}
         return {name: made[name](value) if name in made else value for name, value in found.items()}
 
 
 @frozen(kw_only=True)
 class Said(Payload):
-    """Base of what carries a message that is one text."""
+    """Base of events with a message that is one text."""
 
     text: str
     tokens: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Said(Payload):
 
 @frozen(kw_only=True)
 class Paid(Payload):
-    """Base of what a model was asked for."""
+    """Base of events about model requests."""
 
     model: str = ""
     """Name of the model; empty where none was asked."""
@@ -84,7 +84,7 @@ class Paid(Payload):
 
 @frozen(kw_only=True)
 class Changed(Payload):
-    """Base of what goes on in another way from here on, also when the session is resumed."""
+    """Base of events that change a mode of the session, also after it is resumed."""
 
     old: str
     new: str
@@ -92,7 +92,7 @@ class Changed(Payload):
 
 @frozen(kw_only=True)
 class Resized(Payload):
-    """Base of events that give the view another size."""
+    """Base of events that change the size of the view."""
 
     tokens_before: int = 0
     tokens_after: int = 0
@@ -114,18 +114,18 @@ def event(
     says: str = "",
     light: Mapping[str, str] | None = None,
 ) -> Callable[[type[_Event]], type[_Event]]:
-    """Declare an event: its class becomes a frozen dataclass and is known by its type from then on.
+    """Declare an event: its class becomes a frozen dataclass and is registered by its type.
 
-    The decoder, the JSON Schema and the tables of ``docs/events.md`` are read off the class.
+    The decoder, the JSON Schema and the tables of ``docs/events.md`` are generated from the class.
 
     Args:
         kind: The ``type`` in the log and in JSON output.
         stored: Whether the log keeps it.
-        version: Version of its data; one more when a field changes its meaning.
-        row: What it is as a row of the conversation; None for what has none of its own.
-        says: The field whose first words are its headline, or a pattern of fields; empty where the class
-            words one, or there is none.
-        light: What its head holds besides headline and tokens, each with the field it is read from.
+        version: Version of its data; incremented when a field changes its meaning.
+        row: Its kind of row in the conversation; None if it has no row.
+        says: The field whose first words are its headline, or a pattern of fields; empty if the class
+            computes one, or there is none.
+        light: Fields of its head besides headline and tokens, each with the field it is read from.
     """
 
     def declare(cls: type[_Event]) -> type[_Event]:

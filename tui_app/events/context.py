@@ -9,13 +9,13 @@ from tui_app.records import frozen
 from tui_app.text import count, thousands
 
 NOT_IN_LOG = "(not in the log)"
-"""Stands behind a statement of a summary that names what the log does not hold."""
+"""Mark after a statement of a summary that names something not in the log."""
 UNCHECKED = "(unchecked)"
-"""Stands behind one that gives no source and for which none was found."""
+"""Mark after a statement that cites no source and for which none was found."""
 DOUBTFUL = "(doubtful)"
-"""Stands behind one that a second reader did not find in its sources."""
+"""Mark after a statement that a second reader did not find in its sources."""
 MARKS = (NOT_IN_LOG, UNCHECKED, DOUBTFUL, "(unconfirmed)")
-"""Those, and the one that summaries of earlier versions hold."""
+"""All marks, including one of summaries by earlier versions."""
 
 
 @frozen(kw_only=True)
@@ -85,7 +85,6 @@ class FullnessTold(Said):
     """How full it was."""
 
     def headline(self) -> str:
-        """How full the window was."""
         return f"the model was told: context window {self.percent}% full"
 
 
@@ -110,12 +109,12 @@ class Truncation(Payload):
     performed_by: str = "truncator"
 
     def headline(self) -> str:
-        """What one request went without; the conversation itself is as it was."""
+        """Return what was left out of one request; the conversation itself is unchanged."""
         removed = self.messages_removed
         what = count(removed, "message") if removed > 0 else "long results cut"
         tokens = self.tokens_removed
         size = thousands(tokens) if tokens >= 1_000 else str(tokens)
-        # What is counted again when a request is cut can outweigh what little left.
+        # Tokens counted again for a truncated request can exceed what was removed.
         sizes = f", ~{size} tokens" if tokens > 0 else ""
         return f"Request truncated: {what}{sizes} left out of this request only"
 
@@ -175,7 +174,7 @@ class CompactionProgress(Payload):
 
 @frozen(kw_only=True)
 class Weighed(Resized):
-    """Base of events about a summary: sizes before and after it, and what it keeps of what it stands for."""
+    """Base of events about a summary: sizes before and after it, and what it keeps."""
 
     messages_before: int = 0
     messages_after: int = 0
@@ -239,7 +238,7 @@ KIND_LABELS: dict[str, str] = {
     "command": "Commands",
     "detail": "Details",
 }
-"""What the groups of facts are called, by kind."""
+"""Nouns for groups of facts, by kind."""
 
 
 @frozen(kw_only=True)
@@ -258,11 +257,11 @@ class Fact:
 
 
 _MOST_NAMED, _MOST_PATH = 60, 32
-"""Characters of a fact that is named in a row, and those of a path that is named whole there."""
+"""Characters of a fact named in a row, and of a path that is named whole there."""
 
 
 def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
-    """How many facts are ``kept`` by the summary, ``put_back`` by code, ``at_risk`` and ``lost``."""
+    """Count the facts ``kept`` by the summary, ``put_back`` by code, ``at_risk`` and ``lost``."""
     counts = dict.fromkeys(("kept", "put_back", "at_risk", "lost"), 0)
     for fact in facts:
         name = "at_risk" if fact.state == "recoverable" else fact.state
@@ -271,7 +270,7 @@ def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
 
 
 def lines_text(lines: int | None, sourced: int, not_in_log: int | None) -> list[str]:
-    """How many lines of a summary have a source, and how many name what the log does not hold."""
+    """Return how many lines of a summary have a source, and how many name something not in the log."""
     told = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
     return [*told, f"{not_in_log} not in the log"] if not_in_log else told
 
@@ -279,7 +278,7 @@ def lines_text(lines: int | None, sourced: int, not_in_log: int | None) -> list[
 def answers_text(
     questions: int, unanswered: Collection[str], misread: Collection[str] | None = None
 ) -> list[str]:
-    """How many questions what is sent answers, and how many of them the model that reads it."""
+    """Return how many questions the view answers, and how many of them the model that reads it."""
     if not questions:
         return []
     told = [f"{questions - len(unanswered)} of {count(questions, 'question')} answered"]
@@ -345,7 +344,7 @@ class CompactionComplete(Weighed):
     """The provider's own id of the last answer to the request for the summary; empty where it gave none."""
 
     def headline(self) -> str:
-        """What a compaction replaced, and what became of the facts; the reason when it did not succeed."""
+        """Return what a compaction replaced, and the state of the facts; the reason if it did not succeed."""
         if self.outcome != "success":
             return self.reason or self.outcome
         parts = [
@@ -377,7 +376,7 @@ class CompactionComplete(Weighed):
         return " · ".join([*parts, *(said for told, said in others if told)]) + self._writer()
 
     def _kept(self) -> list[str]:
-        """What the summary keeps of the user's words, the file that matters most, and open errors."""
+        """Return what the summary keeps of the user's words, the most important file, and open errors."""
         kept = [fact for fact in self.facts if fact.state == "kept"]
         said, rules, errors = (
             sum(fact.kind in kinds for fact in kept) for kinds in (("request", "said"), ("rule",), ("error",))
@@ -390,12 +389,12 @@ class CompactionComplete(Weighed):
             path, _, deeds = max(files, key=lambda fact: fact.weight).text.partition(" · ")
             if len(path) > _MOST_PATH:
                 path = "/".join(("…", *path.split("/")[-2:]))
-            # Parts of this line are told apart by the same dot.
+            # Parts of this line are separated by the same dot.
             told.append(f"{path} {deeds.replace(' · ', ' ')}"[:_MOST_NAMED])
         return [*told, f"{count(errors, 'error')} still open"] if errors else told
 
     def _writer(self) -> str:
-        """Who wrote the summary, where it was not the model that was meant to."""
+        """Return the summary's author if it was not the intended model."""
         if self.performed_by == "provider":
             return " · by the provider"
         stands_in = {"heuristic": "extraction", "marker": "a marker"}.get(self.performed_by, self.model)
@@ -450,6 +449,5 @@ class CompactionEdited(Resized):
     """The compaction's facts, and what became of them."""
 
     def headline(self) -> str:
-        """What was changed in a summary."""
         what = f"brought back: {self.fact}" if self.fact else "summary edited"
         return f"{what} · {thousands(self.tokens_before)} → {thousands(self.tokens_after)}"

@@ -1,4 +1,4 @@
-"""What was said and done in a conversation: messages, tool calls, approvals, changed files."""
+"""Events of a conversation: messages, tool calls, approvals, changed files."""
 
 import json
 from dataclasses import field
@@ -44,7 +44,7 @@ class UserMessage(Said):
     attachments: tuple[str, ...] = ()
 
     def light(self) -> dict[str, Any]:
-        # Of files of both kinds nobody has kept the sizes.
+        # Sizes of files are unknown if there are both kinds.
         pictured = all(map(is_picture_name, self.attachments)) if self.attachments else False
         return {"chars": len(self.text), "pictured": pictured and bool(self.tokens.get("attachments"))}
 
@@ -70,7 +70,7 @@ class AssistantMessage(Paid):
     duration_s: float = 0.0
 
     def headline(self) -> str:
-        """The first words of the response; of its thinking where it says nothing."""
+        """Return the first words of the response; of its thinking if there is no text."""
         return plain_first_line(self.text or self.thinking)
 
     def light(self) -> dict[str, Any]:
@@ -100,7 +100,7 @@ class ToolCall(Payload):
 
     @property
     def as_text(self) -> str:
-        """The tool's name, and each argument on lines of its own, its text as the model meant it."""
+        """Return the tool's name, and each argument on separate lines, with its text unescaped."""
         try:
             args = json.loads(self.args)
         except (ValueError, RecursionError):
@@ -163,7 +163,6 @@ class ShellResult(Said):
     duration_s: float = 0.0
 
     def headline(self) -> str:
-        """How it ended, in two words."""
         return self.outcome if self.exit_code is None else f"exit {self.exit_code}"
 
     def light(self) -> dict[str, Any]:
@@ -195,7 +194,7 @@ class TaskResumed(Payload):
 
 
 def how_it_ended(outcome: str, exit_code: int | None) -> str:
-    """How a background command has ended, in a few words."""
+    """Return how a background command ended, in a few words."""
     said = {"lost": "no longer running", "session": "ended with the session", "kept": "kept running"}
     if outcome != "exited":
         return said.get(outcome, outcome)
@@ -226,11 +225,9 @@ class TaskEnded(Payload):
 
     @property
     def how(self) -> str:
-        """How it has ended, in a few words."""
         return how_it_ended(self.outcome, self.exit_code)
 
     def headline(self) -> str:
-        """Which one has ended, and how."""
         after = f" after {self.duration_s:.0f} s" if self.duration_s else ""
         if self.outcome == "kept":
             after = f" (kill {self.pid} ends it, its output is in {self.file})"
@@ -263,7 +260,6 @@ class WebSearched(Payload):
     """Addresses of the pages."""
 
     def headline(self) -> str:
-        """What was looked for, and how much was found."""
         asked = plain_first_line(", ".join(self.queries))
         return f"web search{f': {asked}' if asked else ''} · {count(len(self.sources), 'page')}"
 
@@ -313,7 +309,6 @@ class ApprovalDecided(Payload):
     """Log number of the guard that stopped it; 0 where none did."""
 
     def headline(self) -> str:
-        """What was decided about a call, by whom, and why."""
         subject = " ".join(self.subject.split())
         if self.guard:
             return f"stopped: {self.tool} {subject[:60]} · {self.rule}"
@@ -331,7 +326,7 @@ class ApprovalDecided(Payload):
 
     def light(self) -> dict[str, Any]:
         quiet = self.by in ("rule", "mode") and self.decision == "allowed"
-        # Its call's row carries the mark.
+        # The row of its call has the mark.
         return {
             "ids": (self.tool_call_id,),
             "state": "quiet" if quiet else self.decision,
@@ -341,7 +336,7 @@ class ApprovalDecided(Payload):
 
 
 GuardKind = Literal["edits", "command", "writes", "tests"]
-"""What a guard stops: changes below a path, a command, whatever writes, an end without tests."""
+"""What a guard blocks: changes below a path, a command, all writing, an end without tests."""
 
 
 @event("guard.set", row="notice")
@@ -360,17 +355,16 @@ class GuardSet(Payload):
 
     @property
     def text(self) -> str:
-        """As it is typed: ``edits legacy/``."""
+        """As typed by the user: ``edits legacy/``."""
         return f"{self.forbids} {self.what}".strip()
 
     @property
     def words(self) -> str:
-        """The words that a call breaks, with their number."""
+        """The user's words that a call violates, with their number."""
         place = f"{self.session[:8]}#{self.source}" if self.source else ""
         return ": ".join(filter(None, (place, f'"{" ".join((self.quote or self.text).split())}"')))
 
     def headline(self) -> str:
-        """What it stops."""
         said: dict[GuardKind, str] = {
             "edits": f"{self.what} stays as it is",
             "command": f"no {self.what}",
@@ -389,7 +383,6 @@ class GuardOffered(Payload):
     """Log number of the prompt."""
 
     def headline(self) -> str:
-        """The sentence, and what makes a guard of it."""
         return f'#{self.source}: "{" ".join(self.quote.split())}" can be a guard: /guard'
 
 
@@ -405,7 +398,6 @@ class GuardBroken(Payload):
     """What was changed behind the newest run of tests."""
 
     def headline(self) -> str:
-        """What is missing, and the user's words."""
         return f"not done: no tests since {count(len(self.files), 'file')} changed · {self.words}"
 
 
@@ -419,8 +411,9 @@ class GuardLifted(Payload):
 
 
 RepeatKind = Literal["command", "running", "edit", "question", "task", "refused"]
-"""What is done once more: a command, a background command that still runs, an edit that stands, a question
-that was answered, a task that was done or taken off the list, or what the user has refused."""
+"""Kinds of repetition: a command, a background command that still runs, an applied edit, an answered
+question, a task that was done or removed from the list, or something the user refused.
+"""
 
 
 @event("call.repeated")
@@ -442,7 +435,6 @@ class CallRepeated(Payload):
     """Of a command that ran once more, how it ended now: ``the same``, or as ``exit 0, 12 passed``."""
 
     def headline(self) -> str:
-        """What was done before, and what came of it now."""
         now = f". Ran again: {self.again}" if self.again else ""
         return f"{self.text}{'. The log has answered' if self.answered else now}"
 
@@ -468,11 +460,10 @@ class GoalSet(Payload):
 
     @property
     def condition(self) -> str:
-        """When it is reached."""
+        """Condition of success, in words."""
         return f"when `{self.check}` exits with 0" if self.check else f"after {count(self.count, 'turn')}"
 
     def headline(self) -> str:
-        """The goal, and when it is reached."""
         return f"goal: {plain_first_line(self.text)} · reached {self.condition}"
 
 
@@ -491,7 +482,6 @@ class GoalChecked(Payload):
     """The end of what the command has printed."""
 
     def headline(self) -> str:
-        """Whether it is reached."""
         code = "" if self.exit_code is None else f" · exit {self.exit_code}"
         return f"goal {'reached' if self.held else 'not reached yet'} after {count(self.turn, 'turn')}{code}"
 
@@ -511,7 +501,6 @@ class GoalEnded(Payload):
     """Why the model gave it up, or why it could not be checked."""
 
     def headline(self) -> str:
-        """How it ended."""
         said = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
         how = said.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
         return f"goal {how}{f' · {plain_first_line(self.reason)}' if self.reason else ''}"
@@ -561,7 +550,6 @@ class FilesRestored(Payload):
     """Name of the branch whose files they hold now; empty where nothing was merged."""
 
     def headline(self) -> str:
-        """How many files were restored, removed or left alone."""
         removed = sum(not file.after for file in self.files)
         fates = (
             (len(self.files) - removed, "taken over" if self.branch else "restored"),

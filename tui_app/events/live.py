@@ -1,4 +1,4 @@
-"""Events that drive the screen while something is under way; the log keeps none of them."""
+"""Live-only events for the screen, which are never stored in the log."""
 
 from typing import Literal
 
@@ -79,7 +79,7 @@ class MemoryPressure(Payload):
     """Whether caches are dropped, or the history is compacted."""
 
     def headline(self) -> str:
-        """What is done about too little memory, as a sentence."""
+        """Return what is done about low memory, as a sentence."""
         done = "caches were dropped" if self.action == "drop" else "the history is compacted"
         return f"Memory is short ({self.rss_mb:,} of {self.limit_mb:,} MB): {done}."
 

@@ -1,4 +1,4 @@
-"""An event with its place in the log, and both as JSON."""
+"""Events with their place in the log, and both as JSON."""
 
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ from tui_app.records import frozen
 
 _Kind = TypeVar("_Kind", bound=Payload)
 _USAGE_OWN = tuple(each.name for each in fields(UsageInfo) if each.name != "usage")
-"""Fields of ``UsageInfo`` that stand beside the figures of the usage."""
+"""Fields of ``UsageInfo`` next to the usage figures."""
 
 
 @frozen(kw_only=True)
@@ -27,7 +27,7 @@ class Record:
     data: Payload
 
     def to_json(self) -> dict[str, Any]:
-        """The public envelope of an event."""
+        """Return the public envelope of an event."""
         return {
             "type": self.data.TYPE,
             "session": self.session,
@@ -39,12 +39,12 @@ class Record:
 
 
 def data_of(record: Record | None, kind: type[_Kind]) -> _Kind | None:
-    """What a record says; None where there is none, or it is of another kind."""
+    """Return a record's payload; None without a record, or if it is of another kind."""
     return record.data if record is not None and isinstance(record.data, kind) else None
 
 
 def payload_to_json(payload: Payload) -> dict[str, Any]:
-    """Flatten a payload to JSON values; usage events carry their figures at the top."""
+    """Flatten a payload to JSON values; usage events have their figures at the top level."""
     if isinstance(payload, UsageInfo):
         return payload.usage | {name: msgspec.to_builtins(getattr(payload, name)) for name in _USAGE_OWN}
     if isinstance(payload, GaugeChanged):
@@ -60,7 +60,7 @@ def payload_from_json(kind: str, data: dict[str, Any]) -> Payload:
 
     Raises:
         KeyError: if ``kind`` is not a known event type.
-        ValueError: if a value is missing, or has not the type that its field is declared with.
+        ValueError: if a value is missing, or does not have the declared type of its field.
     """
     cls = BY_TYPE[kind]
     if cls is UsageInfo:

@@ -1,4 +1,4 @@
-"""Events that give messages of the agent view another form.
+"""Events that rewrite messages of the agent view.
 
 The originals stay in the log and in the user view; each event can be undone by its number.
 """
@@ -31,13 +31,13 @@ class ViewRewrite(Resized):
     """Base of the stages' events."""
 
     STAGE: ClassVar[Stage]
-    """The stage whose work it records."""
+    """The stage that makes it."""
     STATE: ClassVar[FormState]
-    """What a message is called that has this form."""
+    """State of a message in this form."""
     FORM: ClassVar[str]
-    """How the model sees it."""
+    """The form that the model sees."""
     CHANGED: ClassVar[tuple[str, str]] = ("", "")
-    """What became of one message, and of several."""
+    """Phrases of the headline, for one message and for several."""
 
     changes: tuple[Rewritten, ...] = ()
     tokens: dict[str, int] = field(default_factory=dict)
@@ -49,13 +49,12 @@ class ViewRewrite(Resized):
     messages_after: int = 0
 
     def headline(self) -> str:
-        """How many messages have another form, and what that saves."""
         one, many = self.CHANGED
         sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"
         return f"{len(self.changes)} {one if len(self.changes) == 1 else many} · {sizes}"
 
     def light(self) -> dict[str, Any]:
-        # A stage that frees nothing one can see has no row; what the user did always has.
+        # A stage that frees nothing visible has no row; actions of the user always have one.
         unseen = bool(self.policy) and thousands(self.tokens_before) == thousands(self.tokens_after)
         return {
             "changes": tuple((change.seq, change.tokens) for change in self.changes),
@@ -120,7 +119,7 @@ class ToolPointers(ViewRewrite):
 
 
 _NAMED = 4
-"""So many numbers a headline names."""
+"""Maximum numbers named in a headline."""
 
 
 @event("message.excluded", row="rewrite")
@@ -136,7 +135,6 @@ class MessageExcluded(Resized):
     """Log number of the exclusion that stands again, after it was undone; 0 for a new one."""
 
     def headline(self) -> str:
-        """Which messages left, and what that saves."""
         named = " ".join(f"#{seq}" for seq in self.seqs[:_NAMED])
         more = " …" if len(self.seqs) > _NAMED else ""
         sizes = f"{thousands(self.tokens_before)} → {thousands(self.tokens_after)}"

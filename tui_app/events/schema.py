@@ -1,7 +1,7 @@
-"""The JSON Schema of every event, read off the payload classes: their fields, types and docstrings.
+"""The JSON Schema of every event, generated from the payload classes: fields, types and docstrings.
 
 It describes ``Record.to_json``. Fields may be added without a new ``version``, so no schema here forbids
-those it does not name.
+fields it does not name.
 """
 
 import ast
@@ -28,13 +28,13 @@ class Docstrings:
 
     text: str = ""
     members: dict[str, str] = field(default_factory=dict)
-    """By name: properties, and fields with a string behind them."""
+    """By name: properties, and fields followed by a string."""
 
 
 def docstrings(cls: type) -> Docstrings:
-    """Read the docstrings of a class, those of inherited members included.
+    """Read the docstrings of a class, including those of inherited members.
 
-    Without the source, as in a program that is shipped compiled, there are none.
+    Without the source, as in a compiled program, there are none.
     """
     members: dict[str, str] = {}
     for base in reversed(cls.__mro__[:-1]):
@@ -44,7 +44,7 @@ def docstrings(cls: type) -> Docstrings:
 
 @cache
 def _read(module: str) -> dict[str, Docstrings]:
-    """The docstrings of a module's classes, by their names."""
+    """Return the docstrings of a module's classes, by their names."""
     try:
         body = ast.parse(inspect.getsource(sys.modules[module])).body
     except OSError:
@@ -68,13 +68,12 @@ def _members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
 
 
 def _plain(docstring: str) -> str:
-    """A docstring as one line of text."""
     return " ".join(docstring.replace("``", "`").split())
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _USAGE = "usage"
-"""Definition of the data that are the figures themselves; the field that holds them in an event."""
+"""Definition of data that is only usage figures; name of the event field with them."""
 _JSON_TYPES: dict[object, str] = {
     str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null",
 }  # fmt: skip
@@ -84,7 +83,7 @@ Schema = dict[str, Any]
 
 
 def events_schema() -> Schema:
-    """One schema for all events: a definition for each type, told apart by ``type``."""
+    """Return one schema for all events: a definition for each type, distinguished by ``type``."""
     return {
         "$schema": DIALECT,
         "title": "Plimsoll event",
@@ -95,7 +94,7 @@ def events_schema() -> Schema:
 
 
 def event_schema(kind: str) -> Schema:
-    """The schema of one type of event, complete in itself.
+    """Return the self-contained schema of one type of event.
 
     Raises:
         KeyError: if ``kind`` is not a known event type.
@@ -106,7 +105,7 @@ def event_schema(kind: str) -> Schema:
 
 
 def summary_of(payload: type[Payload]) -> str:
-    """What an event says, in one sentence; empty when the program comes without its source."""
+    """Return an event's description in one sentence; empty if the program comes without its source."""
     return docstrings(payload).text.partition(". ")[0].rstrip(".")
 
 
@@ -140,7 +139,7 @@ def _all_required(properties: dict[str, Schema]) -> Schema:
 
 
 def _objects(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
-    """By name the schemas of events, and of all that is among their fields: JSON output leaves none out."""
+    """Return the schemas of events and of all types of their fields, by name; JSON output omits none."""
     known = {each.__name__: each for each in payloads}
     _, found = msgspec.json.schema_components(known.values(), ref_template="#/$defs/{name}")
     made: dict[str, Schema] = {}
@@ -155,7 +154,7 @@ def _objects(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
 
 
 def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
-    """Definitions of what the data of these events refer to."""
+    """Return the definitions that the data of these events refer to."""
     own = {each.__name__ for each in payloads}
     made = _objects(each for each in payloads if each is not GaugeChanged)
     parts = {name: each for name, each in made.items() if name not in own}
@@ -163,7 +162,7 @@ def _parts(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
 
 
 def _usage() -> Schema:
-    """The figures as ``ContextUsage.to_json`` writes them: a sample shows their names and types."""
+    """Return the figures of ``ContextUsage.to_json``: a sample has their names and types."""
     sample = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
     window, usage = docstrings(ContextWindow).members, docstrings(ContextUsage)
     said = docstrings(Breakdown).members | window | {"limit_source": window.get("source", "")} | usage.members
@@ -175,7 +174,7 @@ def _usage() -> Schema:
 
 
 def _gauge() -> Schema:
-    """The figures, and what stands beside them after a refusal only."""
+    """Return the figures with what is only present after a refusal."""
     usage = _usage()
     limit: Schema = {
         "type": "integer",

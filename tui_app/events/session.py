@@ -1,4 +1,4 @@
-"""Events of the session as a whole: changes of course, context board, hooks, subagents, errors, its end."""
+"""Events of the session as a whole: rewinds, context board, hooks, subagents, errors, its end."""
 
 from dataclasses import field
 from pathlib import PurePath
@@ -78,7 +78,7 @@ class SessionRewind(Payload):
     """The prompt is sent once more and does not go back to the editor."""
 
     def headline(self) -> str:
-        """Where it was rewound to; empty for a prompt that was never answered."""
+        """Return where it was rewound to; empty for a prompt that was never answered."""
         return "" if self.failed else f"rewound to before #{self.to}"
 
     def light(self) -> dict[str, Any]:
@@ -104,7 +104,6 @@ class FoldersAdded(Payload):
     folders: tuple[str, ...]
 
     def headline(self) -> str:
-        """Which folders they are."""
         return f"folders added: {', '.join(self.folders) or 'none'}"
 
 
@@ -120,7 +119,6 @@ class MemoryInbox(Said):
     branch: str = ""
 
     def headline(self) -> str:
-        """How many entries the session was given."""
         more = f", {self.left_out} more had no room" if self.left_out else ""
         entries = "entry" if self.entries == 1 else "entries"
         return f"context board: {self.entries} {entries} from earlier sessions{more}"
@@ -148,7 +146,6 @@ class Handoff(Paid):
     """Tokens by category."""
 
     def headline(self) -> str:
-        """Where it was handed over from, and what for."""
         named = f' "{plain_first_line(self.from_title)}"' if self.from_title else ""
         return f"handed over from {self.from_session}{named}: {plain_first_line(self.goal)}"
 
@@ -170,7 +167,6 @@ class MergedFile:
 
     @property
     def verb(self) -> str:
-        """What the merge does with it."""
         if self.left:
             return "left alone"
         return "removed" if not self.after else "changed" if self.before else "created"
@@ -199,11 +195,9 @@ class BranchMerged(Paid):
 
     @property
     def taken(self) -> tuple[MergedFile, ...]:
-        """The files that are taken over."""
         return tuple(file for file in self.files if not file.left)
 
     def headline(self) -> str:
-        """Which branch it was, and what came of it."""
         left = len(self.files) - len(self.taken)
         told = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
         return f"merged {plain_first_line(self.name)}: {told}{f', {left} left alone' if left else ''}"
@@ -242,7 +236,6 @@ class MemoryPruned(Payload):
     """Id of the entry that stands in its place; 0 for none."""
 
     def headline(self) -> str:
-        """What was removed from the board, and why."""
         why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
         return f"no longer remembered{f' ({why})' if why else ''}: {self.text}"
 
@@ -268,7 +261,6 @@ class MemoryConsolidated(Paid):
     duration_s: float = 0.0
 
     def headline(self) -> str:
-        """What came of reading the session."""
         if self.outcome != "success":
             return f"memory: the session could not be read: {self.reason}"
         by = self.model or "extraction"
@@ -282,7 +274,7 @@ HookName = Literal[
     "preCompact", "postCompact", "preTool", "postTool", "userPrompt", "turnEnd", "waiting", "stop",
     "sessionStart", "sessionEnd",
 ]  # fmt: skip
-"""When a hook runs."""
+"""Events of hooks."""
 
 
 HookOutcome = Literal["ok", "vetoed", "overruled", "failed", "timeout", "missing", "cancelled"]
@@ -312,7 +304,7 @@ class HookRan(Payload):
     """What it printed, without control characters and cut to size."""
 
     def headline(self) -> str:
-        """Which hook ran and what came of it; without anything to tell, the beginning of what it printed."""
+        """Return the hook and its outcome; without an outcome, the beginning of its output."""
         name = f"{self.hook} hook {self.command}"
         if self.reason:
             return f"{name} {self.reason}"
@@ -411,7 +403,7 @@ class SubAgentEnd(Payload):
     """What it has said, with the source of each line, and what its log has; the model reads it."""
 
     def headline(self) -> str:
-        """What it has done; the reason too where it did not get to its end."""
+        """Return the work done; the reason too if it did not finish."""
         calls = count(self.calls, "call")
         size = thousands(self.input_tokens + self.output_tokens)
         price = "" if self.cost_usd is None else f" · ${self.cost_usd:.4f}"
@@ -481,7 +473,6 @@ class SessionBackground(Payload):
     """Prompts that are still to be sent, oldest first."""
 
     def headline(self) -> str:
-        """What happened, and what waits."""
         waits = f": {plain_first_line(self.question)}" if self.question else ""
         return f"background: {self.step}{waits}"
 

@@ -1,1 +1,1 @@
-"""What outlives a session: the context board of a repository and branch, and who writes it."""
+"""Memory across sessions: the context board of a repository and branch, and how it is filled."""

@@ -1,4 +1,4 @@
-"""The context board of one scope: what may be put on it, what takes another's place, what has to go."""
+"""The context board of one scope: adding, replacing and removing entries."""
 
 import re
 import time
@@ -21,37 +21,37 @@ from tui_app.memory.store import BoardStore
 from tui_app.records import frozen
 
 MOST_ENTRIES = 100
-"""Entries that a scope sees at most, unless a setting sets it."""
+"""Default maximum number of entries that a scope sees."""
 NO_ROOM = "the board is full of more important entries"
 _ALIKE, _ALIKE_OF_LONGER = 0.6, 0.5
-"""Shares of the shorter's and of the longer's words from which two entries are about the same thing."""
+"""Minimum shares of the shorter's and of the longer's words for two entries about the same subject."""
 _FEWEST = 3
-"""Words below which entries are only alike when they are equal."""
+"""Words below which entries are only alike if they are equal."""
 _ONE_VALUE: frozenset[EntryKind] = frozenset({"rule", "decision"})
-"""Kinds of which the newest holds where two are about the same thing."""
+"""Kinds of which the newer entry replaces an older one about the same subject."""
 _NAME = re.compile(r"`[^`]+`|[\w.-]*[/\\][\w./\\-]*|\w+\.[A-Za-z]\w{0,5}\b|\w+_\w+|\b[^\W\d_]+\d+\b(?!\.\d)")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
 @frozen
 class Added:
-    """What became of a draft."""
+    """Result of adding a draft."""
 
     entry: Entry
     new: bool
-    """Whether it was put on the board; else it says what stood there already."""
+    """Whether it was added; otherwise the entry was on the board already."""
     pruned: tuple[int, ...] = ()
     """Ids of the entries that made room for it or that it replaces."""
 
 
 @frozen
 class ContextBoard:
-    """What is remembered of one repository and branch.
+    """The memory of one repository and branch.
 
     Args:
         store: Keeps the entries.
-        scope: Whose board it is.
-        most: Most entries it may hold.
+        scope: Repository and branch of the board.
+        most: Maximum number of entries.
         now: Seconds since the epoch.
     """
 
@@ -61,12 +61,12 @@ class ContextBoard:
     now: Callable[[], float] = time.time
 
     def entries(self) -> list[Entry]:
-        """The entries on the board, the weightiest first; equal weights newest first."""
+        """Return the entries on the board, heaviest first; equal weights newest first."""
         standing = [entry for entry in self.store.entries(self.scope) if entry.is_current]
         return sorted(standing, key=rank, reverse=True)
 
     def entry(self, number: int) -> Entry:
-        """The entry of a number.
+        """Return the entry with a number.
 
         Raises:
             NotRemembered: if it is not on the board.
@@ -77,10 +77,10 @@ class ContextBoard:
         raise NotRemembered(f"there is no entry {number} on this board")
 
     def add(self, draft: Draft) -> Added:
-        """Put something on the board; saying the same again changes nothing.
+        """Add an entry to the board; adding the same text again changes nothing.
 
         Raises:
-            NotRemembered: if it may not be there, was removed before, or has no room.
+            NotRemembered: if it is not allowed, was removed before, or has no room.
         """
         by_person = draft.made_by == PERSON
         draft = replace(draft, text=checked(draft.text, by_person=by_person))
@@ -107,10 +107,10 @@ class ContextBoard:
         return Added(made, new=True, pruned=tuple(entry.id for entry in (*replaced, *evicted)))
 
     def prune(self, number: int, by: Maker) -> Entry:
-        """Take an entry off the board; it stays in the file, marked.
+        """Remove an entry from the board; it stays in the store, marked.
 
         Raises:
-            NotRemembered: if it is not there, or is the user's and a model wants it gone.
+            NotRemembered: if there is none, or a model tries to remove one of the user's.
         """
         entry = self.entry(number)
         if entry.made_by == PERSON and by != PERSON:
@@ -122,7 +122,7 @@ class ContextBoard:
         """Replace an entry with the user's wording.
 
         Raises:
-            NotRemembered: if there is no such entry, or the text may not be kept.
+            NotRemembered: if there is no such entry, or the text must not be kept.
         """
         entry = self.entry(number)
         said = checked(text, by_person=True)
@@ -136,7 +136,7 @@ class ContextBoard:
 
 
 def rank(entry: Entry) -> tuple[bool, float, float, int]:
-    """How much an entry counts: the user's first, then by weight, then by age."""
+    """Return the sort key of an entry: the user's first, then by weight, then by age."""
     return (entry.made_by == PERSON, entry.weight, entry.time, entry.id)
 
 
@@ -145,12 +145,12 @@ def _same(entries: Sequence[Entry], text: str) -> Entry | None:
 
 
 def _refuse_pruned(draft: Draft, everything: Sequence[Entry]) -> None:
-    """Refuse what the user took off, and what was removed before and comes from the same message."""
+    """Refuse what the user removed, and what was removed before and comes from the same message."""
     key = key_of(draft.text)
     for entry in everything:
         if entry.is_current or key_of(entry.text) != key:
             continue
-        # What the user has reworded was removed as well.
+        # An entry that the user reworded was removed as well.
         if entry.pruned_by == PERSON:
             raise NotRemembered("the user has removed it from the board")
         if (entry.session, entry.seq) == (draft.session, draft.seq):
@@ -158,9 +158,9 @@ def _refuse_pruned(draft: Draft, everything: Sequence[Entry]) -> None:
 
 
 def _replaces(draft: Draft, entry: Entry) -> bool:
-    """Whether a draft says anew what an entry says, or a rule or decision with another value.
+    """Whether a draft repeats an entry, or is a rule or decision with another value.
 
-    The user's own neither replaces anything by itself nor is replaced: it is edited by hand.
+    The user's own entries neither replace others nor are replaced: they are edited by hand.
     """
     if entry.kind != draft.kind or PERSON in (entry.made_by, draft.made_by):
         return False
@@ -174,17 +174,20 @@ def _replaces(draft: Draft, entry: Entry) -> bool:
 
 
 def _subject(text: str) -> str:
-    """What a relation is about: all in front of what was done to it."""
+    """Return the subject of a relation: everything before what was done to it."""
     return text.partition(" · ")[0]
 
 
 def _named(text: str) -> frozenset[str]:
-    """The paths, identifiers and addresses in a text: entries about different ones are kept apart."""
+    """Return the paths, identifiers and addresses in a text: entries about different ones are kept apart."""
     return frozenset(name.casefold() for name in _NAME.findall(text))
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text without numbers, which may change; of scripts without spaces, pairs of signs."""
+    """Return the words of a text without numbers, which may change.
+
+    For scripts without spaces they are pairs of characters.
+    """
     words = {word for word in key_of(text).split() if not word.isdigit() and not _UNSPACED.search(word)}
     signs = "".join(_UNSPACED.findall(text))
     return frozenset(words | {signs[at : at + 2] for at in range(len(signs) - 1)})

@@ -1,4 +1,4 @@
-"""Reading a finished session for its board: by a model with one tool and hard limits, or by rules."""
+"""Consolidation of a finished session into its board, by a model with one tool and limits, or by rules."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -30,19 +30,19 @@ from tui_app.records import frozen
 from tui_app.tool_specs import CONTEXT_BOARD
 
 INTERACTION = "memory-consolidation"
-"""Marks these requests in headers and spans, so that their usage can be told apart from turns."""
+"""Value that marks these requests in headers and spans, to distinguish their usage from turns."""
 HEADER = "X-Interaction-Type"
 MOST_ADDED, MOST_PRUNED, MOST_CALLS = 24, 8, 60
-"""What one reading of a session may do at most."""
+"""Maximum changes and calls while reading one session."""
 _TOOL = 400
-"""Tokens of the tool's definition, about."""
+"""Approximate tokens of the tool's definition."""
 _SMALLEST = 200
 _REQUESTS = 12
-"""Requests for one part: adding and looking takes a few, going on for ever is stopped."""
+"""Maximum requests for one part: adding and listing takes a few, an endless loop is stopped."""
 _LONGEST_LIST = 6_000
-"""Characters of the board that one call returns; the weightiest first."""
+"""Characters of the board that one call returns; heaviest entries first."""
 _ANSWER = 4_096
-"""Tokens of an answer; all that counts are the calls in it."""
+"""Maximum tokens of a response; only the calls in it matter."""
 _ENOUGH = "enough for this session. Say done"
 INSTRUCTIONS = f"""\
 You keep the context board of a code repository: short entries that help whoever works there next. You are \
@@ -62,7 +62,7 @@ finished, say done."""
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of reading a session so far."""
+    """Result of reading a session so far."""
 
     added: int = 0
     pruned: int = 0
@@ -72,7 +72,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class BoardTool:
-    """The one tool: what it may do is bounded for the whole session, and every refusal says why."""
+    """The one tool, with limits for the whole session; every refusal has a reason."""
 
     board: ContextBoard
     evidence: Evidence
@@ -135,28 +135,28 @@ class BoardTool:
 
 @dataclass(slots=True)
 class ConsolidationAgent:
-    """Asks a model to bring the board up to date, a part at a time."""
+    """Has a model update the board, one part of the session at a time."""
 
     model: Model
     count: Callable[[str], int]
     """Tokens of a text."""
     budget: Callable[[], int]
-    """Tokens that a request may hold, asked anew each time."""
+    """Maximum tokens of a request, read each time."""
     capabilities: Sequence[AbstractCapability[Any]] = ()
     spent: Spent = field(default_factory=Spent)
-    """What it has cost so far, failed requests included."""
+    """Cost so far, including failed requests."""
 
     @property
     def part_budget(self) -> int:
-        """Tokens of the session that one request may hold: what is answered and called comes behind it."""
+        """Tokens of the session in one request; responses and calls come after it."""
         told = self.count(INSTRUCTIONS) + _TOOL
         return max(_SMALLEST, (self.budget() - told) * 2 // 5)
 
     async def read(self, part: Part, tool: BoardTool) -> None:
-        """Let the model read one part.
+        """Have the model read one part.
 
         Raises:
-            Exception: whatever the request raises; what the model did before is kept.
+            Exception: whatever the request raises; earlier changes by the model are kept.
         """
         headers = {**(self.model.settings or {}).get("extra_headers", {}), HEADER: INTERACTION}
         agent: Agent[None, str] = Agent(
@@ -170,29 +170,29 @@ class ConsolidationAgent:
             model_settings=ModelSettings(max_tokens=_ANSWER, extra_headers=headers),
         )
         limits = UsageLimits(request_limit=_REQUESTS, tool_calls_limit=MOST_CALLS)
-        # What is not shown of the board can still be listed, and is not added twice.
+        # Entries that are not shown can still be listed, and are not added twice.
         board = fitted_board(tool.board.entries(), self.part_budget // 2, self.count)
         metadata = {"interaction": INTERACTION}
         with capture_run_messages() as messages:
             try:
                 await agent.run(request_for(part, board), usage_limits=limits, metadata=metadata)
             except UsageLimitExceeded:
-                pass  # a model that does not stop has been stopped; what it added was checked like the rest
+                pass  # a model that did not stop was stopped; what it added was checked like the rest
             finally:
                 self.spent += spent_on(messages, self.model)
 
 
 @frozen(kw_only=True)
 class Task:
-    """What to read."""
+    """A session to read."""
 
     items: Sequence[Item]
-    """Every message of the session as it was said, oldest first."""
+    """Every original message of the session, oldest first."""
     session: str
     after: int = 0
-    """Log number up to which it has been read before."""
+    """Log number up to which it has already been read."""
     folders: tuple[str, ...] = ()
-    """Where it was held, and the repository's."""
+    """The session's folder, and the repository's."""
 
     @property
     def until(self) -> int:
@@ -201,13 +201,13 @@ class Task:
 
 
 async def extract(task: Task, board: ContextBoard, changed: Callable[[], object], before: int = 0) -> Outcome:
-    """Put on the board what rules find; doing it again changes nothing.
+    """Add what rules find to the board; repeating it changes nothing.
 
     Args:
-        task: What to read.
-        board: Whose board.
+        task: The session to read.
+        board: Board of its repository.
         changed: Called after each change, once it is on disk.
-        before: Leave out what comes from this log number on; 0 leaves nothing out.
+        before: Ignore messages from this log number on; 0 ignores none.
     """
     # Finding them takes a second for a long session, and nothing is changed meanwhile.
     drafts = await asyncio.to_thread(drafts_of, task.items, task.session, task.after, task.folders)
@@ -233,25 +233,25 @@ async def ask(
     changed: Callable[[], object],
     read: Callable[[int], None],
 ) -> Outcome:
-    """Let a model keep the board; of a session too long for it rules read the beginning.
+    """Have a model update the board; the beginning of a very long session is read by rules.
 
     Args:
-        task: What to read.
-        board: Whose board.
-        agent: Asks the model.
+        task: The session to read.
+        board: Board of its repository.
+        agent: Calls the model.
         name: Name of the model, for the entries it makes.
         changed: Called after each change, once it is on disk.
-        read: Told the log number up to which everything has been read.
+        read: Called with the log number up to which everything has been read.
 
     Raises:
-        Exception: whatever a request raises; what was done before is kept.
+        Exception: whatever a request raises; earlier changes are kept.
     """
     fresh = [item for item in task.items if item.key > task.after]
     parts = await asyncio.to_thread(parts_of, fresh, agent.part_budget, agent.count)
     evidence = await asyncio.to_thread(evidence_of, task.items)
     outcome = Outcome()
     if parts and fresh and parts[0].first > fresh[0].key:
-        # Of refusals only the model's count.
+        # Only the model's refusals are counted.
         outcome = replace(await extract(task, board, changed, before=parts[0].first), refused=0)
     tool = BoardTool(board, evidence, task.session, name, outcome)
     for part in parts:

@@ -1,8 +1,8 @@
-"""Whether a session bears out what a model wants remembered of it, and what it leaves without any model.
+"""Evidence in a session for proposed board entries, and entries found by rules.
 
-A model may invent a rule, widen one, or take a sentence out of a file for the user's. So each entry names the
-message it comes from, and only what the user typed, the assistant said, or a tool really did can bear it:
-what tools and files print bears nothing.
+A model may invent a rule, widen one, or mistake a sentence in a file for the user's. So each entry names its
+source message, and only what the user typed, the assistant wrote, or a tool really did counts as evidence:
+output of tools and content of files does not.
 """
 
 import re
@@ -34,26 +34,26 @@ from tui_app.system.secrets import mask_secrets
 
 _WORD = re.compile(r"[^\W_]{3,60}")
 _SHARE = 0.6
-"""Share of an entry's words that its source must hold."""
+"""Minimum share of an entry's words that its source must contain."""
 
 
 @frozen
 class Evidence:
-    """What a session holds that can bear an entry."""
+    """Content of a session that can support an entry."""
 
     typed: Mapping[int, str]
-    """By the number of its message, what the user typed."""
+    """What the user typed, by message number."""
     spoken: Mapping[int, str]
     commands: Mapping[str, str]
-    """Commands that worked, by their producer, with how often."""
+    """Successful commands by their producer, with their number of runs."""
     files: Mapping[str, str]
-    """Paths that something was done to, with what."""
+    """Changed paths, with what was done to them."""
 
     def check(self, text: str, kind: EntryKind, source: int) -> None:
-        """Make sure that an entry is borne by the message it names.
+        """Check that the source message supports an entry.
 
         Raises:
-            NotRemembered: if it is not; the message says what is missing.
+            NotRemembered: if it does not; the message is what is missing.
         """
         match kind:
             case "rule":
@@ -80,7 +80,7 @@ class Evidence:
         said = self.typed.get(source) or self.spoken.get(source)
         if said is None:
             raise NotRemembered(f"#{source} is not a message of the user or the assistant")
-        # An address that only a tool's output or the assistant names is not one to be led to.
+        # An address that only a tool's output or the assistant names must not be recommended.
         given = squeeze("\n".join(self.typed.values()))
         if any(each.kind == "address" and squeeze(each.text) not in given for each in anchors_in(text)):
             raise NotRemembered("the user never gave the address in it")
@@ -88,14 +88,13 @@ class Evidence:
             raise NotRemembered(f"#{source} does not say that")
 
     def _check_rest(self, rest: str, done: Sequence[str]) -> None:
-        """Make sure that what is claimed beside a name was said, or is what was done."""
+        """Check that a claim besides a name was stated, or is what was done."""
         told = (*done, *self.typed.values(), *self.spoken.values())
         if _words(rest) and not any(_supports(said, rest) for said in told):
             raise NotRemembered("nothing in this session says what it claims about that name")
 
 
 def evidence_of(items: Sequence[Item]) -> Evidence:
-    """Collect what a session holds."""
     ledger = Ledger.from_items(items)
     return Evidence(
         typed=_by_key(ledger.prompts()),
@@ -117,7 +116,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _is_stated(text: str, own: str) -> bool:
-    """Whether somebody says a text in their own words, and does not only quote it."""
+    """Whether a text is in the user's own words rather than only quoted."""
     wanted = squeeze(text.strip(" .。!！"))
     for anchor in anchors_in(own):
         if anchor.kind == "quote" and wanted in squeeze(anchor.text):
@@ -126,7 +125,7 @@ def _is_stated(text: str, own: str) -> bool:
 
 
 def _supports(said: str, text: str) -> bool:
-    """Whether a message holds most words of a text, and all names, numbers and quotes in it."""
+    """Whether a message contains most words of a text, and all its names, numbers and quotes."""
     wanted, folded = _words(text), squeeze(said)
     if any(squeeze(anchor.text) not in folded for anchor in anchors_in(text)):
         return False
@@ -134,9 +133,9 @@ def _supports(said: str, text: str) -> bool:
 
 
 MOST_PARTS = 8
-"""Parts that are read of one session, the newest; what is before them is left to the rules."""
+"""Maximum parts read of one session, the newest; earlier ones are left to the rules."""
 _RESULT_LIMIT = 600
-"""Characters of a tool result that are shown: it bears no entry, it only says what was going on."""
+"""Maximum characters of a tool result: it is only context, never evidence."""
 
 
 @frozen
@@ -151,15 +150,15 @@ class Part:
 
 
 def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) -> list[Part]:
-    """Cut what was said into parts.
+    """Split messages into parts.
 
     Args:
         items: The messages to read, oldest first; the board, system prompts and summaries are left out.
-        budget: Tokens a part may take.
+        budget: Maximum tokens of a part.
         count: Tokens of a text.
 
     Returns:
-        The newest parts, oldest first; every message is in one of them whole, or clipped in its middle.
+        The newest parts, oldest first; each message is in one of them whole, or clipped in its middle.
     """
     groups: list[list[tuple[int, str]]] = []
     room = 0
@@ -179,11 +178,11 @@ def parts_of(items: Sequence[Item], budget: int, count: Callable[[str], int]) ->
 
 
 def fitted_board(board: Sequence[Entry], budget: int, count: Callable[[str], int]) -> list[Entry]:
-    """The entries that have room, the weightiest first.
+    """Return the entries that fit, heaviest first.
 
     Args:
-        board: All entries, the weightiest first.
-        budget: Tokens that they may take.
+        board: All entries, heaviest first.
+        budget: Maximum tokens.
         count: Counts the tokens of a text.
     """
     sizes = accumulate(count(entry.line) + 1 for entry in board)
@@ -191,7 +190,6 @@ def fitted_board(board: Sequence[Entry], budget: int, count: Callable[[str], int
 
 
 def request_for(part: Part, board: Sequence[Entry]) -> str:
-    """What the model is asked about one part."""
     standing = "\n".join(entry.line for entry in board) or "(nothing yet)"
     return (
         f"<board>\n{_safe(standing)}\n</board>\n"
@@ -201,32 +199,33 @@ def request_for(part: Part, board: Sequence[Entry]) -> str:
 
 
 def _safe(text: str) -> str:
-    """Text that can neither close nor open the markers around it."""
+    """Keep text from closing or opening the markers around it."""
     return inert(text).replace("<board", "<\\board").replace("</board", "<\\/board")
 
 
 _MOST: Mapping[EntryKind, int] = {"rule": 12, "decision": 8, "command": 6, "file": 6}
-"""Entries of a kind that one session yields at most."""
+"""Maximum entries of each kind from one session."""
 _LONGEST_RULE, _LONGEST_PROMPT = 200, 600
-"""Characters of a sentence that may be a rule, and of a prompt that is more than one task's description."""
+"""Maximum characters of a sentence that may be a rule, and of a prompt that is not just a task description.
+"""
 _SAYS_SOMETHING = 3
-"""Words of a sentence or answer that can be understood later."""
+"""Minimum words of a sentence or answer that is understandable later."""
 _PROVED = 2
-"""Runs of a command, and changes to a file, after which it is worth knowing."""
+"""Runs of a command, and changes to a file, from which it is worth an entry."""
 _QUESTION = ("?", "？", "؟")
 
 
 def drafts_of(
     items: Sequence[Item], session: str, after: int = 0, folders: Sequence[str] = ()
 ) -> list[Draft]:
-    """Find what a session leaves for later ones.
+    """Find entries that later sessions can use.
 
     Args:
-        items: Every message of the session, in order, as it was said.
+        items: Every original message of the session, in order.
         session: Its id.
-        after: Log number up to which it has been read before; nothing is found in front of it.
-        folders: Where the session was held, and the repository's: files are named from there, and those that
-            lie elsewhere are left out. Without any, files are named as they were.
+        after: Log number up to which it has already been read; nothing is found before it.
+        folders: The session's folder, and the repository's: files are named relative to them, and others are
+            left out. Without any, files keep their names.
 
     Returns:
         Drafts, oldest source first within a kind. The same messages always give the same drafts.
@@ -242,7 +241,7 @@ def drafts_of(
 
 
 def _draft(kind: EntryKind, text: str, seq: int, factor: float) -> Draft:
-    """A draft whose weight is so many times that of its kind."""
+    """Build a draft whose weight is a multiple of its kind's."""
     return Draft(text=text, kind=kind, made_by=EXTRACTION, seq=seq, weight=round(WEIGHTS[kind] * factor, 3))
 
 
@@ -254,7 +253,7 @@ def _is_valid(draft: Draft) -> bool:
 
 
 def _rules(ledger: Ledger) -> Iterator[Draft]:
-    """Short sentences of the user that name something of the code, or were said more than once."""
+    """Yield short sentences of the user that name something in the code, or were repeated."""
     said: dict[str, list[tuple[int, str, bool]]] = {}
     for prompt in ledger.prompts():
         whole = own_words(prompt.text)
@@ -290,7 +289,7 @@ def _times(run: Run) -> int:
 
 
 def _worked(run: Run) -> str:
-    """How often a command worked: ``worked 2×, failed before``."""
+    """Format how often a command succeeded: ``worked 2×, failed before``."""
     times = f"worked {_times(run)}×" if _times(run) > 1 else "worked"
     return times + (", failed before" if _times(run) < len(run.actions) else "")
 
@@ -303,7 +302,7 @@ def _files(ledger: Ledger, folders: Sequence[str]) -> Iterator[Draft]:
 
 
 def _inside(path: str, folders: Sequence[str]) -> str:
-    """A path as it reads from a folder it lies in; empty where it lies in none of them."""
+    """Return a path relative to the folder around it; empty if it is in none of them."""
     if not folders or not (path.startswith(("/", "~")) or path[1:3] in {":\\", ":/"}):
         return path
     names = (path.removeprefix(f"{folder.rstrip('/')}/") for folder in folders)

@@ -1,8 +1,8 @@
-"""Which repository and branch a folder belongs to, read from git's own files; no git program is needed.
+"""Repository and branch of a folder, read from git's own files without a git program.
 
-What ``.git`` holds may come from anywhere, so nothing in it can lead to the board of another repository:
-a worktree counts as one only where the repository it names knows it too. Between machines a repository goes
-by where it was cloned from, as its own configuration says.
+The content of ``.git`` is untrusted, so nothing in it can lead to the board of another repository: a worktree
+counts as one only if its repository lists it too. Across machines a repository is identified by its remote,
+according to its own configuration.
 """
 
 import os
@@ -18,21 +18,21 @@ from tui_app.records import frozen
 _SECTION = re.compile(r'\s*\[\s*(\w+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _VALUE = re.compile(r"\s*(\w+)\s*=\s*(.*)")
 _SHORT_FORM = re.compile(r"(?:[^@/\s]+@)?(\[[0-9A-Fa-f:]+\]|[\w.-]{2,}):(?!//)(.+)")
-"""``git@host:path``; one letter in front of the colon is a drive."""
+"""``git@host:path``; one letter before the colon is a drive."""
 _USUAL_PORTS = {"http": 80, "https": 443}
 _HERE = re.compile(r"localhost|.*\.localhost|127\.[\d.]+|::1|0\.0\.0\.0")
-"""Hosts that are another one on every machine."""
+"""Hosts that are different on every machine."""
 _LONGEST = 500
 
 
 def remote_of(config: str) -> str:
-    """Name of the repository that this one was cloned from: ``origin``, or the only remote there is.
+    """Return the remote's name of a repository: of ``origin``, or of the only remote.
 
     Args:
         config: Text of git's ``config``.
 
     Returns:
-        Host and path without user, password and ``.git``; empty where no other machine can know it.
+        Host and path without user, password and ``.git``; empty if no other machine can reach it.
     """
     remotes = {
         section: value for section, name, key, value in _values(config) if (name, key) == ("remote", "url")
@@ -42,13 +42,13 @@ def remote_of(config: str) -> str:
 
 
 def worktree_named(config: str) -> str:
-    """The folder that a git folder away from its files says it belongs to; empty for none."""
+    """Return the worktree named by a separate git folder; empty for none."""
     found = (value for _, name, key, value in _values(config) if (name, key) == ("core", "worktree"))
     return next(found, "")
 
 
 def shared_name(address: str) -> str:
-    """An address as every machine may write it, whichever protocol each of them uses."""
+    """Normalize an address that each machine may write differently, regardless of protocol."""
     if short := _SHORT_FORM.fullmatch(address):
         return _joined(short[1].strip("[]"), None, short[2])
     try:
@@ -58,7 +58,7 @@ def shared_name(address: str) -> str:
         return ""
     if not host or parts.scheme == "file":
         return ""
-    # Who comes by another protocol than the web's comes to the same server by another door.
+    # Protocols other than the web's reach the same server by another port.
     port = port if parts.scheme in _USUAL_PORTS and port != _USUAL_PORTS[parts.scheme] else None
     return _joined(host, port, parts.path)
 
@@ -72,7 +72,7 @@ def _joined(host: str, port: int | None, path: str) -> str:
 
 
 def _values(config: str) -> Iterator[tuple[str, str, str, str]]:
-    """Subsection, section, key and value of each line that has one."""
+    """Yield subsection, section, key and value of each line with a value."""
     section, sub = "", ""
     for line in config.splitlines():
         head = _SECTION.match(line)
@@ -85,38 +85,38 @@ def _values(config: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 DETACHED = "HEAD"
-"""Stands for the branch where none is checked out; git lets no branch have this name."""
+"""Branch name if none is checked out; git allows no branch with this name."""
 _SCOPE_LONGEST = 65_536
 """Bytes that are read of one of git's files; of a longer one its end."""
 _HEADS = "refs/heads/"
 _BRANCH = re.compile(r"[^\s\x00-\x20\x7f~^:?*\[\\]{1,250}")
-"""What git lets a branch be called: models and boards are told of it, so nothing else is one."""
+"""Git's rule for branch names: they are shown to models and on boards, so nothing else counts as one."""
 _RENAMED = "Branch: renamed "
 _REBASED = ("rebase-merge/head-name", "rebase-apply/head-name")
 _NO_NAME = ".invalid"
-"""What HEAD holds in a repository that keeps its references in another format."""
+"""Content of HEAD in a repository that keeps its references in another format."""
 
 
 @frozen(kw_only=True)
 class Scope:
-    """Whose board it is."""
+    """Repository and branch of a board."""
 
     repository: str
-    """Folder of the repository, shared by its worktrees; without a repository the folder itself."""
+    """Folder of the repository, shared by its worktrees; the folder itself without a repository."""
     branch: str = ""
-    """Empty without a repository; :data:`DETACHED` where no branch is checked out."""
+    """Empty without a repository; :data:`DETACHED` if no branch is checked out."""
     former: tuple[str, ...] = ()
-    """Names the branch had before it was renamed, the newest first."""
+    """Names of the branch before it was renamed, newest first."""
     remote: str = ""
-    """Where the repository was cloned from, the same on every machine; empty where that is not known."""
+    """The repository's remote, the same on every machine; empty if unknown."""
     folder: str = ""
-    """Folder of the repository on this machine, where ``repository`` does not say it."""
+    """Folder of the repository on this machine if ``repository`` is another name."""
     is_claimed: bool = False
-    """Whether git's files are elsewhere and know nothing of this folder: what they say may be another's."""
+    """Whether git's files are elsewhere and do not list this folder: they may be another repository's."""
 
     @property
     def branches(self) -> tuple[str, ...]:
-        """The branch under all its names."""
+        """The branch with all its names."""
         return tuple(dict.fromkeys((self.branch, *self.former)))
 
     @property
@@ -127,7 +127,7 @@ class Scope:
 
 
 def scope_of(folder: Path) -> Scope:
-    """Find the repository around a folder, and its branch; never fails, whatever its files hold."""
+    """Find the repository around a folder, and its branch; never fails, whatever its files contain."""
     start = _resolved(folder)
     for place in (start, *start.parents):
         git = place / ".git"
@@ -136,7 +136,7 @@ def scope_of(folder: Path) -> Scope:
         if git.is_file() and (inside := _named_folder(git)) is not None:
             if (found := _worktree_of(git, inside)) is not None:
                 return _scope(found[0], inside, found[1], found[0])
-            # As a submodule's: it tells whose it is.
+            # A submodule's, for example: it names its folder.
             owner = _resolved(inside / (worktree_named(_read(inside / "config")) or "."))
             claimed = owner != place and not _is_around(inside / "HEAD", place)
             return replace(_scope(place, inside, inside, owner), is_claimed=claimed)
@@ -144,11 +144,11 @@ def scope_of(folder: Path) -> Scope:
 
 
 def shared(scope: Scope, machine: str) -> Scope:
-    """The same board by a name that means one repository on all machines.
+    """Return the same scope by a name that means one repository on all machines.
 
     Args:
-        scope: As this machine finds it.
-        machine: Its name: what came from nowhere belongs to it alone.
+        scope: As found on this machine.
+        machine: Its name: a repository without remote belongs to it alone.
     """
     name = scope.remote or f"{machine}:{scope.repository}"
     return replace(scope, repository=name, folder=scope.repository)
@@ -162,12 +162,12 @@ def _resolved(folder: Path) -> Path:
 
 
 def _is_around(head: Path, place: Path) -> bool:
-    """Whether HEAD is that of a folder or of one around it, and no link leads out of there."""
+    """Whether HEAD is that of a folder or of one around it, without links leading elsewhere."""
     return any(_resolved(head).is_relative_to(each / ".git") for each in (place, *place.parents))
 
 
 def _named_folder(git: Path) -> Path | None:
-    """The folder that a ``.git`` file names, as worktrees and submodules have one."""
+    """Return the folder in a ``.git`` file, as in worktrees and submodules."""
     text = _read(git)
     if not text.startswith("gitdir:"):
         return None
@@ -176,7 +176,7 @@ def _named_folder(git: Path) -> Path | None:
 
 
 def _worktree_of(git: Path, inside: Path) -> tuple[Path, Path] | None:
-    """Root and git folder of the repository whose worktree this is; None where that does not know it."""
+    """Return root and git folder of a worktree's repository; None if that does not list it."""
     named = _read(inside / "commondir").strip()
     if not named:
         return None
@@ -196,7 +196,7 @@ def _scope(root: Path, own: Path, common: Path, owner: Path) -> Scope:
 
 
 def _branch(own: Path) -> str:
-    """The branch that is checked out, or that a rebase is going to give back."""
+    """Return the branch that is checked out, or that a rebase will restore."""
     head = _read(own / "HEAD").strip()
     if head.startswith("ref:"):
         name = head.removeprefix("ref:").strip().removeprefix(_HEADS)
@@ -207,7 +207,7 @@ def _branch(own: Path) -> str:
 
 
 def _former(common: Path, branch: str) -> Iterator[str]:
-    """Names that the branch's own log says it was renamed from, less those that are branches again."""
+    """Yield earlier names of a branch from its own log, except those that exist as branches again."""
     if ".." in Path(branch).parts:
         return
     packed = {line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines()}
@@ -222,9 +222,9 @@ def _former(common: Path, branch: str) -> Iterator[str]:
 
 
 def _read(path: Path) -> str:
-    """A file's text, of a long one the end; nothing where it cannot be read."""
+    """Return a file's text, only the end of a long one; empty if it cannot be read."""
     try:
-        # A pipe would hold up whoever opens it.
+        # Opening a pipe would block.
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 return ""

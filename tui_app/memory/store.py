@@ -1,4 +1,4 @@
-"""Where boards are kept: in the sessions file, or on the server that keeps the sessions."""
+"""Storage of boards: in the sessions file, or on the server that keeps the sessions."""
 
 import secrets
 import sqlite3
@@ -31,30 +31,30 @@ class Rows(Protocol):
 
 
 Execute = Callable[[str, Sequence[object]], Rows]
-"""Runs one statement, in which ``?`` stands for a value."""
+"""Runs one statement, with ``?`` for each value."""
 
 
 class BoardStore(ABC):
-    """Keeps entries and what is still to be read. Every call is whole on disk when it returns, or not at all.
+    """Storage of entries and of sessions to be read. Every call is atomic and on disk when it returns.
 
-    May be called from any thread. What goes wrong with the database is a ``sqlite3.Error``. Where machines
-    share the store, what is not told yet and what is to be read is always that of this machine. Migrations of
-    the room ``session`` make the tables, on a server with columns for the machine.
+    May be called from any thread. Database failures are a ``sqlite3.Error``. If machines share the store,
+    unlogged changes and sessions to be read are always those of this machine. Migrations of the package
+    ``session`` create the tables, on a server with columns for the machine.
     """
 
     machine: str | None
-    """Name of this machine where the store is shared: it tells and reads what came about here."""
+    """Name of this machine if the store is shared: it only logs and reads its own changes and sessions."""
 
     @abstractmethod
     def scope(self, folder: Path) -> Scope:
-        """Whose board a folder's is, by the name that the repository has here."""
+        """Return the board scope of a folder, by the repository's name in this store."""
 
     @abstractmethod
     def _ask(self, work: Callable[[Execute], T], *, whole: bool = False) -> T:
-        """Run statements, as one transaction where they have to be whole; statements alone always are."""
+        """Run statements, in one transaction if they must be atomic; single statements always are."""
 
     def entries(self, scope: Scope | None) -> list[Entry]:
-        """All entries a scope sees, pruned ones too, oldest first; those of every scope for None."""
+        """Return all entries of a scope, including pruned ones, oldest first; of every scope for None."""
         query, values = f"SELECT {_COLUMNS} FROM memories", list[object]()
         if scope is not None:
             query += f" WHERE repository = ? AND branch IN ('', {_marks(scope.branches)})"
@@ -62,14 +62,14 @@ class BoardStore(ABC):
         return [_entry(row) for row in self._rows(f"{query} ORDER BY id", values)]
 
     def add(self, draft: Draft, repository: str, branch: str, replaces: Sequence[int], time: float) -> Entry:
-        """Put an entry on a board, and take off those it replaces, at once."""
+        """Add an entry to a board and remove those it replaces, atomically."""
         row = {
             "repository": repository, "branch": branch, "time": time, **self._here("machine"),
             **picked(draft, "text kind made_by session seq weight"),
         }  # fmt: skip
         is_new, values = "id = last_insert_rowid()", list[object]()
         if self.machine is not None:
-            # Asked twice, because the answer was lost, it is known by its token.
+            # A statement repeated after a lost answer is recognized by its token.
             row["token"] = secrets.token_hex(16)
             is_new, values = "token = ?", [row["token"]]
         replaced = {"pruned": time, "pruned_by": draft.made_by, "reason": "replaced"}
@@ -84,7 +84,7 @@ class BoardStore(ABC):
         return self._ask(work, whole=True)
 
     def prune(self, entry: int, by: Maker, reason: str, time: float) -> Entry | None:
-        """Mark an entry as removed; None where no entry of that id is on a board."""
+        """Mark an entry as removed; None if no entry with that id is on a board."""
 
         def work(execute: Execute) -> Entry | None:
             if not self._mark_pruned(execute, entry, {"pruned": time, "pruned_by": by, "reason": reason}):
@@ -94,7 +94,7 @@ class BoardStore(ABC):
         return self._ask(work, whole=True)
 
     def untold(self) -> list[Change]:
-        """Changes that are in no session's log yet, in order."""
+        """Return changes that are in no session's log yet, in order."""
         added = f"NOT added_told{self._is_here('machine')}"
         pruned = f"pruned <> 0 AND NOT pruned_told{self._is_here('pruned_on')}"
         query = f"SELECT {added}, {pruned}, {_COLUMNS} FROM memories WHERE {added} OR {pruned} ORDER BY id"
@@ -107,11 +107,11 @@ class BoardStore(ABC):
         return changes
 
     def mark_logged(self, change: Change) -> None:
-        """Note that a log holds a change, or that there is no log for it."""
+        """Record that a change is in a log, or that there is no log for it."""
         self._do(f"UPDATE memories SET {change.kind}_told = true WHERE id = ?", [change.entry.id])
 
     def request_reading(self, due: DueSession) -> None:
-        """Ask for a session to be read; asking again only names its branch anew."""
+        """Request reading a session; a repeated request updates its branch."""
         row = {"repository": due.repository, "branch": due.branch, "asked": due.asked} | self._here("machine")
         renewed = ", ".join(f"{name} = excluded.{name}" for name in row)
         row["session"] = due.session
@@ -121,7 +121,7 @@ class BoardStore(ABC):
         )
 
     def due_sessions(self) -> list[DueSession]:
-        """Sessions to be read, the one asked for first in front."""
+        """Return sessions to be read, first requested first."""
         query = f"SELECT {_DUE} FROM consolidations WHERE asked > 0{self._is_here('machine')}"
         rows = self._rows(f"{query} ORDER BY asked, session", [*self._here("machine").values()])
         return [DueSession(**dict(zip(DueSession.__dataclass_fields__, row, strict=True))) for row in rows]
@@ -131,17 +131,17 @@ class BoardStore(ABC):
         self._do("UPDATE consolidations SET attempts = attempts + 1 WHERE session = ?", [session])
 
     def read_until(self, session: str) -> int:
-        """Log number up to which a session has been read; 0 for not at all."""
+        """Return the log number up to which a session has been read; 0 for not at all."""
         rows = self._rows("SELECT read_until FROM consolidations WHERE session = ?", [session])
         return int(rows[0][0]) if rows else 0
 
     def mark_read(self, session: str, until: int, *, asked: float | None = None) -> None:
-        """Note that a session has been read up to a log number.
+        """Record that a session has been read up to a log number.
 
         Args:
-            session: Which session.
+            session: Its id.
             until: Log number of the last message that was read.
-            asked: Leave it due where it was asked for again since then; None is not to look.
+            asked: Time of the known request; a later request stays due. None clears any request.
         """
         row = {
             "session": session, "repository": "", "branch": "", "asked": 0.0, "read_until": until,
@@ -190,7 +190,7 @@ class SqliteBoardStore(BoardStore):
         return scope_of(folder)
 
     def _ask(self, work: Callable[[Execute], T], *, whole: bool = False) -> T:
-        # As a context, a connection commits or takes back what was begun.
+        # As a context, a connection commits or rolls back.
         with closing(self.connect()) as db, db:
             if whole:
                 db.execute("BEGIN IMMEDIATE")
@@ -198,10 +198,10 @@ class SqliteBoardStore(BoardStore):
 
 
 class Line(Protocol):
-    """The way to the server."""
+    """Connection to the server."""
 
     def ask(self, work: "Callable[[Connection[Any]], T]") -> T:
-        """Do something with a connection, from any thread; perhaps twice, where its answer was lost.
+        """Do something with a connection, from any thread; possibly twice if an answer was lost.
 
         Raises:
             sqlite3.Error: if the server does not do it.
@@ -210,10 +210,10 @@ class Line(Protocol):
 
 @frozen
 class PostgresBoardStore(BoardStore):
-    """Every change is one transaction, and doing it twice changes nothing more.
+    """Every change is one transaction, and repeating it changes nothing more.
 
     Args:
-        line: Leads to the database, with the tables in it.
+        line: Connection to the database, with the tables in it.
         machine: Name of this machine.
     """
 
@@ -235,7 +235,7 @@ class PostgresBoardStore(BoardStore):
 
 
 def _storable(value: object) -> object:
-    """What the server can hold: a folder's or branch's name may have half characters and NULs."""
+    """Escape what the server cannot store: names of folders and branches may have surrogates and NULs."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")

@@ -1,1 +1,1 @@
-"""One log of everything said, its two views, and the files beside it."""
+"""A session: its log, two views of the log, and the files next to it."""

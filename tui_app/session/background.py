@@ -1,7 +1,7 @@
-"""Sessions that run in the background: the state of each, and how its process is begun, asked and stopped.
+"""Background sessions: their state, and starting, signalling and stopping their processes.
 
-The process holds the lock of its session as any writer does, and one more that names it: the kernel takes
-both back when it dies, so no number of a dead process is ever believed. Only what a user has left runs.
+The process holds the lock of its session as any writer does, and a second lock that identifies it. The kernel
+releases both when it dies, so the number of a dead process is never used. Only what a user left runs here.
 """
 
 import math
@@ -38,13 +38,13 @@ from tui_app.session.workspace import SessionFolder
 
 HAND_OVER, STOP = (getattr(signal, name, signal.SIGTERM) for name in ("SIGUSR1", "SIGTERM"))
 INSIDE = "--in-background"
-"""Says to ``run`` that it is the process in the background."""
+"""Marks the ``run`` that is the background process."""
 PATIENCE_S = 15.0
-"""Seconds that a process may take to stop until it is killed."""
+"""Seconds a process has to stop before it is killed."""
 _LOOK_S = 0.05
 _ENDS = (SessionEnd, HookRan, TaskEnded, MemoryAdded, MemoryPruned, MemoryConsolidated)
 _BESIDE = frozenset(each.TYPE for each in _ENDS)
-"""What the end of a session brings with it."""
+"""Events that are written when a session ends."""
 
 
 @frozen(kw_only=True)
@@ -52,15 +52,15 @@ class BackgroundState:
     """The state of a session that was left in the background."""
 
     state: Literal["running", "waiting", "left", "done", "failed", "stopped", "attached", "interrupted"]
-    """``left`` is for the next screen to go on with; ``interrupted`` where its process was killed."""
+    """``left`` waits for the next screen to continue it; ``interrupted`` if its process was killed."""
     question: str = ""
-    """What waits for an answer."""
+    """The question that waits for an answer."""
     prompts: int = 0
-    """How many prompts wait."""
+    """Number of queued prompts."""
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether there is something to go on with."""
+        """Whether there is something to continue."""
         return bool(self.prompts) or self.state not in ("done", "failed", "stopped")
 
     @property
@@ -78,7 +78,7 @@ def background_state(store: SessionStore, sessions_dir: Path, session: str) -> B
         return None
     seq, left, is_newest = found
     folder = SessionFolder.named(sessions_dir, session)
-    # On a server it may run on another machine.
+    # On a server, it may run on another machine.
     runs = holder_process(folder.background_lock) or (
         left.step == "left" and store.holder(session, folder.lock_file)
     )
@@ -100,18 +100,18 @@ def standings_of(
 
 
 def where_open(store: SessionStore, sessions_dir: Path, session: str) -> str:
-    """Where a session is open for writing, in words; empty where it is not."""
+    """Describe where a session is open for writing; empty if it is not."""
     folder = SessionFolder.named(sessions_dir, session)
     who = store.holder(session, folder.lock_file)
     return "the background" if who and holder_process(folder.background_lock) else who
 
 
 class SessionWaits(StorageError):
-    """A session waits for an answer, which only a screen can ask for; the text says so."""
+    """Raised when a session waits for an answer that only a screen can get."""
 
 
 def check_unasked(store: SessionStore, session: str) -> None:
-    """Raise ``SessionWaits`` where a session was left with a question that has no answer yet."""
+    """Raise ``SessionWaits`` if a session was left with an unanswered question."""
     found = newest_step(store, session)
     if found is not None and found[2] and found[1].step == "waiting":
         told = f"The session waits for an answer: {found[1].question}."
@@ -119,7 +119,7 @@ def check_unasked(store: SessionStore, session: str) -> None:
 
 
 def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackground, bool] | None:
-    """What was written down last of a session in the background, and whether nothing has happened since."""
+    """Return the newest background event, its number, and whether only events of an end follow it."""
     record = store.last_of(session, SessionBackground.TYPE)
     if record is None or not isinstance(record.data, SessionBackground):
         return None
@@ -128,7 +128,7 @@ def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackgrou
 
 
 def waiting_prompts(store: SessionStore, session: str, seq: int, left: SessionBackground) -> list[LeftPrompt]:
-    """What waited at a log number and was not sent since, nor run where it is a command of the user's."""
+    """Return the prompts queued at a log number and not sent since; for user commands, not run since."""
     if not left.prompts:
         return []
     kinds = (UserMessage.TYPE, ShellCommand.TYPE)
@@ -146,10 +146,10 @@ def waiting_prompts(store: SessionStore, session: str, seq: int, left: SessionBa
 
 
 class StartFailed(Exception):
-    """Nothing could be left in the background; the text says why.
+    """Raised when nothing could be left in the background; the text gives the reason.
 
     Args:
-        why: What was said.
+        why: What the process wrote.
         code: Exit code of the process.
     """
 
@@ -163,19 +163,19 @@ def begin(
 ) -> tuple[str, str]:
     """Start ``plimsoll run`` in the background and wait until its session is open.
 
-    It has no terminal and leads a session of its own, so that it outlives the window and its shell.
+    It has no terminal and leads its own process session, so that it outlives the window and its shell.
 
     Args:
         words: Arguments of ``run``.
-        cwd: Where to start.
-        env: All of its environment.
-        stdin: What it reads piped input from.
+        cwd: Working directory.
+        env: The complete environment.
+        stdin: Source of piped input.
 
     Returns:
-        Id of the session, and what was said on stderr until then.
+        The session's id, and what was written to stderr until then.
 
     Raises:
-        StartFailed: if it ended instead, or this system has none.
+        NotBegun: if the process ended instead, or on Windows.
     """
     if sys.platform == "win32":
         raise StartFailed("Sessions cannot be left in the background on Windows.")
@@ -193,17 +193,17 @@ def begin(
         said = told.read().strip()
     if not session:
         raise StartFailed(said or "The process in the background ended at once.", code)
-    # It is to outlive us: there is nothing to wait for, and nothing to warn of.
+    # Avoids the warning about a running child: it is meant to outlive us.
     process.returncode = 0
     return session, said
 
 
 def send(lock_file: Path, number: int) -> bool:
-    """Send the process in the background a signal; whether there is one, of this user.
+    """Signal the background process; return whether one exists that belongs to this user.
 
     Args:
-        lock_file: What it holds.
-        number: Of the signal.
+        lock_file: The lock that it holds.
+        number: The signal.
     """
     process = holder_process(lock_file)
     if not process:
@@ -214,7 +214,7 @@ def send(lock_file: Path, number: int) -> bool:
             return True
         handle = os.pidfd_open(process)
         try:
-            # Whoever has the number now and still holds the lock is the one that is meant.
+            # A process that has this number now and still holds the lock is the right one.
             if holder_process(lock_file) == process and _is_inside(process):
                 signal.pidfd_send_signal(handle, number)
                 return True
@@ -224,7 +224,7 @@ def send(lock_file: Path, number: int) -> bool:
 
 
 def _is_inside(process: int) -> bool:
-    """Whether a process is a session in the background: its number may be that of another container."""
+    """Return whether a process is a background session. Its number may be from another container."""
     try:
         words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
     except OSError:
@@ -233,7 +233,7 @@ def _is_inside(process: int) -> bool:
 
 
 def stop(lock_files: Iterable[Path], patience_s: float = PATIENCE_S) -> list[Path]:
-    """Stop processes in the background, by force where one does not end; those that have ended."""
+    """Stop background processes, killing those that do not end in time; return those that ended."""
     found = [each for each in lock_files if send(each, STOP)]
     if not wait_until(lambda: not any(map(holder_process, found)), patience_s):
         for each in found:
@@ -243,7 +243,7 @@ def stop(lock_files: Iterable[Path], patience_s: float = PATIENCE_S) -> list[Pat
 
 
 def wait_until(holds: Callable[[], bool], limit_s: float = math.inf) -> bool:
-    """Look every now and then whether something is so; whether it was in time."""
+    """Poll until a condition is true; return whether it was in time."""
     until = time.monotonic() + limit_s
     while not holds():
         if time.monotonic() > until:

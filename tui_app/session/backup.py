@@ -1,4 +1,4 @@
-"""A copy of the sessions file, made while it is in use."""
+"""Copying the sessions file while it is in use."""
 
 import os
 import sqlite3
@@ -12,7 +12,7 @@ from tui_app.session.stores.sqlite_connection import connect
 
 @frozen(kw_only=True)
 class Backup:
-    """What was copied."""
+    """A finished copy."""
 
     path: Path
     sessions: int
@@ -20,16 +20,16 @@ class Backup:
 
 
 def back_up(database: Path, target: Path) -> Backup:
-    """Copy the sessions file as it is at one moment; its writer goes on meanwhile. Blocks.
+    """Copy a snapshot of the sessions file while its writer continues. Blocks.
 
-    The copy is one file, readable by its owner only, and is there whole or not at all.
+    The copy is a single file that only its owner can read. It is complete or missing.
 
     Args:
         database: The file with the log of every session.
-        target: Where the copy goes; nothing must be there.
+        target: Path of the copy; must not exist.
 
     Raises:
-        Refusal: if something is there, or the copy is damaged as its original is.
+        BackupRefused: if the target exists, or the copy is as damaged as its original.
         OSError: if the target cannot be written.
         sqlite3.Error: if the original cannot be read, or the disk is full.
     """
@@ -42,9 +42,9 @@ def back_up(database: Path, target: Path) -> Backup:
             closing(connect(database, read_only=True)) as source,
             closing(sqlite3.connect(unfinished, isolation_level=None)) as copy,
         ):
-            # In one step: what is read is one moment of the log, and no writer has to wait for it.
+            # In one step: this reads one moment of the log, and no writer has to wait.
             source.backup(copy)
-            # One file that can be carried away, without a -wal beside it.
+            # A single file that can be moved, without a -wal.
             copy.execute("PRAGMA journal_mode=DELETE")
             if problems := [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]:
                 raise Refusal(

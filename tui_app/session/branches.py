@@ -1,4 +1,4 @@
-"""Branches of a session: the sessions that were forked off it, where they left, and what was merged."""
+"""Branches of a session: its forks, where they left it, and what was merged back."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,30 +15,30 @@ Forks = Mapping[str, Sequence[SessionInfo]]
 
 @frozen(kw_only=True)
 class BranchPrompt:
-    """Something that was asked in a branch alone."""
+    """A prompt that only the branch has."""
 
     seq: int
     title: str
     time: float
     tools: int = 0
-    """Calls that it has led to."""
+    """Number of tool calls it led to."""
 
 
 @frozen(kw_only=True)
 class Branch:
-    """A session that was forked off another one, as that one sees it."""
+    """A fork of a session, as seen from that session."""
 
     info: SessionInfo
     at: int
     """Log number of the last event that both have."""
     prompts: tuple[BranchPrompt, ...] = ()
-    """Those of its own."""
+    """The branch's own prompts."""
     merged: int = 0
     """Log number of the newest merge that was not undone."""
     until: int = 0
-    """Log number in the branch of the last event that such a merge has brought in; 0 where none has."""
+    """Log number in the branch of the last event brought in by such a merge; 0 for none."""
     gained: int = 0
-    """Log number in the branch of the newest merge that was not undone; 0 for none."""
+    """Log number in the branch of the newest merge into it that was not undone; 0 for none."""
 
     @property
     def name(self) -> str:
@@ -46,12 +46,12 @@ class Branch:
 
     @property
     def news(self) -> Sequence[BranchPrompt]:
-        """What no merge has brought in that was not undone."""
+        """Prompts that no such merge has brought in."""
         return [prompt for prompt in self.prompts if prompt.seq > self.since]
 
     @property
     def since(self) -> int:
-        """Log number in the branch of the last event that is known here."""
+        """Log number in the branch of the last event that this session has."""
         return max(self.at, self.until)
 
     @property
@@ -64,21 +64,21 @@ class Branch:
 
 
 def parent_of(store: SessionStore, session: str) -> str:
-    """Id of the session that one was forked off; empty where it is no fork, or a sub-agent works in it."""
+    """Return the id of the session this one was forked from; empty for no fork or a subagent's session."""
     record = store.record(session, 1)
     start = record.data if record is not None and isinstance(record.data, SessionStart) else None
     return start.forked_from if start is not None and not start.parent else ""
 
 
 def merges_in(store: SessionStore, session: str) -> dict[int, BranchMerged]:
-    """The merges of a session that were not undone, by log number, oldest first."""
+    """Return the merges into a session that were not undone, by log number, oldest first."""
     heads = store.agent_view(session).visible()
     records = [store.record(session, head.seq) for head in heads if head.type == BranchMerged.TYPE]
     return {each.seq: each.data for each in records if each and isinstance(each.data, BranchMerged)}
 
 
 def forks_in(store: SessionStore) -> Forks:
-    """All that were forked off, by the session that they have left; one that is only half made is none."""
+    """Return all forks by the session they left. A fork that was only half created is ignored."""
     forks: dict[str, list[SessionInfo]] = {}
     for info in store.sessions():
         if info.events > 1 and (above := parent_of(store, info.id)):
@@ -87,12 +87,12 @@ def forks_in(store: SessionStore) -> Forks:
 
 
 def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -> list[Branch]:
-    """The branches of a session in the order in which they left it.
+    """Return the branches of a session in the order in which they left it.
 
     Args:
-        store: Where the sessions are.
-        session: Whole id of the session.
-        forks: As ``forks_in`` gives them, for whoever asks about many sessions.
+        store: The store of the sessions.
+        session: Full id of the session.
+        forks: The result of ``forks_in``, for callers that ask about many sessions.
     """
     merges = merges_in(store, session)
     found: list[Branch] = []
@@ -109,7 +109,7 @@ def branches_of(store: SessionStore, session: str, forks: Forks | None = None) -
 
 
 def shared_until(store: SessionStore, session: str, other: str) -> int:
-    """Log number of the last event that two sessions have in common, apart from their beginnings."""
+    """Return the log number of the last event that two sessions share, their first events aside."""
 
     def differ(seq: int) -> bool:
         one, two = (
@@ -131,10 +131,10 @@ def _prompts(store: SessionStore, session: str, after: int) -> Iterator[BranchPr
 
 
 def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
-    """A branch of a session by its name, or its id or the beginning of that; the only open one without.
+    """Find a branch by its name, id or id prefix; with an empty text, the only open branch.
 
     Raises:
-        Refusal: if there is none, or more than one fits.
+        BranchRefused: if none matches, or more than one.
     """
     forks, wanted = forks_in(store), wanted.strip()
     branches = branches_of(store, session, forks)

@@ -1,4 +1,4 @@
-"""Whether the sessions file and the folders beside it are whole. Only looks; nothing is changed."""
+"""Checks of the sessions file and the folders next to it. They change nothing."""
 
 import json
 import sqlite3
@@ -22,18 +22,18 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
 _WITH_INDEX, _WITH_CALLS = 2, 8
-"""The versions from which on there is an index of words, and calls are part of it."""
+"""The first version with a word index, and the first whose index includes tool calls."""
 _SPEAKING = "('user.message', 'assistant.message', 'tool.result', 'session.compaction_complete')"
 _COMPARED = 50_000
-"""Events, the newest ones, whose words in the index are compared with the log."""
+"""Number of the newest events whose words in the index are compared with the log."""
 _PROBLEMS, _ID = 5, 8
 _NEVER = 100
-"""A version that no newer program has come to, which makes all tables as this one does."""
+"""A version number that no release has reached: it is damaged if the tables are this program's."""
 _TYPES: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "REAL": (int, float), "TEXT": (bytes,)}
 BESIDE = ("memories", "consolidations")
 """Tables of the context boards."""
 _REASONS = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_FORMAT)
-"""What SQLite says of a damaged file; anything else is about the machine."""
+"""SQLite's error codes for a damaged file; any other is a problem of the machine."""
 
 
 @frozen(kw_only=True)
@@ -41,29 +41,29 @@ class Health:
     """What is wrong; empty fields are fine."""
 
     missing: str = ""
-    """Why there should be a sessions file, where there is none."""
+    """Why a sessions file is expected, if there is none."""
     damage: tuple[str, ...] = ()
-    """What cannot be read, or is not what was written."""
+    """What cannot be read, or differs from what was written."""
     stale_index: str = ""
-    """Why the index of words does not fit the log."""
+    """Why the word index does not match the log."""
     unlisted: tuple[str, ...] = ()
-    """Sessions that have events but are in no list."""
+    """Sessions that have events but are not in the list."""
     orphans: tuple[Path, ...] = ()
-    """Folders of sessions that are not there."""
+    """Folders of sessions that do not exist."""
     stale: tuple[str, ...] = ()
-    """Sessions beside whose log something is kept that it does not say, or that is damaged."""
+    """Sessions whose saved size or snapshot is damaged or does not match the log."""
 
 
 def examine(database: Path, sessions_dir: Path) -> Health:
-    """Look at everything; reads the whole file, and blocks.
+    """Check everything. Reads the whole file, and blocks.
 
     Args:
         database: The sessions file.
         sessions_dir: Parent of the sessions' folders.
 
     Raises:
-        StorageError: if it cannot be opened, for a reason of the machine.
-        sqlite3.DatabaseError: if it comes from a newer version.
+        StorageError: if a problem of the machine keeps it from being opened.
+        sqlite3.DatabaseError: if a newer version wrote it.
     """
     log = database.with_name(f"{database.name}-wal")
     if not has_events(database):
@@ -80,7 +80,7 @@ def examine(database: Path, sessions_dir: Path) -> Health:
             with closing(open_file(database, "ro")) as db:
                 return _examined(db, sessions_dir)
         except UnicodeDecodeError:
-            # SQLite quotes what it cannot make sense of.
+            # SQLite quotes bytes that are not UTF-8.
             return Health(damage=("its own tables cannot be read",))
         except sqlite3.DatabaseError as error:
             if getattr(error, "sqlite_errorcode", -1) & 0xFF not in _REASONS:
@@ -104,7 +104,7 @@ def _examined(db: sqlite3.Connection, sessions_dir: Path) -> Health:
     try:
         stale_index = index_trouble(db, version) if version >= _WITH_INDEX else ""
     except sqlite3.DatabaseError as error:
-        # The file is whole, but what the index keeps in it makes no sense.
+        # The file is intact, but the content of its index is not.
         stale_index = str(error)
     return Health(
         stale_index=stale_index,
@@ -115,11 +115,11 @@ def _examined(db: sqlite3.Connection, sessions_dir: Path) -> Health:
 
 
 def _log_trouble(log: Path) -> str:
-    """What is wrong with the write-ahead log; SQLite would pass over all that is after it."""
+    """Return what is wrong with the write-ahead log. SQLite would silently drop what follows the damage."""
     while log.exists():
         before = log.read_bytes()[:32]
         frames = log_frames(log.read_bytes())
-        # A writer may have begun it anew meanwhile.
+        # A writer may have restarted the log meanwhile.
         if log.exists() and log.read_bytes()[:32] == before:
             bad = sum(not frame.sound for frame in frames)
             return f"{count(bad, 'page')} in {log.name} cannot be trusted" if bad else ""
@@ -141,7 +141,7 @@ def _schema(db: sqlite3.Connection) -> frozenset[tuple[str, str, str, str]]:
 
 
 def _schema_trouble(db: sqlite3.Connection, version: int) -> str:
-    """Why the tables are not those of the version that the file names; empty where they are."""
+    """Return why the tables differ from those of the file's version; empty if they do not."""
     found = _schema(db)
     if version > len(MIGRATIONS) and (found != _schema_of(len(MIGRATIONS)) or version < _NEVER):
         raise is_newer(version)
@@ -152,10 +152,11 @@ def _schema_trouble(db: sqlite3.Connection, version: int) -> str:
 
 
 def intact_event(values: Sequence[Value]) -> EventRow | None:
-    """An event as it was written; None where any byte of it has become another one.
+    """Return an event as it was written, or None if any byte of it has changed.
 
     Args:
-        values: Its columns, texts as bytes; one of an older version has no checksum, and is decoded instead.
+        values: Its columns, texts as bytes. Older versions have no checksum: their events are decoded
+            instead.
     """
     try:
         session, seq, kind, time, head, data, message = (
@@ -172,7 +173,7 @@ def intact_event(values: Sequence[Value]) -> EventRow | None:
 
 
 def _damaged_rows(db: sqlite3.Connection, version: int) -> Iterator[str]:
-    """Reads every row of every table; says of which not all bytes are those that were written."""
+    """Read every row of every table and report those that are damaged."""
     db.text_factory = bytes
     total = "sum" if version >= WITH_SUMS else "NULL"
     query = f"SELECT session, seq, type, time, head, data, message, {total} FROM events"
@@ -193,7 +194,7 @@ def _damaged_rows(db: sqlite3.Connection, version: int) -> Iterator[str]:
 
 
 def _fits(db: sqlite3.Connection, table: str, row: Sequence[Value]) -> bool:
-    """Whether a row has the types of its table, and its texts are texts."""
+    """Return whether the values of a row have the types of its table, and its texts are UTF-8."""
     kinds = db.execute("SELECT CAST(type AS BLOB) FROM pragma_table_info(?)", (table,)).fetchall()
     try:
         return all(
@@ -206,7 +207,7 @@ def _fits(db: sqlite3.Connection, table: str, row: Sequence[Value]) -> bool:
 
 
 def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:
-    """Find the sessions whose kept size does not fit their log, or of which a damaged snapshot is kept."""
+    """Find the sessions whose saved size does not match their log, or whose snapshot is damaged."""
     kept = db.execute("SELECT session, part, data FROM snapshots").fetchall()
     damaged = {session for session, part, text in kept if not is_sealed(session, part, str(text))}
     for session, size in db.execute("SELECT id, bytes FROM sessions ORDER BY updated DESC").fetchall():
@@ -216,19 +217,19 @@ def _stale_sessions(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def orphans(sessions_dir: Path, known: set[str]) -> Iterator[Path]:
-    """Folders of sessions that are not known."""
+    """Yield the folders of unknown sessions."""
     for folder in sorted(sessions_dir.iterdir()) if sessions_dir.is_dir() else ():
         ours = folder.is_dir() and not folder.is_symlink() and is_session_id(folder.name)
-        # One that is held belongs to a session that is just beginning.
+        # A locked folder belongs to a session that is being created.
         lost = ours and len(folder.name) == _ID and folder.name not in known
         if lost and not holder(SessionFolder(folder).lock_file):
             yield folder
 
 
 def index_trouble(db: sqlite3.Connection, version: int) -> str:
-    """Why the index of words does not fit the log; empty where it does.
+    """Return why the word index does not match the log; empty if it does.
 
-    Another program that packs the file may number its rows anew, and the index would then name others.
+    Another program that vacuums the file may renumber its rows, and the index would then point to others.
     """
     calls = " OR type = 'tool.call'" if version >= _WITH_CALLS else ""
     said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
@@ -237,7 +238,7 @@ def index_trouble(db: sqlite3.Connection, version: int) -> str:
         return f"it knows {indexed:,} of {said:,} messages"
     if version < _WITH_CALLS:
         return ""
-    # One that is made at this moment must hold the same.
+    # An index built now must have the same content.
     (made,) = db.execute("SELECT sql FROM sqlite_master WHERE name = 'said'").fetchone()
     (since,) = db.execute("SELECT MAX(0, MAX(rowid) - ?) FROM events", (_COMPARED,)).fetchone()
     db.execute("ATTACH ':memory:' AS fresh")

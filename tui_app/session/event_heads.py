@@ -1,6 +1,6 @@
-"""The light half of an event: enough to paint a row and count a view, without its text or message.
+"""The head of an event: enough to paint a row and count a view, without its text or message.
 
-Heads are what opening a session reads; they are small, and nothing here imports pydantic-ai.
+Opening a session reads heads. They are small, and nothing here imports pydantic-ai.
 """
 
 import json
@@ -30,22 +30,22 @@ from tui_app.records import frozen
 from tui_app.text import cut, plain_first_line
 
 TITLE_LIMIT = 160
-"""Characters of a title."""
+"""Maximum characters of a title."""
 LATER = 2**62
-"""A log number after all others, for an event that is only tried."""
+"""A log number after all others, for an event that is only tried out."""
 
 
 _STORED = {
     "t": "title", "c": "chars", "k": "tokens", "i": "ids", "s": "state", "r": "reported", "m": "model",
     "o": "output", "f": "ref", "x": "removed", "w": "changes", "p": "pictured",
 }  # fmt: skip
-"""What the log calls the fields of a head."""
+"""Names of the head's fields in the log."""
 _read = json.JSONDecoder().raw_decode
 
 
 @frozen(kw_only=True)
 class Head:
-    """One event of the log, less its bulk."""
+    """One event of the log without its bulk."""
 
     seq: int = 0
     type: str = ""
@@ -55,31 +55,36 @@ class Head:
     chars: int = 0
     """Characters of the full text."""
     tokens: dict[str, int] = field(default_factory=dict)
-    """Counted tokens by category, without any factor."""
+    """Counted tokens by category, without a factor."""
     pictured: bool = False
-    """Whether the attachments among them are no text, so that there is no factor for them."""
+    """Whether attachments are included that are no text, to which no factor applies."""
     ids: tuple[str, ...] = ()
-    """Tool calls an answer makes; for a call or result its own id."""
+    """Ids of an answer's tool calls; a call or result has its own id."""
     state: str = ""
     """Outcome of a tool, hook or compaction; ``interrupted`` for a cut answer; ``pinned`` or ``unpinned``."""
     reported: int = 0
-    """Input plus output tokens the provider reported with an answer."""
+    """Input plus output tokens that the provider reported for an answer."""
     output: int = 0
-    """Those of them that were the answer's own; 0 in older logs."""
+    """The answer's own share of them; 0 in older logs."""
     model: str = ""
-    """Model of an answer or a change; file name of a checkpoint."""
+    """Model of an answer or a model change; file name of a checkpoint."""
     ref: int = 0
-    """Log number another event points to: the compaction undone, the message rewound to or pinned, the one
-    that a summary stands behind. Of a checkpoint its own number."""
+    """Log number that the event refers to; a checkpoint's own number.
+
+    For example the compaction undone, the message rewound to or pinned, or the message that a summary
+    follows.
+    """
     removed: tuple[tuple[int, int], ...] = ()
     changes: tuple[tuple[int, dict[str, int]], ...] = ()
-    """Of a rewrite: log number and tokens of each message that has another form now."""
+    """For a rewrite: log number and tokens of each message that it changed."""
     form: tuple[int, int] = (0, 0)
-    """Where this form of the message is: number of a rewrite and the place in it; zeros for the first form.
-    The view sets it; it is never stored."""
+    """Where this form of the message is: log number of a rewrite and index in it; zeros for the original.
+
+    The view sets it; it is never stored.
+    """
 
     def to_text(self) -> str:
-        """Compact JSON, columns of the log table left out."""
+        """Encode as compact JSON, without what the log table has as columns."""
         pairs = {key: value for key, name in _STORED.items() if (value := getattr(self, name))}
         return json.dumps(pairs, separators=(",", ":"))
 
@@ -98,18 +103,18 @@ class Head:
 
 
 def first_line(text: str) -> str:
-    """First line with anything on it, cut to a row's length."""
+    """Return the first non-empty line, cut to the length of a row."""
     line = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return cut(line, TITLE_LIMIT)
 
 
 def prompt_line(text: str) -> str:
-    """First words of a prompt, without Markdown's signs, cut to a row's length."""
+    """Return the first words of a prompt without Markdown syntax, cut to the length of a row."""
     return cut(plain_first_line(text), TITLE_LIMIT)
 
 
 def output_text(payload: AgentOutput) -> str:
-    """What an agent returned, as Markdown: JSON one value to a line."""
+    """Format what an agent returned as Markdown; JSON is indented."""
     if not payload.structured:
         return payload.text
     try:
@@ -123,11 +128,11 @@ _UNCUT = (
     CheckpointCreated, CompactionComplete, EffortChange, FilesRestored, ModeChange, ModelChange, PolicyChange,
     SessionRewind, ToolCall, ToolResult, ToolSwitch, Truncation, ViewRewrite, MessageExcluded,
 )  # fmt: skip
-"""Events whose headline is never longer than a row, or is cut where it is painted."""
+"""Events whose headline is no longer than a row, or is cut when painted."""
 
 
 def head_of(seq: int, time: float, payload: Payload) -> Head:
-    """Take the light fields out of a payload: its headline and tokens, and what it says of itself besides."""
+    """Make the head of an event: its headline, its tokens and its other light fields."""
     match payload:
         case ToolCall():
             fields = {"title": call_title(payload.name, payload.args), **payload.light()}

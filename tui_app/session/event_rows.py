@@ -1,4 +1,4 @@
-"""An event as a row of the log, and back: the same text in every store."""
+"""Events as rows of the log: the same text in every store."""
 
 import json
 import zlib
@@ -39,7 +39,7 @@ from tui_app.session.event_heads import Head, head_of
 
 
 class DamagedEvent(StorageError):
-    """An event of the log that can be found and not understood."""
+    """Raised when an event of the log cannot be decoded."""
 
     def __init__(self, session: str, seq: object) -> None:
         super().__init__(
@@ -49,34 +49,34 @@ class DamagedEvent(StorageError):
 
 
 def plain(text: str) -> str:
-    """Text that a database can hold: half a surrogate pair (a pasted half character) becomes an escape."""
+    """Make a text storable: a lone surrogate (half of a pasted character) becomes an escape."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 EventRow = tuple[str, int, str, float, str, str, str | None]
-"""Session, number, type, time, head, payload and message."""
+"""Session, log number, type, time, head, payload and message."""
 
 
 def row_of(record: Record, message: str | None) -> EventRow:
-    """Session, number, type, time, head, payload and message; head and payload are ASCII alone."""
+    """Encode an event as a row; head and payload are pure ASCII."""
     head = head_of(record.seq, record.time, record.data).to_text()
     data = json.dumps(payload_to_json(record.data), ensure_ascii=True, separators=(",", ":"))
     return (record.session, record.seq, record.data.TYPE, record.time, head, data, message)
 
 
 def row_sum(row: EventRow) -> int:
-    """A checksum over all of a row."""
+    """Return a checksum of a whole row."""
     session, seq, kind, time, *texts = row
-    # A whole number of seconds may come back without its fraction.
+    # Whole seconds may be read back without a fraction.
     said = "\0".join([session, str(seq), kind, repr(float(time)), *(text or "" for text in texts)])
     return zlib.crc32(said.encode("utf-8", "replace"))
 
 
 def heads_of_rows(session: str, rows: Sequence[tuple[int, str, float, str]]) -> list[Head]:
-    """Heads from number, type, time and text.
+    """Decode heads from rows of log number, type, time and text.
 
     Raises:
-        DamagedEvent: if the text of one is none.
+        DamagedEvent: if a text is no head.
     """
     found: list[Head] = []
     for seq, kind, time, text in rows:
@@ -88,10 +88,10 @@ def heads_of_rows(session: str, rows: Sequence[tuple[int, str, float, str]]) -> 
 
 
 def record_of(session: str, row: Sequence[object]) -> Record:
-    """An event from its number, type, time and payload.
+    """Decode an event from log number, type, time and payload.
 
     Raises:
-        DamagedEvent: if the payload is none, or none of this type.
+        DamagedEvent: if the payload is invalid, or of another type.
     """
     seq, kind, time, data = row
     payload = payload_of(session, seq, kind, data)
@@ -99,10 +99,10 @@ def record_of(session: str, row: Sequence[object]) -> Record:
 
 
 def payload_of(session: str, seq: object, kind: object, data: object) -> Payload:
-    """What an event says.
+    """Decode the payload of an event.
 
     Raises:
-        DamagedEvent: if that is no payload, or none of this type.
+        DamagedEvent: if it is invalid, or of another type.
     """
     try:
         return payload_from_json(str(kind), json.loads(str(data)))
@@ -111,7 +111,7 @@ def payload_of(session: str, seq: object, kind: object, data: object) -> Payload
 
 
 def event_text(payload: Payload) -> str:
-    """What an event says: the text of a message, the summary of a compaction, the arguments of a call."""
+    """Return an event's searchable text: of a message, of a summary, or a call's arguments."""
     if isinstance(payload, UserMessage | AssistantMessage | ToolResult | ShellCommand | ShellResult):
         return payload.text
     if isinstance(payload, CompactionComplete):
@@ -149,19 +149,19 @@ _GIVEN: dict[str, MessageKind] = {
 }
 
 MESSAGES = frozenset(_SAID)
-"""Events that carry a message of their own."""
+"""Events that are messages of the conversation."""
 
 CARRYING = MESSAGES | frozenset(_GIVEN)
-"""Those, and events whose message the program itself gives the model."""
+"""Those, and events whose message the program adds for the model."""
 
 NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, ModeTold.TYPE, TaskTold.TYPE})
-"""Events whose message is a note in the middle of a turn: nobody has to answer it."""
+"""Events whose message is a note within a turn that needs no answer."""
 
 TURNS = MESSAGES | NOTES - {TaskTold.TYPE}
-"""Events whose message belongs to a turn, and leaves with one that failed."""
+"""Events whose message belongs to a turn, and is removed with a failed one."""
 
 AFTERWARDS = frozenset({MemoryAdded.TYPE, MemoryPruned.TYPE, MemoryConsolidated.TYPE})
-"""Events that are written when a session is over: they are no use of it."""
+"""Events written after a session has ended; they do not count as using it."""
 
 LEADING = frozenset({SystemMessage.TYPE, MemoryInbox.TYPE, Handoff.TYPE})
 """Events whose message comes before a summary."""
@@ -170,41 +170,41 @@ STAGES = frozenset(kind.TYPE for kind in REWRITES)
 """Events that give messages another form."""
 
 STAND_INS = frozenset(_STAND_INS)
-"""Events whose message replaces others, for the model alone."""
+"""Events whose message replaces others, for the model only."""
 
 
 @frozen
 class Seen:
-    """One message of a session with whom it is shown to."""
+    """One message of a session, and who sees it."""
 
     head: Head
-    """In the form that the model is shown, or would be."""
+    """In the form that the model gets, or would get."""
     kind: MessageKind
     agent: bool
-    """Whether the next request holds it: then it is counted, sent, and in exports of the agent view."""
+    """Whether the next request contains it: then it is counted, sent, and in exports of the agent view."""
     stage: str = ""
-    """Type of the event that gave it the form it has now; empty while it is as it was said."""
+    """Type of the event that gave it its present form; empty for the original."""
     hidden_by: int = 0
-    """Log number of the event that took it out of the agent view; 0 while it is there."""
+    """Log number of the event that removed it from the agent view; 0 if it is there."""
 
     @property
     def user(self) -> bool:
-        """Whether the user is shown it, and exports of the user view hold it."""
+        """Whether the user sees it, and exports of the user view contain it."""
         return self.head.type in MESSAGES
 
 
 def is_private(head: Head) -> bool:
-    """Whether an event is of a command that the user keeps from the model."""
+    """Return whether an event belongs to a command whose output the user keeps from the model."""
     return head.state.startswith(PRIVATE) and head.type in (ShellCommand.TYPE, ShellResult.TYPE)
 
 
 def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:
-    """Tell who sees a message.
+    """Determine who sees a message.
 
     Args:
-        head: The message, in the form it has now.
-        hidden_by: Number of the event that has taken it out of the agent view; 0 for none.
-        stage: Type of the event that gave it its form; of an archived tool result the model has but a stub.
+        head: The message in its present form.
+        hidden_by: Log number of the event that removed it from the agent view; 0 for none.
+        stage: Type of the event that gave it its form; the model has only a stub of an archived tool result.
     """
     kind = (_SAID | _GIVEN | _STAND_INS)[head.type]
     archived = kind == "tool_result" and stage == ToolArchived.TYPE

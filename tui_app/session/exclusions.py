@@ -1,4 +1,4 @@
-"""What a user keeps out of the model's sight, as the log says it."""
+"""Messages that the user excluded from the context, read from the log."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -23,26 +23,26 @@ class Excluded:
     """The excluded messages of a session."""
 
     since: Mapping[int, int] = field(default_factory=dict)
-    """By the log number of a message, that of the event that excluded it."""
+    """Log number of the event that excluded a message, by the message's log number."""
     calls: frozenset[str] = frozenset()
-    """Ids of the calls that excluded answers make."""
+    """Ids of the calls made by excluded answers."""
 
     def covers(self, seq: int, payload: Payload) -> bool:
-        """Whether an event is of an excluded message, or may tell of one."""
+        """Return whether an event belongs to an excluded message, or may reveal it."""
         match payload:
             case ToolCall(tool_call_id=id):
                 return id in self.calls
             case ShellCommand(private=True) | ShellResult(private=True):
                 return True
             case CompactionComplete(removed=removed):
-                # Its summary may tell of them, where it was undone or stood before they were excluded.
+                # Its summary may reveal them, if it was undone or written before they were excluded.
                 return any(low <= each <= high for low, high in removed for each in self.since)
             case _:
                 return seq in self.since
 
 
 def excluded_in(store: SessionStore, session: str) -> Excluded:
-    """Find what is excluded in a session; neither a rewind nor a clear changes that.
+    """Find the excluded messages of a session. Neither a rewind nor a clear changes them.
 
     Raises:
         sqlite3.Error: if the log cannot be read.

@@ -1,4 +1,4 @@
-"""What files held before a tool changed them, under their own checksums."""
+"""Contents of files before a tool changed them, stored by checksum."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -7,27 +7,27 @@ from pathlib import Path
 from tui_app.files import write_bytes_atomic
 
 QUOTA_BYTES = 256_000_000
-"""All that is kept for one session; what has no room is not kept, and that is said."""
+"""Limit for one session. What exceeds it is not stored, and ``put`` returns False."""
 
 
 def checksum(data: bytes | None) -> str:
-    """SHA-256 as hexadecimal digits; empty for a file that is not there."""
+    """Return the SHA-256 as hexadecimal digits; empty for a missing file."""
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 @dataclass(slots=True)
 class KeptFiles:
-    """Bytes by checksum. Equal content is kept once."""
+    """Bytes by checksum. Equal content is stored once."""
 
     folder: Path
     quota: int = QUOTA_BYTES
     _used: int | None = field(default=None)
 
     def put(self, data: bytes | None) -> bool:
-        """Keep some bytes; whether there is room. A file that is not there needs none.
+        """Store some bytes; return whether there was room. A missing file (None) needs none.
 
         Raises:
-            OSError: if the disk refuses.
+            OSError: if they cannot be written.
         """
         if data is None:
             return True
@@ -41,7 +41,7 @@ class KeptFiles:
         return True
 
     def get(self, digest: str) -> bytes | None:
-        """Bytes that were kept; None when they are not there, or are not what they were."""
+        """Return stored bytes; None if they are missing or damaged."""
         if len(digest) != 64 or not digest.isalnum():
             return None
         try:

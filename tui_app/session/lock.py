@@ -1,4 +1,4 @@
-"""One writer per session: a file lock that the kernel takes back when its process dies."""
+"""One writer per session: a file lock that the kernel releases when the process dies."""
 
 import os
 import sys
@@ -13,18 +13,18 @@ from tui_app.context.storage_errors import StorageError
 from tui_app.files import make_private
 
 _LOOKS_S = (0.001, 0.002, 0.004, 0.008, *(0.016,) * 60)
-"""Pauses between tries to take a lock that is only looked at, in seconds.
+"""Pauses in seconds between attempts to take a lock that another process only checks.
 
-Looking takes microseconds, and about a second where the machine suspends the one that looks.
+A check takes microseconds, or about a second if the machine suspends the checking process.
 """
 
 
 class SessionLocked(Exception):
-    """Another living process writes this session; the message names it where it is known."""
+    """Raised when another living process writes this session; the message names it if known."""
 
 
 class Overtaken(StorageError):
-    """Another writer came while the connection was lost."""
+    """Raised when another writer took over while the connection was lost."""
 
     def __init__(self, who: str) -> None:
         super().__init__(
@@ -34,14 +34,14 @@ class Overtaken(StorageError):
 
 
 class WriterLock:
-    """Held while a session is open for writing.
+    """The lock held while a session is open for writing.
 
     Args:
-        path: The lock file; its content, the holder's process number, is for who looks into it.
+        path: The lock file. It contains the holder's process id.
 
     Raises:
         SessionLocked: if another process holds it.
-        OSError: if the file cannot be made.
+        OSError: if the file cannot be created.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,13 +51,13 @@ class WriterLock:
             name = _name(self._file)
             os.close(self._file)
             raise SessionLocked(name)
-        # A full disk has no room for it, and sessions are deleted there all the same.
+        # Fails on a full disk, where sessions have to be deletable all the same.
         with suppress(OSError):
             os.ftruncate(self._file, 0)
             os.write(self._file, str(os.getpid()).encode())
 
     def _acquire(self) -> bool:
-        """Take the lock, waiting for a process that only looks at it: that holds it for a moment too."""
+        """Take the lock, waiting for processes that only check it, which lock it for a moment too."""
         for pause in _LOOKS_S:
             if _try_lock(self._file):
                 return True
@@ -67,7 +67,7 @@ class WriterLock:
         return _try_lock(self._file)
 
     def release(self) -> None:
-        """Let others write; releasing twice is harmless."""
+        """Let others write. Releasing twice is harmless."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -80,17 +80,17 @@ class WriterLock:
 
 
 def holder(path: Path) -> str:
-    """Who holds a lock, in words; empty when nobody does.
+    """Describe the holder of a lock; empty if there is none.
 
-    Only looks: no file is made, and nothing is held afterwards. What cannot be looked at counts as free, for
-    taking the lock says why.
+    Creates no file and keeps no lock. A lock that cannot be checked counts as free: taking it reports the
+    reason.
     """
     with _held_lock(path, os.O_RDWR) as file:
         return "" if file is None else _name(file)
 
 
 def holder_process(path: Path) -> int:
-    """Number of the process that holds a lock; 0 when nobody does, or the file is another user's."""
+    """Process id of a lock's holder; 0 if there is none, or the file belongs to another user."""
     with _held_lock(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
         if file is not None and (not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()):
             number = os.read(file, 32).strip()
@@ -100,7 +100,7 @@ def holder_process(path: Path) -> int:
 
 @contextmanager
 def _held_lock(path: Path, flags: int) -> Iterator[int | None]:
-    """The open file of a lock that is held; None for one that is free or cannot be looked at."""
+    """Yield the open file of a lock that is held; None for one that is free or cannot be checked."""
     try:
         file = os.open(path, flags)
     except OSError:
@@ -113,8 +113,8 @@ def _held_lock(path: Path, flags: int) -> Iterator[int | None]:
 
 
 def _name(file: int) -> str:
-    """Say who holds a lock: users know a window by when it came up, not by a process number."""
-    # Written once, when it was taken.
+    """Describe a lock's holder: users know a window by its starting time, not by a process id."""
+    # The file is written once, when the lock is taken.
     since, now = datetime.fromtimestamp(os.fstat(file).st_mtime), datetime.now()
     moment = f"{since:%H:%M}" if since.date() == now.date() else f"{since:%Y-%m-%d %H:%M}"
     return f"another window (since {moment})"
@@ -124,7 +124,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _try_lock(file: int, *, shared: bool = False) -> bool:
-        # Windows locks bytes against reading too: one far behind the number that others want to read.
+        # On Windows a locked byte cannot be read: lock one far after the process id, which others read.
         os.lseek(file, 4096, os.SEEK_SET)
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
@@ -134,7 +134,7 @@ if sys.platform == "win32":
             os.lseek(file, 0, os.SEEK_SET)
         return True
 
-    # There is no shared lock here: a reader and a writer cannot be told apart.
+    # There is no shared lock here, so a check and a writer cannot be told apart.
     _LOOKS_S = _LOOKS_S[:4]
 
     def _only_looked_at(file: int) -> bool:
@@ -151,7 +151,7 @@ else:
         return True
 
     def _only_looked_at(file: int) -> bool:
-        """Nobody writes: what is held is shared."""
+        """Return whether the lock is shared, so that no process writes."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except OSError:

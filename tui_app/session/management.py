@@ -1,4 +1,4 @@
-"""Sessions as a whole: which are over a limit; renaming, deleting and backing up."""
+"""Sessions as a whole: finding those over a limit, renaming, deleting, and measuring their size."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ DAY_S = 86_400.0
 
 @frozen(kw_only=True)
 class Limits:
-    """What is kept; 0 is no limit."""
+    """Limits for keeping sessions; 0 for none."""
 
     days: float = 0.0
     """Days since a session was last used."""
     max_sessions: int = 0
     max_bytes: int = 0
-    """Bytes of all sessions together, log and files."""
+    """Bytes of all sessions together, logs and files."""
 
     @property
     def any(self) -> bool:
@@ -41,22 +41,22 @@ class DueSession:
 
     info: SessionInfo
     reason: str
-    """Which one, in words."""
+    """The limit that it exceeds."""
 
 
 def due_sessions(
     sessions: Sequence[SessionInfo], limits: Limits, *, now: float, sizes: Mapping[str, int]
 ) -> list[DueSession]:
-    """The sessions over a limit, the one used last first.
+    """Return the sessions over a limit, most recently used first.
 
-    Age counts up to the last use of any session, where the clock is ahead of that: a clock that is wrong by
-    years must not make everything old, and after a long absence everything is still there.
+    If the clock is past the last use of any session, age is counted up to that use: a clock that is wrong by
+    years must not make everything old, and after a long absence all sessions are still there.
 
     Args:
         sessions: All of them.
-        limits: What is kept.
+        limits: The limits.
         now: Seconds since the epoch.
-        sizes: Bytes of each session by id; needed where bytes are limited.
+        sizes: Bytes of each session by id; needed if bytes are limited.
     """
     newest_first = sorted(sessions, key=lambda info: info.used, reverse=True)
     latest = min([now, *(info.used for info in newest_first[:1])])
@@ -79,7 +79,7 @@ def due_sessions(
 
 
 def sizes_of(store: SessionStore, sessions_dir: Path) -> dict[str, int]:
-    """Bytes of each session's log and of its files on this machine, by id; reads the whole log, and blocks.
+    """Return bytes of each session's log and files here, by id. Reads the whole log, and blocks.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -88,33 +88,33 @@ def sizes_of(store: SessionStore, sessions_dir: Path) -> dict[str, int]:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of the files in a folder; 0 where there is none."""
+    """Return the bytes of the files in a folder; 0 if it is missing."""
     total = 0
     for path in folder.rglob("*"):
         try:
             total += path.lstat().st_size if path.is_file() else 0
-        except OSError:  # gone meanwhile
+        except OSError:  # deleted meanwhile
             continue
     return total
 
 
 LONGEST_TITLE = 200
-"""Characters of a title that are kept."""
+"""Maximum characters of a title."""
 
 
 def rename_session(store: SessionStore, session: str, title: str) -> str:
-    """Give a session another title, also while it is being written.
+    """Rename a session, even while it is being written.
 
     Args:
-        store: Where it is, open for writing.
-        session: The session's whole id.
-        title: Any text; it becomes one line. Empty for the beginning of the first prompt again.
+        store: A writable store.
+        session: Full id of the session.
+        title: Any text; becomes one line. Empty restores the start of the first prompt.
 
     Returns:
-        The title that it has now; empty where nothing was said yet.
+        The new title; empty if nothing was said yet.
 
     Raises:
-        SessionNotFound: if it was deleted meanwhile.
+        SessionNotFound: if the session was deleted meanwhile.
         sqlite3.Error: if it cannot be written.
     """
     store.info(session)
@@ -128,21 +128,20 @@ def rename_session(store: SessionStore, session: str, title: str) -> str:
 def delete_session(
     database: Database, sessions_dir: Path, session: str, *, last_used: float | None = None
 ) -> None:
-    """Delete a session; only ever on the user's own request.
+    """Delete a session, only ever at the user's request.
 
-    Files that the disk does not give up are left behind; nothing refers to them any more.
+    Files that cannot be deleted stay; nothing refers to them any more.
 
     Args:
-        database: Where the log of every session is.
+        database: The database of the session.
         sessions_dir: Parent of the sessions' folders.
-        session: The session's whole id.
-        last_used: When it was last used as far as the caller knows; None not to compare.
+        session: Full id of the session.
+        last_used: The last use that the caller knows of; None not to compare.
 
     Raises:
-        SessionLocked: if the session is open for writing somewhere, or was used since then; nothing is
-            deleted then.
+        SessionLocked: if the session is open for writing, or was used since; nothing is deleted then.
         SessionNotFound: if it is deleted already.
-        OSError: if its lock cannot be made.
+        OSError: if its lock cannot be created.
         sqlite3.DatabaseError: if the log cannot be changed.
     """
     folder = SessionFolder.named(sessions_dir, session)

@@ -1,4 +1,4 @@
-"""What the log has measured of a session, and the size of its next request by that."""
+"""The measurements in a session's log, and the estimate of its next request."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,47 +12,47 @@ from tui_app.session.views.agent_view import AgentView
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Overhead, sum_breakdowns
 
 UNKNOWN = ContextWindow(limit=0, source="unknown")
-"""The window of a model that has not been asked anything yet; it is never planned with."""
+"""The window of a model before its first request; never used for planning."""
 
 
 @frozen
 class Goal:
-    """The goal that a session has."""
+    """The goal of a session."""
 
     seq: int
-    """Its log number."""
+    """Log number of the goal."""
     data: GoalSet
     turns: int = 0
-    """How many it has taken."""
+    """Turns taken so far."""
 
     @property
     def progress(self) -> str:
-        """How far it is, in two words."""
+        """The progress in two words."""
         most = self.data.count or self.data.most_turns
         return f"goal {self.turns}{f' of {most}' if most else ''}"
 
 
 @frozen
 class Known:
-    """The newest measurement of a session, less what a change of the model since has made void."""
+    """The newest measurement of a session, without what a later change of model made invalid."""
 
     measured: UsageInfo | None = None
-    """Taken with the last request; None before the first."""
+    """Measured with the last request; None before the first."""
     window: ContextWindow = UNKNOWN
     factor: float = 1.0
-    """Real tokens of the model per counted token."""
+    """Actual tokens of the model per counted token."""
     growth: Growth | None = None
-    """By how many of them a request grows with what is added; None where that is not known."""
+    """How the size of a request grows, in actual tokens, with what is added; None if unknown."""
     policy: str = ""
-    """Name of the policy that this session follows; empty where its log names none."""
+    """Name of the session's policy; empty if its log names none."""
     effort: str = ""
-    """How much the model thinks; empty where that was never changed."""
+    """Reasoning effort; empty if it was never changed."""
     mode: Mode = "ask"
     goal: Goal | None = None
-    """What the model works towards; None for nothing."""
+    """The goal the model works towards, if any."""
 
     def overhead(self, view: AgentView) -> Overhead:
-        """What the size of the next request is worked out from, for a view."""
+        """Return what the size of the next request is computed from, for a view."""
         carried = self.measured.carried if self.measured is not None else None
         if carried is None:
             fixed = fixed_part(view, self.measured)
@@ -61,12 +61,12 @@ class Known:
         return Overhead(self.window, fixed, self.factor, self.growth)
 
     def usage(self, view: AgentView, model: str, setting: int | None = None) -> ContextUsage:
-        """The estimate of the next request, as the writer of the session makes it.
+        """Estimate the next request as the writer of the session does.
 
         Args:
-            view: What the next request holds.
-            model: Its name.
-            setting: Window the user has set, in tokens.
+            view: The messages of the next request.
+            model: Name of the model.
+            setting: Context window that the user set, in tokens.
         """
         overhead = self.overhead(view)
         if setting:
@@ -75,11 +75,11 @@ class Known:
 
 
 def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
-    """What older logs say of it: what a request's figures hold beyond its messages.
+    """Return the part of a request beyond its messages, for older logs that do not record it.
 
     Args:
-        view: The messages that are sent; system prompts among them are no instructions.
-        last: What was measured with the last request; None before the first.
+        view: The messages that are sent; system prompts among them do not count as instructions.
+        last: The measurement of the last request; None before the first.
     """
     if last is None:
         return Breakdown()

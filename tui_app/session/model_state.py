@@ -1,4 +1,4 @@
-"""What the log knows of a session's model and policy, and of what its user keeps from the model."""
+"""The model, policy, mode, goal and tools of a session, read from its log."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -26,11 +26,11 @@ from tui_app.usage import Growth
 
 
 def known_of(store: SessionStore, session: str) -> Known:
-    """Read what the log of a session knows.
+    """Read the state of a session from its log.
 
     Args:
-        store: Where the log is.
-        session: Whole id of the session.
+        store: The store of the log.
+        session: Full id of the session.
 
     Raises:
         sqlite3.Error: if it cannot be read.
@@ -40,7 +40,7 @@ def known_of(store: SessionStore, session: str) -> Known:
     window, factor = window_of(measured), (measured.factor if measured else None) or 1.0
     growth = Growth(**measured.growth) if measured is not None and measured.growth else None
     if change is not None and changed is not None and change.seq > (last.seq if last else 0):
-        # What was measured was another model's.
+        # The measurement is of another model.
         factor, growth, limit = 1.0, None, changed.limit
         window = resolve_window(model=limit) if limit > 0 else UNKNOWN
     policy, effort = chosen_policy(store, session), chosen_effort(store, session)
@@ -49,7 +49,7 @@ def known_of(store: SessionStore, session: str) -> Known:
 
 
 def active_goal(store: SessionStore, session: str) -> Goal | None:
-    """The goal that was set last, unless it has ended. Raises ``sqlite3.Error``."""
+    """Return the newest goal, unless it has ended. Raises ``sqlite3.Error``."""
     kinds = (GoalSet.TYPE, GoalChecked.TYPE, GoalEnded.TYPE)
     newest = next(store.newest(session, kinds), None)
     if newest is None or newest.type == GoalEnded.TYPE:
@@ -65,19 +65,19 @@ P = TypeVar("P", bound=Payload)
 
 
 def newest_event(store: SessionStore, session: str, kind: type[P]) -> P | None:
-    """The newest event of a kind; None where the log has none. Raises ``sqlite3.Error``."""
+    """Return the newest event of a type; None if the log has none. Raises ``sqlite3.Error``."""
     return data_of(store.last_of(session, kind.TYPE), kind)
 
 
 def newest_records(store: SessionStore, session: str, *kinds: type[Payload]) -> Iterator[Record]:
-    """The events of some kinds, the newest first; no more are read than are asked for."""
+    """Iterate over the events of some types, newest first; reads no more than the caller takes."""
     for head in store.newest(session, [kind.TYPE for kind in kinds]):
         if (record := store.record(session, head.seq)) is not None:
             yield record
 
 
 def chosen_policy(store: SessionStore, session: str) -> str:
-    """Name of the policy that a session follows: the one chosen last, else the one it began under."""
+    """Return the name of a session's policy: the latest chosen, or the one it started with."""
     if (change := newest_event(store, session, PolicyChange)) is not None:
         return change.new
     start = newest_event(store, session, SessionStart)
@@ -85,18 +85,18 @@ def chosen_policy(store: SessionStore, session: str) -> str:
 
 
 def chosen_effort(store: SessionStore, session: str) -> str:
-    """How much the model thinks in a session, where that was chosen in it; else empty."""
+    """Return the reasoning effort of a session; empty if it was never changed there."""
     change = newest_event(store, session, EffortChange)
     return change.new if change is not None else ""
 
 
 def switched_off(store: SessionStore, session: str, off: Iterable[str] = ()) -> set[str]:
-    """Names of the tools that are off in a session.
+    """Return the names of the tools that are off in a session.
 
     Args:
-        store: Where the log is.
-        session: Whole id of the session.
-        off: Those that are off where the session says nothing of them.
+        store: The store of the log.
+        session: Full id of the session.
+        off: Tools that are off unless the session switched them on.
     """
     names = set(off)
     for head in reversed(list(store.newest(session, (ToolSwitch.TYPE,)))):
@@ -106,6 +106,6 @@ def switched_off(store: SessionStore, session: str, off: Iterable[str] = ()) -> 
 
 
 def chosen_mode(store: SessionStore, session: str) -> Mode:
-    """The mode that a session is in: the one chosen last, whatever was rewound since."""
+    """Return the mode of a session: the latest chosen, not affected by a rewind."""
     change = newest_event(store, session, ModeChange)
     return change.new if change is not None else "ask"

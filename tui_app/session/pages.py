@@ -1,4 +1,4 @@
-"""A SQLite file read page by page: every record that still reads as one, whatever became of its trees."""
+"""Reading a SQLite file page by page: every record that is still readable, even if its trees are damaged."""
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 Value = int | float | bytes | None
-"""A value of a record; text as its bytes, which need not be UTF-8 any more."""
+"""A value of a record. Texts are bytes, which need not be valid UTF-8."""
 Values = tuple[Value, ...]
 
 PAGE = 4_096
-"""Bytes of a page, where nothing else can be read from the file."""
+"""Page size in bytes if the file does not give a valid one."""
 _INDEX_INTERIOR, _INTERIOR, _INDEX_LEAF, _LEAF = 2, 5, 10, 13
-"""First byte of a tree's pages."""
+"""First byte of a page of each kind of tree."""
 _INTERIORS = (_INDEX_INTERIOR, _INTERIOR)
 _TREES = (*_INTERIORS, _INDEX_LEAF, _LEAF)
 _SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
-"""Bytes of values that are no text, by their serial types."""
+"""Bytes of values other than texts, by serial type."""
 _LONGEST_HEADER = 60
 _FRAME, _WAL_HEADER = 24, 32
 
@@ -27,16 +27,16 @@ class Frame(NamedTuple):
     page: int
     commits: bool
     at: int
-    """Where the page begins in the log."""
+    """Offset of the page in the log."""
     sound: bool
-    """Whether its checksum fits."""
+    """Whether its checksum is right."""
 
 
 def log_frames(log: bytes) -> list[Frame]:
-    """The frames of a write-ahead log up to its last commit, whether or not each is sound.
+    """Return the frames of a write-ahead log up to its last commit, damaged or not.
 
-    A checksum goes over all frames so far, and each frame keeps it: one that is damaged can be told apart
-    from those after it, which SQLite would drop as well.
+    Each frame has a checksum over all frames so far. So a damaged frame can be distinguished from those after
+    it, which SQLite would drop as well.
     """
     if len(log) < _WAL_HEADER + _FRAME:
         return []
@@ -51,8 +51,8 @@ def log_frames(log: bytes) -> list[Frame]:
         head, page = log[at : at + _FRAME], log[at + _FRAME : at + _FRAME + size]
         number, commit = struct.unpack(">2I", head[:8])
         found = struct.unpack(">2I", head[16:24])
-        # What a log held before it was begun anew has other salts, and is after all that counts. A sum that
-        # goes on with the one before shows that the salt itself is damaged.
+        # Frames from before the log was restarted have other salts and come after all valid ones. A checksum
+        # that continues the previous one shows that the salt itself is damaged.
         fits = trusted and _checksum(head[:8] + page, big=big, seed=seed) == found
         ours = head[8:16] == salts
         frames.append(Frame(number, (ours or fits) and commit > 0, at + _FRAME, fits and ours))
@@ -75,10 +75,10 @@ def _is_size(size: int) -> bool:
 
 
 class PageReader:
-    """Reads the records of a file, and of the write-ahead log beside it.
+    """Reads the records of a file and its write-ahead log.
 
     Args:
-        file: The file; it need not be there, nor begin as one of SQLite does.
+        file: The file. It may be missing, or have a damaged header.
     """
 
     def __init__(self, file: Path) -> None:
@@ -87,10 +87,10 @@ class PageReader:
         self._log = log.read_bytes() if log.exists() else b""
         self._frames = {frame.page: frame.at for frame in log_frames(self._log)}
         self._size = self._page_size()
-        # The number of one in the log may be damaged, too: there are no others up to it.
+        # A page number in the log may be damaged too, so not every number up to the highest exists.
         self._pages = sorted({*range(1, len(self._data) // self._size + 1), *self._frames})
         self._chained: set[int] = set()
-        """Pages that the long records lie on."""
+        """Overflow pages of long records."""
 
     def _page_size(self) -> int:
         if self._frames:
@@ -104,17 +104,19 @@ class PageReader:
         return max([size for size in (found, PAGE) if _is_size(size)], key=trees)
 
     def page(self, number: int) -> bytes:
-        """A page as it was committed last; empty where there is none."""
+        """Return a page as last committed; empty if there is none."""
         if (at := self._frames.get(number)) is not None:
             return self._log[at : at + self._size]
         return self._data[(number - 1) * self._size : number * self._size] if number > 0 else b""
 
     def records(self, is_row: Callable[[Values], bool], *, free: bool) -> Iterator[tuple[int, Values]]:
-        """Row number and values of every record; 0 for one of an index, or whose number is lost.
+        """Iterate over row number and values of every record.
+
+        The number is 0 for a record of an index, or if it is lost.
 
         Args:
-            is_row: Whether values are a row that is looked for, where only they themselves can tell.
-            free: Read the pages that hold nothing any more, though what they held may still be there.
+            is_row: Whether values are a wanted row, for records that are recognized only by their values.
+            free: Read the unused pages, which may still have old content, instead of the others.
         """
         unused, torn, others = self._free(), list[int](), list[int]()
         for number in self._pages:
@@ -151,7 +153,7 @@ class PageReader:
         return free
 
     def _cells(self, page: bytes, base: int) -> tuple[list[tuple[int, Values, tuple[int, int]]], bool]:
-        """Key, values and place of the records that a page names; whether it names all that is on it."""
+        """Return key, values and place of the records listed on a page; whether that is all of them."""
         kind, found = page[base], list[tuple[int, Values, tuple[int, int]]]()
         taken, whole, key = 0, True, 0
         for start in (places := self._pointers(page, base)):
@@ -178,7 +180,7 @@ class PageReader:
         return found, whole and named and taken + free == len(page) - content
 
     def _freed(self, page: bytes, base: int) -> int:
-        """Bytes of a page that nothing is in any more."""
+        """Return the number of free bytes within a page."""
         at, total = int.from_bytes(page[base + 1 : base + 3], "big"), 0
         while 0 < at < len(page) - 4 and total <= len(page):
             total += int.from_bytes(page[at + 2 : at + 4], "big")
@@ -186,7 +188,7 @@ class PageReader:
         return total
 
     def _scanned(self, number: int, is_row: Callable[[Values], bool]) -> Iterator[tuple[int, Values]]:
-        """The rows on a page that does not say rightly what is on it."""
+        """Yield the rows on a page whose list of records is damaged."""
         page, base = self.page(number), 100 if number == 1 else 0
         found, _ = self._cells(page, base)
         spans = {start: end for key, values, (start, end) in found if is_row(values)}
@@ -205,7 +207,7 @@ class PageReader:
                 at += 1
 
     def _record(self, page: bytes, at: int, *, leaf: bool) -> tuple[Values, int, int] | None:
-        """Values of a record, where what is on its page ends, and its bytes; None where there is none."""
+        """Return a record's values, its end on this page, and its size in bytes; None if there is none."""
         try:
             length, place = _varint(page, at)
             kinds: list[int] = []
@@ -235,7 +237,7 @@ class PageReader:
         return tuple(values), end, size
 
     def _local(self, size: int, *, leaf: bool) -> int:
-        """Bytes of a record that are on its own page."""
+        """Return the bytes of a record that are on its own page."""
         usable = self._size
         most = usable - 35 if leaf else (usable - 12) * 64 // 255 - 23
         if size <= most:

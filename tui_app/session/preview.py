@@ -1,4 +1,4 @@
-"""Reads a session for the screen without the agent side: its rows and gauge, full texts, figures."""
+"""Reading a session for the screen without the agent side: its rows, gauge, full texts and statistics."""
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
@@ -41,9 +41,9 @@ from tui_app.session.views.entries import Body, Entry
 from tui_app.session.views.user_view import UserView, entry_of, fold_user_view, is_interruption
 
 _PROMPTS = 50
-"""Prompts of a resumed session that the arrow keys bring back."""
+"""Number of a resumed session's prompts that the arrow keys can bring back."""
 _ROWS = 1_000
-"""Events of a resumed session whose rows are there at once, the newest ones."""
+"""Number of a resumed session's newest events whose rows are loaded at once."""
 
 
 @frozen(kw_only=True)
@@ -52,23 +52,23 @@ class Preview:
 
     info: SessionInfo
     view: UserView
-    """Of a long session the newest rows; see :func:`all_rows`."""
+    """The newest rows of a long session; see :func:`all_rows`."""
     agent_view: AgentView
     known: Known
-    """What the log knows of its model and policy."""
+    """Model, policy and measurements from the log."""
     last: int
     """Log number of the newest event in it."""
     prompts: tuple[str, ...]
-    """What the user said last, oldest first; the editor brings it back."""
+    """The user's last prompts, oldest first, for the editor's history."""
     commands: tuple[str, ...] = ()
-    """What they ran last in shell mode, oldest first, as it was typed."""
+    """The last commands of shell mode, oldest first, as typed."""
 
 
 def load_preview(database: Database, session: str) -> Preview:
-    """Read what a session comes to, which takes no longer for a long one.
+    """Read the preview of a session, in a time that does not depend on its length.
 
     Raises:
-        SessionNotFound: if the id fits no session.
+        SessionNotFound: if the id matches no session.
         sqlite3.Error: if the file cannot be read.
     """
     with closing(open_store(database, read_only=True)) as store:
@@ -94,7 +94,7 @@ def load_preview(database: Database, session: str) -> Preview:
 
 
 def _newest_rows(store: SessionStore, session: str, last: int) -> UserView:
-    """The rows of the newest events up to a log number, as all of them together would make them."""
+    """Return the rows of the newest events up to a log number, as a fold of the whole log would make them."""
     before = max(0, last - _ROWS)
     # The session may be growing.
     heads = list(takewhile(lambda head: head.seq <= last, store.heads(session, before)))
@@ -108,7 +108,7 @@ def _newest_rows(store: SessionStore, session: str, last: int) -> UserView:
 
 
 def all_rows(database: Database, session: str, last: int) -> UserView:
-    """Every row of a session up to a log number; blocks for as long as the session is.
+    """Return every row of a session up to a log number. Blocks in proportion to its length.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
@@ -118,7 +118,7 @@ def all_rows(database: Database, session: str, last: int) -> UserView:
 
 
 def heads_of(database: Database, session: str, seqs: Collection[int]) -> list[Head]:
-    """Light rows of some log numbers.
+    """Return the heads with these log numbers.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
@@ -128,7 +128,7 @@ def heads_of(database: Database, session: str, seqs: Collection[int]) -> list[He
 
 
 def heads_after(database: Database, session: str, seq: int) -> list[Head]:
-    """Light rows of a session after a log number.
+    """Return the heads of a session after a log number.
 
     Raises:
         sqlite3.Error: if the file cannot be read.
@@ -138,7 +138,7 @@ def heads_after(database: Database, session: str, seq: int) -> list[Head]:
 
 
 class Records(Protocol):
-    """Where whole events are read."""
+    """A source of whole events."""
 
     @property
     def path(self) -> Path | None: ...
@@ -150,8 +150,8 @@ class StoreBodies:
     """Full texts of rows, read when they become visible.
 
     Args:
-        store: Where the events are.
-        session: Whose rows.
+        store: The source of events.
+        session: Id of the session.
     """
 
     def __init__(self, store: Records, session: str) -> None:
@@ -159,9 +159,9 @@ class StoreBodies:
         self._session = session
 
     def body(self, entry: Entry) -> Body:
-        """The full content of a row; the title of one that is not in the log, a sentence where it is lost.
+        """Return the full content of a row. Never raises, because rows are painted in the middle of a frame.
 
-        Rows are painted in the middle of a frame, where nothing may be raised.
+        A row that is not in the log has its title as content, an unreadable one the reason.
         """
         try:
             record = self._store.record(self._session, entry.seq) if entry.seq > 0 else None
@@ -174,13 +174,13 @@ class StoreBodies:
             text = said.text if isinstance(said, ToolResult | ShellResult) else ""
             if isinstance(record.data, ToolCall):
                 return Body(text=text, args=record.data.args)
-            # How it ended stands in the row.
+            # The row itself shows the outcome.
             return Body(text=text.partition("\n")[2], args=record.data.text)
         except sqlite3.Error as error:
             return unreadable(error, self._store.path)
 
     def records(self, seqs: Sequence[int]) -> Mapping[int, Record]:
-        """Whole events by their numbers, those that can be read; none where the log cannot be."""
+        """Return the readable events among these log numbers; none if the log cannot be read."""
         found: dict[int, Record] = {}
         try:
             for seq in seqs:
@@ -211,11 +211,11 @@ def body_of(record: Record, entry: Entry) -> Body:
 
 
 class StatsReader:
-    """The figures of one session, brought up to date by every reading.
+    """The statistics of one session, updated at every reading.
 
     Args:
-        database: Where the session is.
-        session: Whole id of the session.
+        database: The database of the session.
+        session: Full id of the session.
     """
 
     def __init__(self, database: Database, session: str) -> None:
@@ -223,13 +223,13 @@ class StatsReader:
         self._fold: StatsFold | None = None
 
     def read(self) -> SessionStats:
-        """Fold what has been added since the last reading. Blocks while the file is read.
+        """Fold the events added since the last reading. Blocks while the file is read.
 
         Raises:
-            StorageError: if the file is no database, or none of ours.
+            StorageError: if the file is no database, or is not ours.
             sqlite3.Error: if it cannot be read.
         """
-        # A connection for each reading: it may be done in another thread.
+        # A new connection per reading, which may be in another thread.
         with closing(open_store(self._database, read_only=True)) as store:
             fold = self._fold or store.kept_stats(self._session)
             for seq, kind, figures in store.figures(self._session, fold.last):
@@ -239,7 +239,7 @@ class StatsReader:
 
     @property
     def last(self) -> int:
-        """Log number of the newest event that was read; 0 before any was."""
+        """Log number of the newest event read; 0 before the first reading."""
         return self._fold.last if self._fold is not None else 0
 
     @property
@@ -248,17 +248,17 @@ class StatsReader:
 
 
 def read_body(database: Database, session: str, entry: Entry) -> Body:
-    """Read a text with a connection of this thread's own.
+    """Read a text with a connection for this thread.
 
     Raises:
-        sqlite3.Error: if there is none.
+        sqlite3.Error: if the connection cannot be opened.
     """
     with closing(open_store(database, read_only=True)) as store:
         return StoreBodies(store, session).body(entry)
 
 
 def unreadable(error: Exception, file: Path | None = None) -> Body:
-    """Return a body that says why a text cannot be read."""
+    """Return a body that gives the reason why a text cannot be read."""
     if told := storage_error(error, file):
         return Body(text=str(told))
     if isinstance(error, sqlite3.Error):
@@ -267,7 +267,7 @@ def unreadable(error: Exception, file: Path | None = None) -> Body:
 
 
 def why_no_record(database: Database, session: str, seq: int) -> str:
-    """Why there is no event with a log number; asked once it could not be read."""
+    """Return why there is no event with a log number, after a failed attempt to read it."""
     try:
         with closing(open_store(database, read_only=True)) as store:
             store.record(session, seq)

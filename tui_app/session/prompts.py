@@ -1,4 +1,4 @@
-"""Prompts of a folder over all of its sessions: those sent before, and those never sent."""
+"""Prompts of all sessions of a folder: those sent, and those never sent."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from tui_app.session.stores.database import Database, log_exists, open_store
 from tui_app.session.views.user_view import is_interruption
 
 MOST_LISTED = 500
-"""Prompts that are listed, the newest ones."""
+"""Maximum number of listed prompts, the newest ones."""
 SEARCHED_CHARS = 2_000
-"""Characters of each that are listed and searched; the rest is read when it is wanted."""
+"""Characters of each prompt that are listed and searched. The rest is read on demand."""
 
 
 @frozen(kw_only=True)
@@ -28,14 +28,14 @@ class PastPrompt:
 
     text: str
     time: float = 0.0
-    """Seconds since the epoch; 0 for one that was typed in the open session."""
+    """Seconds since the epoch; 0 for a prompt typed in the open session."""
     session: str = ""
-    """Where the rest of it is; empty when ``text`` is all of it."""
+    """Id of the session with the rest of it; empty if ``text`` is complete."""
     seq: int = 0
 
 
 def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
-    """Prompts of a folder's sessions, newest first, each text once; blocks on the disk or the network.
+    """Return a folder's prompts, newest first, without duplicates. Blocks on the disk or the network.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -56,7 +56,7 @@ def past_prompts(database: Database, cwd: Path) -> list[PastPrompt]:
 
 
 def full_prompt(database: Database, prompt: PastPrompt) -> str:
-    """All of a prompt; what is listed of it where its session has been deleted meanwhile. Blocks.
+    """Return the whole prompt, or its listed part if its session was deleted meanwhile. Blocks.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -70,19 +70,19 @@ def full_prompt(database: Database, prompt: PastPrompt) -> str:
 
 
 MOST_UNSENT = 50
-"""Prompts of one folder that are kept, the newest ones."""
+"""Maximum number of unsent prompts kept per folder, the newest ones."""
 
 
 def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
-    """Keep prompts until they are sent; blocks on the disk.
+    """Save prompts until they are sent. Blocks on the disk.
 
     Args:
-        file: Where they are kept.
-        folder: Where they were written.
+        file: Where to save them.
+        folder: The folder in which they were written.
         prompts: Oldest first.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if they cannot be written.
     """
     if not prompts:
         return
@@ -90,23 +90,23 @@ def keep_unsent(file: Path, folder: Path, prompts: Sequence[str]) -> None:
     lines = "".join(f"{line_of(folder, text)}\n" for text in prompts)
     made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(made, "wb", buffering=0) as target:
-        # After a line that a crash has left half written.
+        # The line break ends a line that a crash left incomplete.
         target.write(f"\n{lines}".encode())
         os.fsync(target)
 
 
 def unsent(file: Path, folder: Path) -> list[str]:
-    """What is kept for a folder, oldest first, each text once; nothing where it cannot be read. Blocks."""
+    """Return unsent prompts of a folder, oldest first, without duplicates; none if unreadable. Blocks."""
     texts = [text for where, text in lines_of(file) if where == str(folder)]
     newest_last = reversed(dict.fromkeys(reversed(texts)))
     return list(newest_last)[-MOST_UNSENT:]
 
 
 def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
-    """Keep a prompt no longer: it was sent; blocks on the disk.
+    """Delete a prompt that was sent. Blocks on the disk.
 
     Raises:
-        OSError: if the disk refuses.
+        OSError: if the file cannot be written.
     """
     lines = lines_of(file)
     left: dict[str, list[str]] = {}
@@ -119,13 +119,12 @@ def forget_unsent(file: Path, folder: Path, prompt: str) -> None:
 
 
 def line_of(folder: Path | str, text: str) -> str:
-    """A prompt and where it was written, as one line of JSON."""
-    # Escaped, so that half surrogate pairs are text like any other.
+    # ASCII, so that lone surrogates can be written.
     return json.dumps({"folder": str(folder), "text": text})
 
 
 def lines_of(file: Path) -> list[tuple[str, str]]:
-    """Folders and texts, oldest first; lines that are none of ours are passed over."""
+    """Return the folders and texts, oldest first; invalid lines are skipped."""
     try:
         written = file.read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -140,15 +139,15 @@ def lines_of(file: Path) -> list[tuple[str, str]]:
 
 
 _FRESH_S = 60.0
-"""Seconds for which a lock without a file may belong to a window that is just about to write."""
+"""Seconds for which a lock without a file may belong to a window that is about to write."""
 
 
 class UnsentJournal:
-    """The file of one window; nothing is made before there is something to keep.
+    """The file of one window's unsent prompts. Nothing is created until there is something to save.
 
     Args:
-        directory: Where all windows have theirs.
-        folder: The workspace that prompts are kept for.
+        directory: The folder of all windows' files.
+        folder: The workspace that the prompts belong to.
     """
 
     def __init__(self, directory: Path, folder: Path) -> None:
@@ -156,14 +155,14 @@ class UnsentJournal:
         self._lock: WriterLock | None = None
         self._written: tuple[str, ...] = ()
         self._one = threading.Lock()
-        """A write under way in its thread must not come after the end."""
+        """Keeps a write in another thread from happening after the end."""
         self._over = False
 
     def write(self, prompts: tuple[str, ...]) -> None:
-        """Keep these prompts, oldest first, and no others; blocks on the disk.
+        """Replace the saved prompts by these, oldest first. Blocks on the disk.
 
         Raises:
-            OSError: if the disk refuses.
+            OSError: if they cannot be written.
         """
         with self._one:
             if self._over or prompts == self._written:
@@ -174,31 +173,31 @@ class UnsentJournal:
             self._written = prompts
 
     def end(self, *, kept: bool = False) -> None:
-        """Write nothing any more; blocks on the disk.
+        """Stop writing. Blocks on the disk.
 
         Args:
-            kept: Whether what is written stays for the next visit, as after the death of the process.
+            kept: Whether to leave the file for the next window, as a killed process does.
         """
         with self._one:
             self._over = True
             if self._lock is None:
                 return
             if not kept:
-                with suppress(OSError):  # what the disk does not give up is offered again
+                with suppress(OSError):  # a file that cannot be deleted is offered again
                     self._file.unlink(missing_ok=True)
                     self._file.with_suffix(".lock").unlink(missing_ok=True)
             self._lock.release()
 
 
 def take_over(directory: Path, file: Path) -> None:
-    """Move what dead windows left to the prompts that were never sent; blocks on the disk.
+    """Move what ended windows left to the unsent prompts. Blocks on the disk.
 
     Args:
-        directory: Where all windows have their files.
-        file: Where prompts are kept that were never sent.
+        directory: The folder of all windows' files.
+        file: The file of unsent prompts.
 
     Raises:
-        OSError: if the disk refuses; nothing is lost then.
+        OSError: if something cannot be written; nothing is lost then.
     """
     for lock_file in sorted(directory.glob("*.lock")):
         with suppress(SessionLocked, FileNotFoundError):

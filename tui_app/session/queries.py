@@ -1,4 +1,4 @@
-"""Search queries: any text is one, and nothing in it is read as the index's own syntax."""
+"""Search queries. Any text is valid, and nothing in it is interpreted as the index's own syntax."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from tui_app.records import frozen
 from tui_app.session.stores.word_index import WORD, index_words, is_joined
 
 MOST_WORDS = 16
-"""Words and phrases of a query that count."""
+"""Maximum number of words and phrases of a query."""
 
 _NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
 
@@ -17,28 +17,28 @@ _PIECES = re.compile(r'"([^"]*)"?|([^\s"]+)')
 
 @frozen
 class Term:
-    """One thing that a message has to hold."""
+    """One condition that a message must match."""
 
     words: tuple[str, ...]
-    """Side by side, in this order."""
+    """Adjacent words, in this order."""
     begins: bool = False
-    """Whether the last one may go on."""
+    """Whether the last word is a prefix."""
 
     def indexed(self) -> tuple[tuple[str, ...], bool]:
-        """The words as the index holds them, and whether the last one is only the beginning of one there."""
+        """Return the words as the index has them, and whether the last one is a prefix there."""
         found = tuple(index_words("_".join(self.words), ends=False))
         return found, self.begins or (len(found[-1]) == 1 and is_joined(found[-1]))
 
 
 def read_query(text: str, *, typing: bool = False) -> tuple[Term, ...]:
-    """What a query asks for; any text is one.
+    """Parse a query; any text is one.
 
-    Words stand by themselves, ``"two words"`` side by side, and ``harb*`` for every word that so begins.
-    Everything else only separates words.
+    Words match anywhere, ``"two words"`` match side by side, and ``harb*`` matches every word with that
+    prefix. Everything else only separates words.
 
     Args:
-        text: As it was typed.
-        typing: Whether the last word is still being typed, so that it may go on.
+        text: The query as typed.
+        typing: Whether the last word is still being typed, and so is a prefix.
     """
     terms: list[Term] = []
     for quoted, bare in _PIECES.findall(text):
@@ -51,11 +51,11 @@ def read_query(text: str, *, typing: bool = False) -> tuple[Term, ...]:
 
 
 def match_expression(terms: Sequence[Term], longer: Mapping[str, Sequence[str]] = _NONE) -> str:
-    """A query in the index's own language, with nothing in it that could be read as its syntax.
+    """Express a query in the index's syntax, with everything quoted.
 
     Args:
-        terms: What is wanted.
-        longer: For beginnings of words that are not to be looked up by the index: words that so begin.
+        terms: The conditions.
+        longer: For prefixes that the index should not expand itself: the words to search instead.
     """
     return f"text : ({' AND '.join(_wanted(term, longer) for term in terms)})"
 

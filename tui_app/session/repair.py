@@ -1,4 +1,4 @@
-"""Mends what an examination found. Nothing that was said is deleted: what does not fit is set aside."""
+"""Repairing what an examination found. No message is deleted: what does not fit is set aside."""
 
 import json
 import operator
@@ -36,7 +36,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.text import count
 
 SET_ASIDE = "set-aside"
-"""Folder beside the sessions' own for what belongs to none, and for what is left of damaged events."""
+"""Folder next to the sessions' folder, for folders without a session and the remains of damaged events."""
 _SIDE_FILES = ("-wal", "-shm")
 _INSERT = (
     "INSERT OR IGNORE INTO events (session, seq, type, time, head, data, message, sum)"
@@ -58,36 +58,36 @@ _SHAPES = {
     "named": (bytes, bytes, int, int),
     "numbered": (bytes, int, int),
 }
-"""By its columns, what a record is: of a table, or of an index of events."""
+"""What kind of row or index entry a record is, by the types of its columns."""
 _SPEAKING = ("text", "user-prompt", "tool-return")
-"""Parts of messages whose texts are those of their events."""
+"""Parts of messages whose texts are also the texts of their events."""
 _BEYOND = 1_000
-"""Numbers after the last event that is left which an index may still name."""
+"""Distance after the last surviving event within which an index entry counts as a lost event."""
 Call = tuple[str, str, str]
 """Id, name and arguments."""
 
 
 class InUse(Exception):
-    """A session is open, so nothing is mended; the text says where it is open."""
+    """Raised when a session is open, so that nothing is repaired; the text tells where it is open."""
 
 
 def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> list[str]:
-    """Mend the sessions file and set aside what belongs to no session; blocks.
+    """Repair the sessions file and set aside what belongs to no session. Blocks.
 
     Args:
         health: What is wrong.
         database: The sessions file.
         sessions_dir: Parent of the sessions' folders.
-        stamp: Distinguishes the names of what is kept, such as the time.
+        stamp: Makes the names of set-aside files unique, for example the time.
 
     Returns:
-        What was mended, a sentence each.
+        A sentence for each repair.
 
     Raises:
-        InUse: if a session is open somewhere.
+        InUse: if a session is open.
         StorageError: if nothing in the file can be read.
-        OSError: if the disk refuses.
-        sqlite3.Error: if the file cannot be written.
+        OSError: if a file cannot be written.
+        sqlite3.Error: if the sessions file cannot be written.
     """
     if used := in_use(sessions_dir):
         raise InUse(used)
@@ -105,7 +105,7 @@ def mend(health: Health, database: Path, sessions_dir: Path, *, stamp: str) -> l
 
 
 def in_use(sessions_dir: Path) -> str:
-    """Say which session is being written; empty when none is."""
+    """Describe which session is being written; empty if none is."""
     for folder in sessions_dir.iterdir() if sessions_dir.is_dir() else ():
         if who := holder(SessionFolder(folder).lock_file):
             return f"Session {folder.name} is open in {who}. Close it there first."
@@ -130,19 +130,19 @@ def _repair_inside(health: Health, database: Path) -> list[str]:
 
 
 def salvage(database: Path, aside: Path, *, stamp: str) -> str:
-    """Put a new file with everything readable in the place of a damaged one; no process may have it open.
+    """Replace a damaged file by a new one with everything readable. No process may have it open.
 
     Args:
-        database: The damaged file; a write-ahead log beside it is read as well, and may be all there is.
-        aside: Folder for what is left of events that are not whole.
-        stamp: What distinguishes the names of what is kept, such as the time.
+        database: The damaged file. Its write-ahead log is read as well, and may be all there is.
+        aside: Folder for the remains of damaged events.
+        stamp: Makes the names of set-aside files unique, for example the time.
 
     Returns:
-        What came of it, as a sentence.
+        The result as a sentence.
 
     Raises:
-        StorageError: if nothing in it can be read; nothing is changed then.
-        OSError: if the disk refuses; nothing is changed then.
+        StorageError: if nothing in the file can be read; nothing is changed then.
+        OSError: if a file cannot be written; nothing is changed then.
         sqlite3.Error: if the new file cannot be written; nothing is changed then.
     """
     new = database.with_name(f".{database.name}.{os.getpid()}.tmp")
@@ -161,10 +161,10 @@ def salvage(database: Path, aside: Path, *, stamp: str) -> str:
                 )
             rescue.fill()
             db.execute("COMMIT")
-            # One file that can take the other's name.
+            # A single file, which can be renamed over the old one.
             db.execute("PRAGMA journal_mode=DELETE")
             sessions = db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0]
-        # What stands beside it is copied too: the log that was written last may be there.
+        # The -wal and -shm files are copied too: the newest events may be in the log.
         for side in ("", *_SIDE_FILES):
             source, target = (file.with_name(file.name + side) for file in (database, kept))
             if source.exists():
@@ -188,7 +188,7 @@ def _remove(file: Path) -> None:
 
 
 def _table_of(values: Values) -> str:
-    """What a record is, by the types of its values; empty for one that is not looked for."""
+    """Return the kind of a record by the types of its values; empty if it is not wanted."""
     for name, shape in _SHAPES.items():
         wide = len(values) - len(shape)
         right = wide in (1, 2) if name == "events" else 0 <= wide <= (2 if name == "sessions" else 0)
@@ -215,11 +215,11 @@ class _Rescue:
     _listed: list[Values] = field(default_factory=list)
 
     def read(self, reader: PageReader) -> None:
-        """Copy every row that is whole, and keep the others for :meth:`fill`."""
+        """Copy every intact row, and collect the others for :meth:`fill`."""
         self.db.execute("CREATE TEMP TABLE named (session, seq, type, PRIMARY KEY (session, seq))")
         for key, values in reader.records(lambda values: _table_of(values) != "", free=False):
             self._take(key, values)
-        # Which pages are free may be damaged, too. What a deleted session leaves there is in no list.
+        # The list of free pages may be damaged too. What a deleted session left there is in no list.
         known = {row[0] for row in self.db.execute("SELECT DISTINCT session FROM named")}
         known |= {_text(values[0]) for values in self._listed}
         for _, values in reader.records(lambda values: _table_of(values) != "", free=True):
@@ -245,7 +245,7 @@ class _Rescue:
                 pass
 
     def fill(self) -> None:
-        """Mend what is damaged, and leave a row for each event that is lost."""
+        """Repair damaged events, and leave a row for each lost one."""
         for values in sorted(self._listed, key=lambda each: float(str(each[5])), reverse=True):
             listed = [_text(each) if isinstance(each, bytes) else each for each in values[:8]]
             self.db.execute(_LIST, listed)
@@ -271,7 +271,7 @@ class _Rescue:
         begun = "SELECT session FROM events WHERE seq = 1"
         query = f"SELECT DISTINCT session FROM events WHERE session NOT IN ({begun})"
         for (session,) in self.db.execute(query).fetchall():
-            # Its start is made anew from the list.
+            # Its first event is recreated from the session list.
             patched.setdefault(session, []).append(1)
         self.patched = sum(map(len, patched.values()))
         self.db.execute("DELETE FROM sessions WHERE id NOT IN (SELECT session FROM events)")
@@ -328,13 +328,13 @@ class _Rescue:
 
 
 def mended(values: Values, args_of: Callable[[str, Sequence[str]], Iterable[Call]]) -> EventRow | None:
-    """An event of which not every byte is what was written, as far as it can be read; None where it cannot.
+    """Restore a damaged event as far as it can be read; None if it cannot.
 
-    Text and message say the same: each is made anew from the other where only one of them can be read.
+    Text and message have the same content: if only one of them is readable, the other is recreated from it.
 
     Args:
         values: Its columns.
-        args_of: Finds calls of a session by their ids.
+        args_of: Finds a session's calls by their ids.
     """
     session, kind, head, data, message = (_text(values[at]) for at in (0, 2, 4, 5, 6))
     seq, time = int(str(values[1])), float(str(values[3]))
@@ -359,7 +359,7 @@ def _is_nearly(kind: bytes, found: Value) -> bool:
 
 
 def _is_message(text: str) -> bool:
-    """Whether pydantic-ai reads a text as one of its messages, or as a list of them."""
+    """Return whether pydantic-ai reads the text as one of its messages, or a list of them."""
     try:
         read = json.loads(text)
         return all(canonical(each) for each in (read if isinstance(read, list) else [read]))
@@ -368,7 +368,7 @@ def _is_message(text: str) -> bool:
 
 
 def _said(kind: str, head: str, message: str | None) -> Payload | None:
-    """What an event says, by its message."""
+    """Recreate a payload from its message."""
     try:
         parts = [part for part in json.loads(message or "")["parts"] if isinstance(part, dict)]
         tokens = Head.from_text(0, kind, 0.0, head).tokens
@@ -389,7 +389,7 @@ def _said(kind: str, head: str, message: str | None) -> Payload | None:
 
 
 def _message(payload: Payload, time: float, calls: Iterable[Call]) -> object:
-    """The message of an event, by what it says; None for one that says too little of it."""
+    """Recreate the message of an event from its payload; None if that has too little of it."""
     match payload:
         case UserMessage(text=text):
             return request({"part_kind": "user-prompt", "content": text, "timestamp": iso(time)}, time)
@@ -407,10 +407,10 @@ def _message(payload: Payload, time: float, calls: Iterable[Call]) -> object:
 
 
 def list_unlisted(db: sqlite3.Connection) -> list[str]:
-    """List the sessions that have events but are in no list, and give each its first event back.
+    """List the sessions that have events but are not listed, and restore missing first events.
 
     Returns:
-        Their ids.
+        The ids of the sessions added to the list.
     """
     query = (
         "SELECT session, MIN(time), MAX(time) FROM events"
@@ -422,7 +422,7 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
         said = json.loads(start[0]) if start else {}
         values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
         db.execute(_LIST, (session, *values, created, updated, 0, 0))
-    # Every log begins with the start of its session.
+    # Every log must begin with the start of its session.
     query = (
         "SELECT id, title, cwd, model, created FROM sessions"
         " WHERE NOT EXISTS (SELECT 1 FROM events WHERE session = sessions.id AND seq = 1)"

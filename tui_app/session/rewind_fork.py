@@ -1,4 +1,4 @@
-"""A new session that begins as another one did; the other stays as it is."""
+"""Forking: a new session that begins like another one, which does not change."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -28,27 +28,27 @@ from tui_app.session.workspace import TEMPORARY, SessionFolder
 
 
 class NotAPrompt(Refusal):
-    """The log number to fork at is not that of a prompt; the text tells the user so."""
+    """Raised when the log number to fork at is not a prompt; the text tells the user."""
 
 
 @frozen
 class Fork:
-    """A session that was forked off."""
+    """A finished fork."""
 
     session: str
     """Id of the new session."""
     prompt: str = ""
-    """Text of the prompt before which it ends; empty when everything was taken over."""
+    """Text of the prompt before which it ends; empty if everything was copied."""
 
 
 def prompt_at(store: SessionStore, session: str, at: int) -> str:
-    """The prompt with a log number. Raises ``NotAPrompt`` where there is none."""
+    """Return the prompt with a log number. Raises ``NotAPrompt`` if there is none."""
     if (said := data_of(store.record(session, at), UserMessage)) is None:
         raise NotAPrompt(f"#{at} is not a prompt of session {session}.")
     return said.text
 
 
-def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
+def fork_session(  # noqa: PLR0913 - what differs by caller, all by name
     store: SessionStore,
     sessions_dir: Path,
     wanted: str,
@@ -60,25 +60,25 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
     cwd: str = "",
     check: Callable[[], None] | None = None,
 ) -> Fork:
-    """Copy what happened in a session before a prompt, and the session's files, into a new one.
+    """Copy a session's events before a prompt, and its files, into a new session.
 
-    Events keep their log numbers and times, so everything that refers to them is right in the new log too.
-    Its first event says where it comes from.
+    Events keep their log numbers and times, so that all references stay right in the new log. The first event
+    of the new session names its origin.
 
     Args:
-        store: Where both sessions are.
-        sessions_dir: Where the files of sessions are.
-        wanted: Id of the session, or an unambiguous beginning of it.
-        at: Log number of the prompt; None takes everything over. Of a sub-agent that of any event.
+        store: The store of both sessions.
+        sessions_dir: Parent of the sessions' folders.
+        wanted: Id of the session, or an unambiguous prefix.
+        at: Log number of the prompt; None copies everything. For a subagent, the log number of any event.
         now: Seconds since the epoch.
-        agent: Title of the sub-agent that is to work in the new session; empty for a session of the user's.
-        title: What it is called; empty names it after the session.
-        cwd: Its folder; empty is that of the session.
-        check: Raises where it is not to begin after all; see ``SessionStore.create``.
+        agent: Title of the subagent that will work in the new session; empty for a session of the user.
+        title: Title of the new session; empty derives it from the original's.
+        cwd: Folder of the new session; empty for the original's.
+        check: Raises if the fork may no longer be created; see ``SessionStore.create``.
 
     Raises:
-        SessionNotFound: if the id fits no session.
-        NotAPrompt: if the number is not that of a prompt.
+        SessionNotFound: if the id matches no session.
+        NotAPrompt: if the number is not a prompt.
         OSError: if files cannot be copied; nothing of the new session is left then.
         sqlite3.Error: if it cannot be written; nothing of it is left then either.
     """
@@ -93,7 +93,7 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
         events += mode_since(chosen_mode(store, info.id), events, now)
     events += nothing_left(events, now)
     title = agent or title or (f"Fork of {info.title}" if info.title else "")
-    # The model that answered at the end of what is taken over.
+    # The model that answered last in the copied part.
     changes = [data.new for data, _, _ in events if isinstance(data, ModelChange)]
     model = changes[-1] if at is not None and changes else info.model
     origin = replace(
@@ -108,12 +108,12 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
     session = store.create(origin, time=now, check=check)
     folder = SessionFolder.named(sessions_dir, session)
     try:
-        # Checkpoints, outputs and histories; not a process's lock, nor what commands left.
+        # Checkpoints, outputs and histories, but no locks and no temporary files of commands.
         source = SessionFolder.named(sessions_dir, info.id)
         if source.path.is_dir():
             left = shutil.ignore_patterns(source.lock_file.name, source.background_lock.name, TEMPORARY)
             shutil.copytree(source.path, folder.path, symlinks=True, dirs_exist_ok=True, ignore=left)
-        # The end is written now: a fork is a use of the session, and lists put the latest first.
+        # The session ends now: a fork counts as a use, and lists show the latest first.
         store.append_many(session, events if agent else [*events, (SessionEnd(), None, now)])
     except BaseException:
         store.delete(session)
@@ -125,7 +125,7 @@ def fork_session(  # noqa: PLR0913 - what differs by who forks, all by name
 def _excluded_since(
     store: SessionStore, session: str, taken: Sequence[Event], at: int, now: float
 ) -> list[Event]:
-    """What keeps messages excluded that were excluded after the prompt at which a session is forked."""
+    """Return the events that exclude messages again whose exclusion came after the prompt to fork at."""
     heads = (head_of(seq, time, data) for seq, (data, _, time) in enumerate(taken, 2))
     known = fold_agent_view(heads).excluded
     left = sorted(seq for seq in excluded_in(store, session).since if seq < at and seq not in known)
@@ -133,14 +133,14 @@ def _excluded_since(
 
 
 def mode_since(mode: Mode, taken: Sequence[Event], now: float) -> list[Event]:
-    """What leaves a session in a mode that the events taken from another one do not end in."""
+    """Return the events that set a mode different from the one in which the copied events end."""
     changes = [data.new for data, _, _ in taken if isinstance(data, ModeChange)]
     old: Mode = changes[-1] if changes else "ask"
     return [(ModeChange(old=old, new=mode), None, now)] if old != mode else []
 
 
 def nothing_left(taken: Sequence[Event], now: float) -> list[Event]:
-    """What says that nothing goes on in a session whose events are from another one that was left."""
+    """Return the events that mark a session as attached whose copied events leave it in the background."""
     steps = [data.step for data, _, _ in taken if isinstance(data, SessionBackground)]
     left = steps[-1:] not in ([], ["attached"])
     return [(SessionBackground(step="attached"), None, now)] if left else []

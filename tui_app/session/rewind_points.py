@@ -1,4 +1,4 @@
-"""Prompts that a conversation can go back to, and what would be removed with each."""
+"""Prompts to which a conversation can be rewound, and what each rewind would remove."""
 
 from collections.abc import Sequence
 
@@ -14,24 +14,24 @@ from tui_app.usage import ContextUsage
 
 @frozen(kw_only=True)
 class RewindPoint:
-    """A prompt that can be gone back to."""
+    """A prompt to which the conversation can be rewound."""
 
     seq: int
-    """Its log number."""
+    """Log number of the prompt."""
     time: float
-    """When it was said, in seconds since the epoch."""
+    """Seconds since the epoch."""
     title: str
-    """Its first line."""
+    """First line of the prompt."""
     messages: int
-    """Messages that would leave with a rewind, the prompt included; rows that a fork would hold."""
+    """Messages that a rewind would remove, including the prompt; for a fork, the rows that it would have."""
     compactions: int = 0
-    """Compactions that a rewind would take back."""
+    """Compactions that a rewind would undo."""
     restored: int = 0
-    """Messages before it that were archived, put in files or shortened since: they come back in full."""
+    """Earlier messages archived, offloaded or shortened since the prompt; a rewind restores them."""
 
 
 def rewind_points(view: AgentView) -> list[RewindPoint]:
-    """List the prompts a view holds, or holds in a summary, the newest first."""
+    """List the prompts in a view, including summarized ones, newest first."""
     points: list[RewindPoint] = []
     messages = 0
     rewritten = [
@@ -54,7 +54,7 @@ def rewind_points(view: AgentView) -> list[RewindPoint]:
 
 
 def fork_points(entries: Sequence[Entry]) -> list[RewindPoint]:
-    """List every prompt that was ever sent, the newest first: also what was compacted or left behind."""
+    """List every prompt ever sent, newest first, including compacted and rewound ones."""
     points: list[RewindPoint] = []
     said = 0
     for entry in entries:
@@ -65,12 +65,12 @@ def fork_points(entries: Sequence[Entry]) -> list[RewindPoint]:
 
 
 def tokens_after_rewind(view: AgentView, to: int, usage: ContextUsage) -> int:
-    """Estimate the next request once a view ends before a prompt.
+    """Estimate the next request after a rewind.
 
     Args:
-        view: As it is now.
+        view: The present view.
         to: Log number of the prompt.
-        usage: What was measured of it; it also says how counted tokens relate to those of the model.
+        usage: The measured usage of the view, which also gives the ratio of actual to counted tokens.
     """
     trial = view.copy()
     trial.apply(Head(seq=LATER, type=SessionRewind.TYPE, ref=to))
@@ -80,5 +80,5 @@ def tokens_after_rewind(view: AgentView, to: int, usage: ContextUsage) -> int:
 
 
 def _counted(view: AgentView) -> int:
-    """Counted tokens of what is sent, less the system prompts, which stay."""
+    """Return the counted tokens of what is sent, without system prompts, which a rewind does not remove."""
     return sum(sum(head.tokens.values()) - head.tokens.get("system", 0) for head in view.visible())

@@ -1,4 +1,4 @@
-"""Finding what was said in any session: ranked, with the words around it and the place to go to."""
+"""Full-text search over all sessions: ranked messages with the text around each hit."""
 
 import re
 import sqlite3
@@ -21,32 +21,32 @@ from tui_app.session.stores.word_index import WORD, is_joined
 from tui_app.settings.spec import SessionServer
 
 _RANKED = 2_000
-"""Messages that are weighed against each other; of more, the newest ones."""
+"""Number of the newest matching messages that are ranked against each other."""
 _PATIENCE_S = 0.4
 _WORDS_LOOKED_AT, _WORDS_TAKEN = 2_000, 64
 _PART = 50_000
-"""Events that are looked through between two reports: a tenth of a second or two."""
+"""Events searched between two progress reports; takes a tenth of a second or two."""
 _TOLD_EVERY_S = 0.05
-"""Seconds between two reports at least: quicker searches need no progress."""
+"""Minimum seconds between two progress reports. Quicker searches need none."""
 Row = Sequence[Any]
-"""Session, number, type and time of an event, title and folder of its session, and its payload."""
+"""Session, log number, type and time of an event, title and folder of its session, and its payload."""
 _PLACE = ("session", "seq", "type", "time", "title", "cwd")
 SNIPPET_CHARS = 160
 """Characters around the first hit."""
 _LOOKED_THROUGH = 100_000
-"""Characters of a message in which the first hit is looked for."""
+"""Characters of a message in which hits are looked for."""
 _HITS = 200
-"""Hits of a message among which the best place is chosen."""
+"""Maximum number of hits in a message from which the best place is chosen."""
 _END = r"(?![^\W_])"
 
 
 @frozen(kw_only=True)
 class Found:
-    """One message, or the summary of a compaction, that holds everything wanted."""
+    """One message, or the summary of a compaction, that matches the query."""
 
     session: str
     seq: int
-    """Its log number: where to jump to."""
+    """Its log number, to jump to."""
     type: str
     """Type of the event, for example ``user.message``."""
     time: float
@@ -55,34 +55,35 @@ class Found:
     """Title of its session."""
     cwd: str
     snippet: str
-    """Some of the text around the first hit, on one line."""
+    """Text around the best hits, on one line."""
     hits: tuple[tuple[int, int], ...]
-    """Beginning and end of each hit in the snippet."""
+    """Start and end of each hit in the snippet."""
 
 
 @frozen
 class Searched:
-    """How far a search is, and what it has found."""
+    """The progress and results of a search."""
 
     found: Sequence[Found]
-    """The best fits so far, the best one first."""
+    """The best matches so far, best first."""
     sessions: int = 0
-    """So many sessions are searched."""
+    """Number of sessions searched so far."""
     of: int = 0
-    """Sessions there are; 0 where they are not counted, as on a server."""
+    """Total number of sessions; 0 on a server, which does not count them."""
 
 
 def search_sessions(
     database: Database, query: str, *, limit: int = 50, sessions: Collection[str] | None = None
 ) -> list[Found]:
-    """Messages of all sessions that hold everything a query asks for, the best fits first; blocks.
+    """Search the messages of all sessions; return matches, best first. Blocks.
 
     Args:
-        database: Where the sessions are; a file need not exist.
-        query: Words, phrases in quotation marks, and beginnings of words with a star after them. A beginning
-            that thousands of words have stands for the commonest of them.
-        limit: How many to return at most.
-        sessions: Whole ids of those that are searched; None for all.
+        database: The database. A file need not exist.
+        query: Words, phrases in quotation marks, and prefixes followed by a star. A prefix of thousands of
+            words
+            is searched as the most frequent of them.
+        limit: Maximum number of matches.
+        sessions: Full ids of the sessions to search; None for all.
 
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
@@ -100,15 +101,15 @@ def searching(
     typing: bool = False,
     sessions: Collection[str] | None = None,
 ) -> Generator[Searched, None, None]:
-    """Search as ``search_sessions`` does, and say in between how far it is; blocks between two reports.
+    """Search like ``search_sessions`` and report progress. Blocks between two reports.
 
     Args:
-        database: Where the sessions are.
-        query: What is wanted.
-        stopped: Whether the result is not wanted any more; a server answers all the same.
-        limit: How many to report at most.
+        database: The database.
+        query: The query.
+        stopped: Whether the result is no longer needed. A server's search is not interrupted.
+        limit: Maximum number of matches.
         typing: Whether the last word is still being typed.
-        sessions: Whole ids of those that are searched; None for all.
+        sessions: Full ids of the sessions to search; None for all.
 
     Raises:
         sqlite3.Error: if the file or the server cannot be read.
@@ -132,8 +133,8 @@ def searching(
 
 
 def _among(db: sqlite3.Connection, sessions: Collection[str] | None) -> str:
-    """A query around another one, by which only messages of some sessions are found; None for all."""
-    # Those of sub-agents begin with what another session holds.
+    """Return a template that limits a match expression to some sessions; None: all but subagents'."""
+    # Subagents' sessions may begin with a copy of another session.
     hidden = (row[0] for row in db.execute(f"SELECT id FROM sessions WHERE {IS_HIDDEN}"))
     ids = " OR ".join(f'"{each}"' for each in (hidden if sessions is None else sessions))
     if sessions is None:
@@ -151,15 +152,15 @@ def _found(row: Row, terms: Sequence[Term]) -> Found:
 
 
 def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Some of a text around its best hits, on one line, and where in it they are.
+    """Return the text around the best hits, on one line, and the hits' places in it.
 
     Args:
         text: The whole text.
-        terms: What was looked for.
+        terms: The terms of the query.
     """
     pattern = re.compile("|".join(f"({_pattern(term)})" for term in terms), re.IGNORECASE)
     first = _best(list(islice(pattern.finditer(text, 0, _LOOKED_THROUGH), _HITS)), SNIPPET_CHARS * 2 // 3)
-    # A third of it before the hit: what follows says more than what went before.
+    # Only a third of it before the hit: what follows is more informative.
     start = max(0, first - SNIPPET_CHARS // 3)
     if start:
         start = text.find(" ", start, first) + 1 or start
@@ -169,7 +170,7 @@ def snippet_of(text: str, terms: Sequence[Term]) -> tuple[str, tuple[tuple[int, 
 
 
 def _best(hits: Sequence[re.Match[str]], room: int) -> int:
-    """Where the most different terms begin to be close together; the first such place."""
+    """Return the start of the first place with the most different terms close together."""
 
     def together(at: int) -> int:
         near = (hit for hit in hits[at:] if hit.end() <= hits[at].start() + room)
@@ -190,19 +191,17 @@ def as_json(found: Found) -> dict[str, object]:
 
 @dataclass(slots=True)
 class _Search:
-    """One search over one connection."""
-
     db: sqlite3.Connection
     terms: Sequence[Term]
     limit: int
     stopped: Callable[[], bool]
     of: str
-    """A query around another one: only messages of some sessions, whose ids the index holds as words."""
+    """Template that limits a match expression to some sessions, whose ids are words of the index."""
     _longer: Mapping[str, Sequence[str]] | None = None
-    """Words that stand for a beginning of too many; None while the index looks beginnings up itself."""
+    """Words to search for prefixes with too many; None while the index expands prefixes itself."""
 
     def parts(self) -> Iterator[Searched]:
-        """Report at the end, and after each stretch of the log that takes noticeable time."""
+        """Report at the end, and after each part of the log if it took noticeable time."""
         above = int(self.db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
         sessions = int(self.db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
         first: list[int] = []
@@ -213,7 +212,7 @@ class _Search:
             low = max(1, above - _PART)
             hits, rows = self._between(low, above, room)
             room -= hits
-            # The weight stands first, then the place: the newest of equals comes first.
+            # By weight, then by position: of equal matches the newest comes first.
             found = sorted([*found, *rows], key=lambda row: (row[0], -row[1]))[: self.limit]
             above = low
             if room <= 0 or low == 1:
@@ -227,7 +226,7 @@ class _Search:
         return Searched([_found(row[2:], self.terms) for row in best], sessions, of)
 
     def _between(self, low: int, above: int, room: int) -> tuple[int, list[Row]]:
-        """How many of the newest hits of a stretch were weighed, and the best of them."""
+        """Return how many of the newest hits in a part of the log were ranked, and the best of them."""
         while True:
             match = self.of.format(match_expression(self.terms, self._longer or {}))
             try:
@@ -244,7 +243,7 @@ class _Search:
 
     @contextmanager
     def _patience(self) -> Iterator[None]:
-        """Interrupt what is no longer wanted, and what takes too long: the beginning of very many words."""
+        """Interrupt a search that is no longer needed, or whose prefix takes too long to expand."""
         end = monotonic() + _PATIENCE_S
         hurry = self._longer is None and any(term.indexed()[1] for term in self.terms)
         self.db.set_progress_handler(lambda: self.stopped() or (hurry and monotonic() > end), 1_000)
@@ -255,7 +254,7 @@ class _Search:
 
 
 _FIRST_ROWS = "SELECT events.rowid FROM sessions JOIN events ON events.session = sessions.id AND seq = 1"
-# Weighing needs every hit. Of a word that stands everywhere, only the newest hits are worth it.
+# Ranking needs every hit. For a very frequent word, only the newest hits are worth it.
 _NEWEST = (
     "SELECT COUNT(*), COALESCE(MIN(rowid), 0) FROM (SELECT rowid FROM said"
     " WHERE said MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC LIMIT ?)"
@@ -269,7 +268,7 @@ _BEST = (
 
 
 def _with_index(database: Path) -> sqlite3.Connection:
-    """A connection that only reads; a file from before there was an index is brought up to date first."""
+    """Connect read-only. A file from before the index existed is migrated first."""
     db = connect(database, read_only=True)
     if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'said'").fetchone() is None:
         db.close()
@@ -279,7 +278,7 @@ def _with_index(database: Path) -> sqlite3.Connection:
 
 
 def _longer(db: sqlite3.Connection, word: str) -> list[str]:
-    """Words of the log that begin so: the commonest of the first few thousand."""
+    """Return the most frequent words with a prefix, among the first few thousand in the index."""
     db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.words USING fts5vocab('main', 'said', 'row')")
     query = (
         "SELECT term FROM (SELECT term, doc FROM temp.words WHERE term >= ? AND term < ? LIMIT ?)"
@@ -287,5 +286,5 @@ def _longer(db: sqlite3.Connection, word: str) -> list[str]:
     )
     low = word.lower()
     rows = db.execute(query, (low, f"{low}{chr(0x10FFFF)}", _WORDS_LOOKED_AT, _WORDS_TAKEN))
-    # Whether the index takes a text for one word.
+    # Keep only what the index counts as one word.
     return [row[0] for row in rows if WORD.fullmatch(row[0]) is not None] or [word]

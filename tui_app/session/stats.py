@@ -1,4 +1,4 @@
-"""What a session did and cost, as a fold of its log: the figures of events, none of their texts."""
+"""Statistics of a session: what it did and cost, as a fold of its events' figures without their texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ STAGES: dict[str, str] = {
 }
 """Stages that make the context smaller, by the event that records their work, in the order they run."""
 _REQUESTS = STAGES[Truncation.TYPE]
-"""The one that changes a request and not the view: what it cut stays cut."""
+"""The stage that shortens a request instead of the view. What it saved is not taken back."""
 
 
 @dataclass(slots=True)
@@ -50,18 +50,18 @@ class Saving:
     stage: str
     tokens: int
     row: str
-    """That of its compaction, where it is one."""
+    """Key of its row if it is a compaction."""
     state: Literal["stands", "undone", "cleared"] = "stands"
-    """A cleared view is spared nothing any more, though nothing was undone."""
+    """``cleared`` after a clear: nothing was undone, but there is nothing left to save tokens on."""
 
 
 @dataclass(slots=True)
 class Savings:
-    """Follows what saved tokens, by log number, and what took that back."""
+    """Tracks what saved tokens, by log number, and what took that back."""
 
     made: dict[int, Saving] = field(default_factory=dict)
     _cuts: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a rewind or a clear, what it took back."""
+    """Log numbers of the savings taken back, by that of the rewind or clear."""
 
     def restate(self, seqs: Iterable[int], state: Literal["stands", "undone", "cleared"]) -> None:
         for seq in seqs:
@@ -69,7 +69,7 @@ class Savings:
                 self.made[seq].state = state
 
     def cut(self, seq: int, first: int, state: Literal["undone", "cleared"]) -> None:
-        """Take back what changed the view from a log number on, and still does."""
+        """Cancel the savings from a log number on that still count."""
         self._cuts[seq] = [
             each
             for each, saving in self.made.items()
@@ -78,11 +78,11 @@ class Savings:
         self.restate(self._cuts[seq], state)
 
     def restored(self, cut: int) -> None:
-        """Put back what a rewind or a clear took back: it was undone."""
+        """Restore the savings that an undone rewind or clear had cancelled."""
         self.restate(self._cuts.pop(cut, ()), "stands")
 
     def stages(self) -> Iterator[StageRow]:
-        """What each stage saves now."""
+        """Yield the present savings by stage."""
         for stage in STAGES.values():
             if own := [saving for saving in self.made.values() if saving.stage == stage]:
                 saved = sum(saving.tokens for saving in own if saving.state == "stands")
@@ -90,7 +90,7 @@ class Savings:
                 yield StageRow(stage=stage, count=len(own), undone=undone, tokens_removed=saved)
 
     def of_row(self, key: str, row: CompactionRow) -> CompactionRow:
-        """A row of compactions with what they save now."""
+        """Return a row of compactions with its present savings."""
         own = [saving for saving in self.made.values() if saving.row == key]
         saved = sum(saving.tokens for saving in own if saving.state != "undone")
         return replace(row, tokens_removed=saved, undone=sum(saving.state == "undone" for saving in own))
@@ -102,65 +102,64 @@ COUNTED: tuple[str, ...] = (
     SessionRestored.TYPE, Error.TYPE, HookRan.TYPE, SubAgentStart.TYPE, SubAgentStep.TYPE,
     MemoryConsolidated.TYPE, Handoff.TYPE, BranchMerged.TYPE,
 )  # fmt: skip
-"""Types of the events that the fold looks at."""
+"""Types of the events that the fold uses."""
 _SIDES = {MemoryConsolidated.TYPE: "memory", Handoff.TYPE: "handoff", BranchMerged.TYPE: "handoff"}
 _FORMAT = 5
-"""Version of a fold as text. Raise it when it makes something else of a log: older texts are not read."""
+"""Format of the stored fold. Raise it when the same log gives other figures: older folds are not read."""
 _IMPORTED = "imported"
-"""Outcome of a compaction that another program made: nothing of it was done here."""
+"""Outcome of a compaction that another program made; it does not count as work done here."""
 
 
 @frozen(kw_only=True)
 class SessionStats:
-    """The figures of one session."""
+    """The statistics of one session."""
 
     turns: int = 0
     requests: int = 0
-    """For answers, those that another program sent before an import included."""
+    """Requests for answers, including those that another program sent before an import."""
     answers: int = 0
     tool_calls: int = 0
-    """Without those of sub-agents."""
+    """Without those of subagents."""
     sub_agents: int = 0
-    """How many were sent out; what they cost is in the rows of their models."""
+    """Number of subagents started. Their cost is in the rows of their models."""
     tool_failures: int = 0
     """Results that were an error, denied or interrupted."""
     models: tuple[ModelRow, ...] = ()
     unpriced_models: dict[str, int] = field(default_factory=dict)
-    """How many requests of no known price went to each model, summaries, digests and memory included."""
+    """Number of requests without a known price by model, including summaries, digests and memory."""
     compactions: tuple[CompactionRow, ...] = ()
     sides: tuple[SideRow, ...] = ()
     stages: tuple[StageRow, ...] = ()
     prefix_kept: float | None = None
-    """Mean share of a request that the next one began with; None before there are two."""
+    """Mean share of each request that the next one began with; None with fewer than two requests."""
     prefix_kept_min: float | None = None
     prefix_breaks: int = 0
-    """Requests that did not begin with the whole one before."""
+    """Requests that did not begin with the whole previous one."""
     retention: float | None = None
-    """Mean share of facts kept by the compactions that succeeded."""
+    """Mean share of facts kept by successful compactions."""
     retention_min: float | None = None
     errors: dict[str, int] = field(default_factory=dict)
-    """How many of each kind."""
+    """Number of errors by kind."""
     hooks: dict[str, int] = field(default_factory=dict)
-    """How many ran, by name and outcome."""
+    """Number of runs by name and outcome."""
 
     @property
     def _paid(self) -> list[ModelRow | CompactionRow | SideRow]:
-        """All rows that something was paid for."""
         return [*self.models, *self.compactions, *self.sides]
 
     @property
     def cost_usd(self) -> float:
-        """What is known to have been paid, for answers, summaries, digests and memory."""
+        """Known cost of answers, summaries, digests, handoffs and memory."""
         return sum(row.cost_usd for row in self._paid)
 
     @property
     def unpriced(self) -> int:
-        """Answers, summaries, digests and readings for memory whose price is not known."""
+        """Number of answers, summaries, digests, handoffs and memory readings without a known price."""
         return sum(row.unpriced for row in self._paid)
 
     @property
     def cache_share(self) -> float | None:
-        """Share of the input that providers read from their caches; None where none was reported."""
+        """Share of the input that providers read from their caches; None without input."""
         sent = sum(row.input_tokens for row in self.models)
         return sum(row.cache_read_tokens for row in self.models) / sent if sent else None
 
@@ -176,16 +175,16 @@ class SessionStats:
 
 @dataclass(slots=True)
 class StatsFold:
-    """Folds events, in the order of the log, into figures.
+    """Folds events, in the order of the log, into statistics.
 
     Attributes:
-        last: Log number of the last event that was folded.
+        last: Log number of the last folded event.
     """
 
     last: int = 0
     _counts: Counter[str] = field(default_factory=Counter)
     _unanswered: int = 0
-    """Requests noted since the last answer."""
+    """Requests since the last answer."""
     _prompt: int = 0
     """Log number of the newest prompt."""
     _models: dict[str, ModelRow] = field(default_factory=dict)
@@ -207,7 +206,7 @@ class StatsFold:
             data: Its fields, at least those of ``FIGURES`` that it has.
         """
         self.last = seq
-        # A sub-agent that goes on is one.
+        # A subagent that continues is counted once.
         self._counts[kind] += not data.get("again")
         self._count_request(kind)
         match kind:
@@ -230,7 +229,7 @@ class StatsFold:
                 self._others(seq, kind, data)
 
     def _count_request(self, kind: str) -> None:
-        """An answer that no request was noted for was asked for by another program."""
+        """Count requests. An answer without a recorded one was requested by another program."""
         match kind:
             case UsageInfo.TYPE:
                 self._unanswered += 1
@@ -246,7 +245,7 @@ class StatsFold:
             case UserMessage.TYPE:
                 self._prompt = seq
             case SessionRewind.TYPE if data.get("failed"):
-                # An answer that broke off and was asked for again leaves the view in the same way.
+                # A broken-off answer that is requested again leaves the view in the same way.
                 self._counts["failed prompts"] += number(data, "to") == self._prompt
             case SessionRewind.TYPE if to := number(data, "to"):
                 self._savings.cut(seq, to, "undone")
@@ -290,7 +289,7 @@ class StatsFold:
 
     @classmethod
     def from_text(cls, text: str) -> "StatsFold":
-        """Make a fold that was kept; a new one where none was, or other rules made it."""
+        """Decode a stored fold; a new one if there is none or its format differs."""
         parts = msgspec.json.decode(text or "{}", type=dict[str, msgspec.Raw])
         if bytes(parts.get("format", b"")) != b"%d" % _FORMAT:
             return cls()
@@ -312,13 +311,13 @@ class StatsFold:
         self._savings.made[seq] = Saving(STAGES[kind], number(data, "tokens_removed"), row)
 
     def _side(self, purpose: str, data: Mapping[str, Any]) -> None:
-        """Count what a model was paid for; what code did by itself is none of it."""
+        """Count paid work other than turns and compactions. Work done without a model does not count."""
         if number(data, "input_tokens") or number(data, "output_tokens") or data.get("cost_usd"):
             self._pay(self._sides, purpose, SideRow(purpose=purpose), data, count=1)
 
     def _pay(self, rows: dict[Any, Row], key: str, new: Row, data: Mapping[str, Any], **counted: int) -> None:
-        """Add what something has cost to its row, and whom it went to where no price is known."""
-        # An answer was asked for, whatever is reported of it.
+        """Add the cost of an event to its row, and note its model if there is no price."""
+        # An answer was requested even if no tokens are reported.
         asked = data.get("input_tokens") or data.get("output_tokens") or "answers" in counted
         unpriced = int(data.get("cost_usd") is None and bool(asked))
         self._unpriced_models[str(data.get("model") or "")] += unpriced

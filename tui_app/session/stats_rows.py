@@ -1,4 +1,4 @@
-"""The rows of a session's figures."""
+"""Rows of a session's statistics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -13,48 +13,48 @@ FIGURES: tuple[str, ...] = (
     "hook", "to", "job", "cut", "context_tokens", "cache_hour", "messages", "messages_left", "total", "parts",
     "broken", "again",
 )  # fmt: skip
-"""Fields of events that the figures are made of; none of them is long."""
+"""Fields of events that the statistics are computed from. None of them is long."""
 
 
 @frozen(kw_only=True)
 class ModelRow:
-    """What one model was asked in turns, and what it cost. Tokens are those its provider reported."""
+    """Requests of turns to one model, and their cost. Tokens are those that the provider reported."""
 
     model: str
     answers: int = 0
     input_tokens: int = 0
-    """Cached ones included."""
+    """Includes cached tokens."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
-    """Answers whose price is not known."""
+    """Answers without a known price."""
 
 
 @frozen(kw_only=True)
 class CompactionRow:
-    """Compactions that started and ended in the same way."""
+    """Compactions with the same trigger and outcome."""
 
     trigger: str
     outcome: str
-    """``imported`` where another program has made them."""
+    """``imported`` for those made by another program."""
     count: int = 0
     undone: int = 0
-    """How many of them were undone since, by an undo or a rewind."""
+    """How many were undone since, by an undo or a rewind."""
     tokens_removed: int = 0
-    """Those of compactions that were undone since are not in it."""
+    """Without compactions that were undone."""
     duration_s: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
-    """How many of them asked a model whose price is not known."""
+    """How many used a model without a known price."""
 
 
 @frozen(kw_only=True)
 class SideRow:
-    """What models were asked beside turns and compactions: ``digests`` of archived results, or ``memory``."""
+    """Requests outside of turns and compactions, by purpose: ``digests``, ``memory`` or ``handoff``."""
 
     purpose: str
     count: int = 0
@@ -62,30 +62,30 @@ class SideRow:
     output_tokens: int = 0
     cost_usd: float = 0.0
     unpriced: int = 0
-    """How many of them have no known price."""
+    """How many have no known price."""
 
 
 @frozen(kw_only=True)
 class StageRow:
-    """What one stage saves now."""
+    """Present savings of one stage."""
 
     stage: str
     count: int = 0
     undone: int = 0
-    """How many of them were undone, by the user or by a rewind; their tokens are saved no more."""
+    """How many were undone, by the user or by a rewind; their tokens no longer count."""
     tokens_removed: int = 0
-    """Of truncation: summed over requests, because it cuts each one anew."""
+    """For truncation the sum over all requests, because it cuts each one again."""
 
 
 @dataclass(slots=True)
 class Shares:
-    """Shares of something, from 0 to 1, as far as anything is said of them all together."""
+    """Mean and minimum of shares from 0 to 1."""
 
     number: int = 0
     total: float = 0.0
     least: float | None = None
     partial: int = 0
-    """How many are less than 1."""
+    """Number of shares below 1."""
 
     def add(self, share: float) -> None:
         self.number += 1
@@ -102,7 +102,7 @@ Row = TypeVar("Row", ModelRow, CompactionRow, SideRow, StageRow)
 
 
 def add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **more: int) -> None:
-    """Add figures of an event to the row of their name; what a row does not have is left out."""
+    """Add the figures of an event to the row with this key, ignoring those that the row does not have."""
     row, names = rows.get(key, new), type(new).__dataclass_fields__
     numbers = {name: data[name] for name in FIGURES if isinstance(data.get(name), int | float)}
     values = {
@@ -112,5 +112,4 @@ def add(rows: dict[Any, Row], key: object, new: Row, data: Mapping[str, Any], **
 
 
 def number(data: Mapping[str, Any], name: str) -> int:
-    """One figure of an event; 0 where it has none."""
     return int(data.get(name) or 0)

@@ -1,4 +1,4 @@
-"""The sub-agents of a session as its log has them: the state of each, and what it has used."""
+"""Subagents of a session, read from its log: state and usage."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +14,13 @@ ENDED = "The program ended first."
 
 @frozen(kw_only=True)
 class SentAgent:
-    """One that a session has sent."""
+    """A subagent that a session started."""
 
     start: SubAgentStart
     sums: SubAgentEnd
-    """How it has ended, and of all its steps."""
+    """Its outcome, and the sums over its steps."""
     since: int
-    """Log number of its newest start."""
+    """Log number of its latest start."""
     is_background: bool
     """Whether its turn does not wait for it."""
     is_at_work: bool = True
@@ -40,7 +40,7 @@ class SentAgent:
 
 
 def read_sent_agents(store: SessionStore, session: str) -> Sequence[SentAgent]:
-    """Those of one session, the oldest first; none of another session whose log a fork has taken over."""
+    """Return the subagents of a session, oldest first, without those that a fork copied."""
     found: dict[str, SentAgent] = {}
     for record in reversed([*newest_records(store, session, SubAgentStart, SubAgentEnd)]):
         match record.data:
@@ -51,7 +51,7 @@ def read_sent_agents(store: SessionStore, session: str) -> Sequence[SentAgent]:
                     sums, since = SubAgentEnd(tool_call_id=call, outcome="done"), record.seq
                     found[name] = SentAgent(start=start, sums=sums, since=since, is_background=background)
             case SubAgentEnd(tool_call_id=call) as end:
-                # Some servers give calls of different turns one id.
+                # Some servers reuse a call id in different turns.
                 of_call = [each for each in found.values() if each.start.tool_call_id == call]
                 for row in sorted(of_call, key=lambda each: (each.is_at_work, each.since))[-1:]:
                     found[row.start.name] = replace(row, sums=end, is_at_work=False)
@@ -69,7 +69,7 @@ def _is_sent_by(store: SessionStore, session: str, child: str) -> bool:
 
 
 def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
-    """With the steps that have no end."""
+    """Add the steps that no end has summed up yet, and whether it was promoted."""
     sums = row.sums
     for record in newest_records(store, session, SubAgentStep) if row.is_at_work else ():
         if record.seq < row.since:
@@ -82,7 +82,7 @@ def _as_of_now(store: SessionStore, session: str, row: SentAgent) -> SentAgent:
 
 
 def with_step(sums: SubAgentEnd, step: SubAgentStep) -> SubAgentEnd:
-    """Sums with one step more."""
+    """Add a step to the sums."""
     known = [cost for cost in (sums.cost_usd, step.cost_usd) if cost is not None]
     names = ("input_tokens", "output_tokens", "cache_read_tokens")
     tokens: dict[str, Any] = {name: getattr(sums, name) + getattr(step, name) for name in names}

@@ -1,4 +1,4 @@
-"""A session's folder: checkpoints and the full history as files to read and search."""
+"""A session's folder: checkpoints, tool outputs and the full history as files to read and search."""
 
 import json
 import re
@@ -14,12 +14,12 @@ from tui_app.session.stores.store import SessionNotFound, is_session_id
 
 TOOL_OUTPUTS, TEMPORARY = "tool_outputs", "tmp"
 _LONGEST_NOTE = 1_000_000
-"""Bytes that are read of a plan or a todo list; far more than has room anywhere."""
+"""Maximum bytes read from a plan or todo list; far more than fits anywhere."""
 
 
 @frozen(kw_only=True)
 class Checkpoint:
-    """One line of the checkpoint index."""
+    """One row of the checkpoint index."""
 
     number: int
     title: str
@@ -29,7 +29,7 @@ class Checkpoint:
 
 
 class _Inside:
-    """A place inside of a session's folder."""
+    """Descriptor of a path inside a session's folder."""
 
     def __init__(self, *parts: str) -> None:
         self._parts = parts
@@ -40,16 +40,16 @@ class _Inside:
 
 @frozen
 class SessionFolder:
-    """Where one session keeps its files."""
+    """The folder of one session's files."""
 
     path: Path
 
     @classmethod
     def named(cls, sessions_dir: Path, session: str) -> "SessionFolder":
-        """The folder of a session.
+        """Return the folder of a session.
 
         Raises:
-            SessionNotFound: if that is no id of ours: other machines write them, too.
+            SessionNotFound: if the id is not valid, as it may be from another machine.
         """
         if not is_session_id(session):
             raise SessionNotFound(f"{session[:40]!r} is no id of a session. See: plimsoll sessions")
@@ -58,26 +58,26 @@ class SessionFolder:
     checkpoints = _Inside("checkpoints")
     """Summaries of compactions, one file each, and their index."""
     index_file = _Inside("checkpoints", "index.md")
-    """Lists the checkpoints that were not undone."""
+    """Lists the present checkpoints."""
     tool_outputs = _Inside(TOOL_OUTPUTS)
     """Tool results too large for the context."""
     conversation_history = _Inside("conversation_history")
-    """The history as it was before each compaction."""
+    """The history before each compaction."""
     kept_files = _Inside("kept_files")
-    """What files of the workspace held before tools changed them."""
+    """Contents of workspace files before tools changed them."""
     workspace_file = _Inside("workspace.yaml")
-    """Counts the checkpoints and names the latest."""
+    """Has the number of checkpoints and the name of the latest."""
     plan_file = _Inside("plan.md")
-    """What is planned for this session, Markdown."""
+    """The plan of this session, Markdown."""
     todo_file = _Inside("todo")
-    """What is still to be done in this session."""
+    """The todo list of this session."""
     lock_file = _Inside("writer.lock")
-    """Held by the one process that may write."""
+    """Lock of the only process that may write."""
     background_lock = _Inside("background.lock")
-    """Held by that process where it runs in the background."""
+    """Lock of that process while it runs in the background."""
 
     def read_note(self, file: Path) -> str:
-        """The text of the plan or the todo list; empty where there is none, or it cannot be read."""
+        """Return the text of the plan or the todo list; empty if it is missing or unreadable."""
         with suppress(OSError), file.open("rb") as stream:
             return stream.read(_LONGEST_NOTE).decode("utf-8", "replace")
         return ""
@@ -93,10 +93,10 @@ class SessionFolder:
 
         Args:
             name: Path relative to the session's folder.
-            text: The result, byte for byte: line ends and half characters stay as they are.
+            text: The result; line ends and lone surrogates are written unchanged.
 
         Raises:
-            OSError: if the disk refuses.
+            OSError: if it cannot be written.
         """
         write_atomic(self.path / name, text, errors="surrogatepass")
 
@@ -104,10 +104,10 @@ class SessionFolder:
         """Save the history before compaction ``number`` as JSON and as Markdown.
 
         Returns:
-            The Markdown file's path.
+            Path of the Markdown file.
 
         Raises:
-            OSError: if the disk refuses; nothing was changed then but files that nothing refers to.
+            OSError: if a file cannot be written; at most files that nothing refers to were changed.
         """
         messages, text = self.history_files(number)
         write_atomic(messages, messages_json)
@@ -115,7 +115,7 @@ class SessionFolder:
         return text
 
     def history_files(self, number: int) -> tuple[Path, Path]:
-        """The history before compaction ``number``: as JSON, and as Markdown."""
+        """Return the paths of the history before compaction ``number``: JSON, and Markdown."""
         stem = self.conversation_history / f"{number:03d}-before-compaction"
         return stem.with_suffix(".json"), stem.with_suffix(".md")
 
@@ -124,17 +124,17 @@ class SessionFolder:
     ) -> Checkpoint:
         """Write a checkpoint, its index, and the count in ``workspace.yaml``.
 
-        A file of the same number left by a crash is replaced: numbers come from the log, not from the disk.
+        Replaces a file of the same number that a crash left: numbers come from the log, not from the disk.
 
         Args:
             number: Number of the compaction in this session, from 1.
             title: A few words; used in the file name.
             text: The summary, Markdown.
             time: Seconds since the epoch.
-            earlier: The checkpoints that stand before this one.
+            earlier: The earlier checkpoints.
 
         Raises:
-            OSError: if the disk refuses.
+            OSError: if a file cannot be written.
         """
         name = f"{number:03d}-{slug(title)}.md"
         for stale in self.checkpoints.glob(f"{number:03d}-*.md"):
@@ -149,16 +149,16 @@ class SessionFolder:
         """Write the file of a checkpoint and nothing else.
 
         Raises:
-            OSError: if the disk refuses.
+            OSError: if it cannot be written.
         """
         write_atomic(self.checkpoints / name, f"# {number:03d} {title}\n\n{text.strip()}\n")
 
     def unfinished(self) -> list[Path]:
-        """Files that a killed process left unfinished; call it only while holding the lock."""
+        """Return the files that a killed process left incomplete. Call it only while holding the lock."""
         return [path for path in self.path.rglob(".*.tmp") if path.is_file()]
 
     def write_index(self, checkpoints: Sequence[Checkpoint]) -> None:
-        """Write ``checkpoints/index.md`` and ``workspace.yaml`` from what the log says."""
+        """Write ``checkpoints/index.md`` and ``workspace.yaml`` for the checkpoints in the log."""
         lines: list[str] = []
         for each in checkpoints:
             title = re.sub(r"[\[\]\r\n]", " ", each.title)
@@ -169,7 +169,7 @@ class SessionFolder:
         write_atomic(self.workspace_file, f"summary_count: {len(checkpoints)}\nlatest_checkpoint: {latest}\n")
 
     def listed(self) -> int | None:
-        """How many checkpoints ``workspace.yaml`` counts; None when there is none, or it is not ours."""
+        """Return the number of checkpoints in ``workspace.yaml``; None if it is missing or invalid."""
         try:
             first = self.workspace_file.read_text("utf-8").partition("\n")[0]
         except (OSError, UnicodeDecodeError):
@@ -178,15 +178,15 @@ class SessionFolder:
         return int(number) if number.isdecimal() else None
 
     def has_index(self) -> bool:
-        """Whether the checkpoints are listed and counted, rightly or not."""
+        """Return whether the index and the count exist, right or wrong."""
         return self.index_file.is_file() and self.listed() is not None
 
     def remove(self) -> None:
-        """Delete the folder; only with its session, on the user's own request."""
+        """Delete the folder; only with its session, at the user's request."""
         shutil.rmtree(self.path, ignore_errors=True)
 
 
 def slug(title: str) -> str:
-    """A file name part: lower case words joined by hyphens, at most 40 characters."""
+    """Make a part of a file name: lower case words joined by hyphens, at most 40 characters."""
     words = re.findall(r"\w+", title.lower(), flags=re.UNICODE)
     return "-".join(words)[:40].strip("-") or "checkpoint"

@@ -1,4 +1,4 @@
-"""What the user has set: one frozen value, read once from file, environment and flags."""
+"""The user's settings: one frozen value, read once from file, environment and flags."""
 
 from tui_app.providers import MODELS_BY_KEY as MODELS_BY_KEY
 from tui_app.providers import OFFLINE_MODEL as OFFLINE_MODEL

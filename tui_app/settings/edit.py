@@ -1,4 +1,4 @@
-"""Changing the settings file: one value at a time, checked first, everything else left as it was written.
+"""Edits of the settings file: one checked value at a time, with everything else unchanged.
 
 Nothing is written that the program would refuse to start with.
 """
@@ -37,20 +37,20 @@ class Unchangeable(ValueError):
 
 
 def edited(text: str, path: tuple[str, ...], value: object) -> str:
-    """The text of a TOML file with one value changed; comments, order and spacing of all else stay.
+    """Change one value in the text of a TOML file; comments, order and spacing of the rest are kept.
 
     Args:
         text: Valid TOML.
         path: Place of the value, table by table.
-        value: The new value; None takes it out.
+        value: The new value; None removes it.
 
     Raises:
         tomllib.TOMLDecodeError: if the text is not TOML.
-        Unchangeable: if the result would not hold what it should, and nothing else.
+        Unchangeable: if the result would not have exactly the intended values.
     """
     wanted, value = tomllib.loads(text), _plain(value)
     line_end = "\r\n" if "\r\n" in text and "\n" not in text.replace("\r\n", "") else "\n"
-    # Loaded by the first change only: reading settings must cost next to nothing.
+    # Loaded with the first change only: reading settings must cost almost nothing.
     from tomlkit.exceptions import TOMLKitError
 
     _put(wanted, path, value, dict)
@@ -64,13 +64,13 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
 
 
 def _changed(text: str, path: tuple[str, ...], value: object) -> str:
-    """The text with the value changed in the section where it is, or belongs."""
+    """Change the value in the section where it is, or belongs."""
     from tomlkit import document, dumps, parse, table
 
     sections = list(_sections(text if text.endswith("\n") or not text else f"{text}\n"))
     documents = [parse(section.body) for section in sections]
     holding = [at for at, each in enumerate(documents) if _holds(each, path)]
-    # Of a table that is in several sections the first one gets all.
+    # If a table is spread over several sections, the first one gets all.
     for at in holding if value is None else holding[1:]:
         is_whole = sections[at].place[: len(path)] == path
         documents[at] = document() if is_whole else documents[at]
@@ -90,12 +90,12 @@ def _changed(text: str, path: tuple[str, ...], value: object) -> str:
 
 
 class _Section(NamedTuple):
-    """A table with its values, or what is above all tables."""
+    """A table with its values, or what precedes all tables."""
 
     place: tuple[str, ...]
     body: str
     tail: str
-    """The blank line behind its last value and the comments below that, which introduce the next one."""
+    """The blank line after its last value and the comments below that, which introduce the next table."""
 
 
 def _sections(text: str) -> Iterator[_Section]:
@@ -126,14 +126,14 @@ def _is_table(lines: list[str], at: int, line: str) -> bool:
 
 
 def _plain(value: object) -> object:
-    """What was checked may hold tuples, also in tables; TOML has lists."""
+    """Convert tuples to lists for TOML, also in tables; checked values may have tuples."""
     if isinstance(value, Mapping):
         return {name: _plain(item) for name, item in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 
 def _filled(values: Any) -> Any:
-    """Values without empty tables, which say nothing."""
+    """Remove empty tables, which mean nothing."""
     if not isinstance(values, dict):
         return values
     inside = {name: _filled(value) for name, value in values.items()}
@@ -160,7 +160,7 @@ def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -
     if value is None:
         container.pop(last, None)
     elif last in container and isinstance(value, Mapping) and isinstance(container[last], Mapping):
-        # Entry by entry, so that what is said about those that stay is kept.
+        # Entry by entry, so that comments on the remaining ones are kept.
         inside = container[last]
         for name in {*inside} - {*value}:
             inside.pop(name)
@@ -174,10 +174,10 @@ def _put(container: Any, path: tuple[str, ...], value: object, new_table: Any) -
 
 
 def _replace_items(items: list[Any], values: Sequence[object]) -> None:
-    """Change a list entry by entry, so that what is said about those that stay is kept."""
+    """Change a list entry by entry, so that comments on the remaining ones are kept."""
     kept = [each for each in items if each in values]
     if list(values[: len(kept)]) != kept:
-        # The order is another one, or something comes twice: nothing can be kept apart.
+        # With another order or duplicates nothing can be kept apart.
         kept = []
     for at in reversed(range(len(items))):
         if items[at] not in kept:
@@ -187,16 +187,16 @@ def _replace_items(items: list[Any], values: Sequence[object]) -> None:
 
 
 class RefusedChange(SettingsError):
-    """The key or the value of a change is what is wrong: without it the settings are in order."""
+    """The key or the value of a change is wrong: without it the settings are valid."""
 
 
 class StillWrong(WrongFile):
-    """What was to be taken out is no longer in the file; something else there is wrong as well."""
+    """The value to be removed is no longer in the file, but something else there is wrong as well."""
 
 
 @frozen
 class SettingsFile:
-    """The settings file with what ranks above it."""
+    """The settings file with the sources that take precedence over it."""
 
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
@@ -204,15 +204,15 @@ class SettingsFile:
     """Settings given on the command line; None for one that was not."""
 
     def sources(self, text: str | None = None) -> tuple[Source, ...]:
-        """All places settings come from; ``text`` stands in for the file's content. See ``read_sources``."""
+        """Return all sources of settings; ``text`` replaces the file's content. See ``read_sources``."""
         return read_sources(self.paths, self.env, self.flags, text)
 
     def settings(self, text: str | None = None) -> Settings:
-        """What is in force. Raises ``SettingsError``."""
+        """Return the effective settings. Raises ``SettingsError``."""
         return build_settings(self.sources(text), self.paths.config_file)
 
     def origin(self, key: str) -> Origin:
-        """Where the value in force of a dotted key comes from. Raises ``SettingsError``."""
+        """Return the source of the effective value of a dotted key. Raises ``SettingsError``."""
         setting, *inner = locate(self.paths.config_file, key)[0]
         return origin(self.sources(), setting, inner[0] if inner else "")
 
@@ -221,10 +221,10 @@ class SettingsFile:
 
         Args:
             key: A setting, or with dots one of its table: ``theme``, ``keymap.chat.compact``.
-            text: The value as an environment variable would say it; tables are inline tables of TOML.
+            text: The value as in an environment variable; tables are inline tables of TOML.
 
         Returns:
-            The settings then in force.
+            The effective settings.
 
         Raises:
             SettingsError: if key, value or the settings as a whole would be wrong, or the file is not TOML.
@@ -238,12 +238,12 @@ class SettingsFile:
         return self._change(key, path, value)
 
     def unset(self, key: str) -> Settings:
-        """Take a value out of the file, so that the built-in one counts; see ``set``.
+        """Remove a value from the file, so that the default applies; see ``set``.
 
-        What the file should not hold at all can be taken out as well, and one wrong value beside another.
+        Unknown keys can be removed as well, and one of several wrong values.
 
         Raises:
-            StillWrong: if it is taken out, and the file is wrong without it too.
+            StillWrong: if it is removed, and the file is wrong without it too.
         """
         file = self.paths.config_file
         return self._change(key, _place_in(file, key) or locate(file, key)[0], None)
@@ -252,8 +252,8 @@ class SettingsFile:
         """Write one entry of a table that no command may write as text, such as ``("mcp", "files")``.
 
         Args:
-            path: The setting, the entry, and a key of it where only that is meant.
-            value: As TOML would give it; None takes it out.
+            path: The setting, the entry, and optionally a key of the entry.
+            value: As in TOML; None removes it.
 
         Raises:
             SettingsError: if value or the settings as a whole would be wrong, or the file is not TOML.
@@ -280,7 +280,7 @@ class SettingsFile:
             write_atomic(file.resolve(), after)
             raise StillWrong(str(error), error.key) from None
         if after != before:
-            # A link is kept: some people hold their settings in a repository.
+            # A link is kept: some users keep their settings in a repository.
             write_atomic(file.resolve(), after)
         return settings
 
@@ -294,7 +294,7 @@ class SettingsFile:
 
 
 def _place_in(file: Path, key: str) -> tuple[str, ...]:
-    """The place of a dotted key in the file, allowed or not; empty when it is not there."""
+    """Return the place of a dotted key in the file, allowed or not; empty if it is not there."""
 
     def found(table: Mapping[str, object], rest: str) -> tuple[str, ...]:
         if rest in table:
@@ -309,7 +309,7 @@ def _place_in(file: Path, key: str) -> tuple[str, ...]:
 
 
 def locate(file: Path, key: str) -> tuple[tuple[str, ...], Rule]:
-    """Find the place of a dotted key in the file, and the rule for it; names may hold dots themselves.
+    """Return the place of a dotted key in the file, and its rule; names may contain dots themselves.
 
     Raises:
         RefusedChange: if there is no such setting, or its table has no such key.
@@ -339,7 +339,6 @@ def locate(file: Path, key: str) -> tuple[tuple[str, ...], Rule]:
 
 
 def _in_table(rule: Table, rest: str) -> tuple[tuple[str, ...], Rule | None, str]:
-    """An entry of a table, or one key of it."""
     values = rule.values.keys if isinstance(rule.values, OwnPolicy) else rule.values
     name, _, last = rest.rpartition(".")
     path: tuple[str, ...] = (rest,)

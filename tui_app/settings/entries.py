@@ -1,4 +1,4 @@
-"""Every setting as the user is told about it."""
+"""Settings as they are presented to the user."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
@@ -16,24 +16,24 @@ NOT_SET = "not set"
 
 @frozen(kw_only=True)
 class Entry:
-    """One setting with its value in force."""
+    """One setting with its effective value."""
 
     key: str
-    """Dotted, as ``plimsoll config set`` takes it."""
+    """Dotted, as for ``plimsoll config set``."""
     value: str
-    """What is in force, in words; ``not set`` for nothing."""
+    """The effective value in words; ``not set`` for none."""
     origin: Origin
     help: str
     takes_effect: Effect
     allowed: str
     choices: tuple[str, ...] = ()
-    """All it may be, where that is a short list."""
+    """All allowed values, if there are only a few."""
     is_flag: bool = False
     is_table: bool = False
     section: str = ""
-    """Where the settings screen lists it."""
+    """Section of the settings screen."""
     otherwise: str = ""
-    """What counts while it is not set, in words."""
+    """What applies while it is not set, in words."""
 
     @property
     def is_unset(self) -> bool:
@@ -41,16 +41,16 @@ class Entry:
 
     @property
     def source(self) -> str:
-        """Where the value comes from, in a word or by the name of the variable or flag."""
+        """Source of the value, in a word or by the name of the variable or flag."""
         return self.origin.name or {"default": "built in", "file": "your file"}.get(self.origin.kind, "")
 
 
 def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
-    """Every setting, in the order of the documentation.
+    """Return every setting, in the order of the documentation.
 
     Args:
-        settings: What is in force.
-        sources: What it was put together from.
+        settings: The effective settings.
+        sources: Their sources.
     """
     own_names = {"theme": (*THEMES, *settings.themes), "policy": (*POLICIES, *settings.policies)}
     background, blocking = threshold_shares(settings)
@@ -86,7 +86,7 @@ def entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
 
 
 def key_entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
-    """The key map: every action that can have other keys, with those in force."""
+    """Return the key map: every action with configurable keys, and its effective keys."""
     return [
         Entry(
             key=f"keymap.{action}",
@@ -101,7 +101,7 @@ def key_entries(settings: Settings, sources: Sequence[Source]) -> list[Entry]:
 
 
 def summary(value: object) -> str:
-    """A value in one line; of tables the names."""
+    """Format a value in one line; for tables the names."""
     if value in (None, ""):
         return NOT_SET
     if isinstance(value, Mapping):
@@ -113,7 +113,7 @@ def summary(value: object) -> str:
 
 
 def table_lines(values: Mapping[str, object]) -> list[str]:
-    """A table in full, a line for each value, as the file could say it.
+    """Format a table in full, one line per value, as in the file.
 
     Args:
         values: Values by name: a value, a table, or a list of tables.

@@ -1,8 +1,9 @@
-"""How a setting is declared, and the rules for its value that file, environment and flags share.
+"""Declarations of settings, and the rules for their values shared by file, environment and flags.
 
 A setting is a field of a dataclass: ``theme: str = setting("plimsoll-dark", THEME, "Colours.", Effect.NOW)``.
-A rule turns a value into the one the program uses, or refuses it with a sentence that says what is allowed.
-Rules are needed before the first paint: named tuples, whose classes are made sooner than dataclasses are.
+A rule converts a value to the one the program uses, or refuses it with a sentence on what is allowed. Rules
+are needed before the first paint, so they are named tuples, whose classes are created faster than
+dataclasses.
 """
 
 import re
@@ -22,22 +23,22 @@ _FALSE = ("0", "false", "no", "off")
 
 
 class Refused(ValueError):
-    """A value breaks its rule."""
+    """A value violates its rule."""
 
     def __init__(self, shown: str, allowed: str, inner_key: str = "", *, missing: bool = False) -> None:
         super().__init__(shown, allowed, inner_key)
         self.missing = missing
-        """Whether there is no value, and there has to be one."""
+        """Whether a required value is missing."""
         self.shown = shown
         """The bad value as it may be shown; never a secret."""
         self.allowed = allowed
-        """What would have been right."""
+        """What is allowed instead."""
         self.inner_key = inner_key
         """Its place in a table, dotted; empty for a plain value."""
 
 
 def show(value: object) -> str:
-    """Write a value for an error message, at most 80 characters long and with nothing unprintable."""
+    """Format a value for an error message, with at most 80 characters and nothing unprintable."""
     text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -50,12 +51,12 @@ class Rule(Protocol):
 
 
 class Text(NamedTuple):
-    """A string that matches a pattern as a whole."""
+    """A string that fully matches a pattern."""
 
     pattern: str
     allowed: str
     secret_prone: bool = False
-    """Whether people paste keys here by mistake; then a bad value is not repeated."""
+    """Whether users paste API keys here by mistake; then a bad value is not repeated."""
 
     def check(self, value: object) -> str:
         if isinstance(value, str) and re.fullmatch(self.pattern, value):
@@ -66,7 +67,7 @@ class Text(NamedTuple):
 VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 """The name of an environment variable."""
 NAME = r"[A-Za-z][\w.-]*"
-"""What a user may call something of their own."""
+"""A name chosen by the user."""
 _NAME = "a letter, then letters, digits, dot, dash or underscore"
 FOLDER = Text(r"[^\0]*\S[^\0]*", "a folder")
 
@@ -76,13 +77,13 @@ def name_of(what: str) -> Text:
 
 
 def free_name(taken: Sequence[str], but: str = "") -> Text:
-    """A name that has no meaning yet; ``but`` says which have, where a list of them would be too long."""
+    """Return the rule for an unused name; ``but`` describes the used ones if a list would be too long."""
     pattern = rf"(?!(?:{'|'.join(map(re.escape, taken))})$){NAME}"
     return Text(pattern, f"{_NAME}, but {but or 'none of ' + ', '.join(taken)}")
 
 
 def variable_name(what: str, pattern: str = VARIABLE) -> Text:
-    """The name of a variable in place of something secret."""
+    """Return the rule for the name of a variable in place of a secret."""
     allowed = f"the name of the environment variable that holds the {what}, not the {what}"
     return Text(pattern, allowed, secret_prone=True)
 
@@ -99,7 +100,7 @@ class Choice(NamedTuple):
 
 
 class Flag:
-    """Yes or no."""
+    """True or false."""
 
     def check(self, value: object) -> bool:
         if isinstance(value, bool):
@@ -114,7 +115,7 @@ class Flag:
 
 
 class Number(NamedTuple):
-    """A number within bounds, both included."""
+    """A number within bounds, including both."""
 
     low: float
     high: float
@@ -122,7 +123,7 @@ class Number(NamedTuple):
     whole: bool = False
 
     def check(self, value: object) -> int | float:
-        """Refuse what is no number: a boolean is none, and a NaN lies within no bounds."""
+        """Refuse everything that is not a number within the bounds, such as a boolean or NaN."""
         other = isinstance(value, bool) or (self.whole and isinstance(value, float))
         if other or not isinstance(value, int | float) or not self.low <= value <= self.high:
             raise Refused(show(value), self.allowed)
@@ -145,7 +146,7 @@ def dollars(allowed: str) -> Number:
 
 
 def _integer(text: str) -> int:
-    """A whole number, also in thousands or millions: ``24k``, ``1.5M``. Raises ``ValueError``."""
+    """Parse a whole number, also in thousands or millions: ``24k``, ``1.5M``. Raises ``ValueError``."""
     said = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKM])", text.strip())
     if said is None:
         return int(text)
@@ -160,7 +161,7 @@ class Address(NamedTuple):
     """The base URL of a server."""
 
     words: tuple[str, ...] = ()
-    """What may be said instead."""
+    """Words allowed instead."""
 
     @property
     def allowed(self) -> str:
@@ -208,9 +209,9 @@ class Group(NamedTuple):
     keys: Mapping[str, Rule]
     required: tuple[str, ...] = ()
     called: str = "key"
-    """What a key of it is called when one is unknown."""
+    """The noun for one of its keys in messages."""
     together: Callable[[dict[str, Any]], dict[str, Any]] = lambda checked: checked
-    """Refuses values that do not go together, each of which is right."""
+    """Refuses combinations of valid values."""
 
     def check(self, value: object) -> dict[str, object]:
         allowed = f"a table with {', '.join(self.keys)}"
@@ -226,7 +227,7 @@ class Group(NamedTuple):
         return self.together({name: inside(name, self.keys[name], item) for name, item in value.items()})
 
     def _meant(self, name: str, item: object) -> str:
-        """A guess at what was meant by an unknown key, in brackets; empty without one."""
+        """Return a suggestion for an unknown key, in brackets; empty without one."""
         if isinstance(item, Mapping) and any(key.startswith(f"{name}.") for key in self.keys):
             return " (names with a dot are written in quotes)"
         close = closest(name, self.keys)
@@ -239,9 +240,9 @@ class Items(NamedTuple):
     rule: Rule
     allowed: str
     is_numbered: bool = False
-    """Whether an item that is refused is named by its place; for tables."""
+    """Whether a refused item is named by its number; for tables."""
     are_words: bool = False
-    """Whether a variable may name them with blanks or commas between."""
+    """Whether a variable may separate them by blanks or commas."""
 
     def check(self, value: object) -> tuple[object, ...]:
         if not isinstance(value, list | tuple):
@@ -256,7 +257,7 @@ class Items(NamedTuple):
 
 
 class FileOnly(NamedTuple):
-    """A setting that neither the environment nor a flag can give."""
+    """A setting that neither the environment nor a flag can set."""
 
     rule: Rule
     why: str
@@ -271,7 +272,7 @@ class FileOnly(NamedTuple):
 
 
 class Effect(Enum):
-    """When a changed setting counts."""
+    """When a changed setting takes effect."""
 
     NOW = "at once"
     NEXT_SESSION = "from the next session"
@@ -279,23 +280,23 @@ class Effect(Enum):
 
 
 class Setting(NamedTuple):
-    """The declaration of a setting; its name, type and default are those of its field."""
+    """The declaration of a setting; name, type and default are those of its field."""
 
     rule: Rule
     help: str
-    """What it is for, in a sentence on the settings screen."""
+    """Its purpose, in a sentence on the settings screen."""
     takes_effect: Effect
     allowed: str
-    """What it may be, where its rule has no words for it."""
+    """Allowed values, if its rule does not describe them."""
     section: str = ""
-    """Where the settings screen lists it; empty beside the one declared before it."""
+    """Section of the settings screen; empty for that of the previous declaration."""
     is_required: bool = False
-    """Whether a table that has it has to say it."""
+    """Whether a table must have it."""
 
 
 _TABLE = "a table; edit it in the file"
 REQUIRED: Any = MISSING
-"""Default of a key that a table has to have."""
+"""Default of a required key."""
 
 
 def setting(
@@ -312,11 +313,11 @@ def setting(
 
     Args:
         default: The built-in value; `REQUIRED` for none.
-        rule: What it may be.
-        help: What it is for.
-        takes_effect: When a change counts.
-        allowed: What it may be, where the rule has no words for it.
-        section: Where the settings screen lists it and those declared after it.
+        rule: Allowed values.
+        help: Its purpose.
+        takes_effect: When a change takes effect.
+        allowed: Allowed values, if the rule does not describe them.
+        section: Section of the settings screen, also for the following declarations.
         is_shown: Whether the value appears in the dataclass's ``repr``.
     """
     is_table = isinstance(default, dict)
@@ -332,22 +333,22 @@ def flag(default: bool, help: str = "", takes_effect: Effect = Effect.NEXT_SESSI
 
 
 def declared(cls: type) -> dict[str, Setting]:
-    """The settings that a dataclass declares, by name, in order."""
+    """Return the settings that a dataclass declares, by name, in order."""
     return {each.name: each.metadata["setting"] for each in fields(cls) if "setting" in each.metadata}
 
 
 def group_of(cls: type) -> Group:
-    """The rule of a table whose keys a dataclass declares."""
+    """Return the rule of a table whose keys a dataclass declares."""
     found = declared(cls)
     required = tuple(name for name, each in found.items() if each.is_required)
     return Group({name: each.rule for name, each in found.items()}, required)
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML; the parser is not loaded when nothing is set.
+    """Parse TOML; the parser is not loaded for an empty text.
 
     Raises:
-        ValueError: if it is not TOML; says where.
+        ValueError: if it is not TOML; the message has the position.
     """
     if not text.strip():
         return {}
@@ -357,7 +358,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def read_text(rule: Rule, text: str) -> object:
-    """Turn the text of an environment variable into a value, checked; a table is an inline one of TOML.
+    """Convert the text of an environment variable to a checked value; a table is an inline one of TOML.
 
     Raises:
         Refused: if it is not allowed.
@@ -372,7 +373,7 @@ def read_text(rule: Rule, text: str) -> object:
 
 
 def _value_in(text: str) -> object:
-    """A value of TOML; None where a text is none."""
+    """Parse a TOML value; None if it is invalid."""
     try:
         found = parse_toml(f"value = {text}")
     except ValueError:
@@ -381,7 +382,7 @@ def _value_in(text: str) -> object:
 
 
 def inside(name: str, rule: Rule, value: object) -> object:
-    """Check one item of a table, so that a refusal says where in the table it is."""
+    """Check one item of a table, so that a refusal includes its place in the table."""
     try:
         return rule.check(value)
     except Refused as refused:
@@ -390,7 +391,7 @@ def inside(name: str, rule: Rule, value: object) -> object:
 
 
 def _allowed(rule: Rule) -> str:
-    """What a rule allows, in its own words."""
+    """Return what a rule allows, in its own words."""
     try:
         rule.check(None)
     except Refused as refused:
@@ -399,9 +400,9 @@ def _allowed(rule: Rule) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like a mistyped one; empty where none is.
+    """Return the known name closest to a mistyped one; empty if there is none.
 
-    One with the same letters comes first: two of them have changed places.
+    One with the same letters has priority, because swapped letters are a common typo.
     """
     names, letters = list(known), sorted(name.casefold())
     same = [each for each in names if sorted(each.casefold()) == letters]

@@ -1,6 +1,6 @@
-"""The places settings come from: file, environment, flags. Each is read and checked by itself.
+"""Sources of settings: file, environment, flags. Each is read and checked separately.
 
-Which of them a value in force comes from can be asked afterwards, because they are kept apart until the end.
+They are kept apart until the end, so that the source of an effective value is known.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ from tui_app.settings.spec import OLD_NAMES, SETTINGS, STORE, STORE_VARIABLE
 
 ENV_PREFIX = "PLIMSOLL_"
 NOT_SETTINGS = frozenset({"PLIMSOLL_HOME", "PLIMSOLL_COMMAND", "PLIMSOLL_TRUST", "PLIMSOLL_FOLDER"})
-"""Variables with the prefix that say where things are and how the program was called."""
+"""Variables with the prefix that are not settings: places, and how the program was called."""
 SWITCHES = {"NO_COLOR": "color", "NO_ANIMATION": "animations"}
-"""Conventions that many terminal programs share; any non-empty value switches the setting off."""
+"""Conventions shared by many terminal programs; any non-empty value switches the setting off."""
 _ANYWHERE = tuple(key for key, each in SETTINGS.items() if not isinstance(each.rule, FileOnly))
-"""Settings that the file, the environment and flags may give."""
+"""Settings allowed in the file, the environment and flags."""
 
 Kind = Literal["default", "file", "environment", "flag"]
 
@@ -29,8 +29,8 @@ class SettingsError(Exception):
 
     Args:
         told: The message.
-        key: The key, with that in its table; empty where there is none.
-        missing: Whether it is not there, and has to be.
+        key: The key, including that in its table; empty if there is none.
+        missing: Whether a required key is missing.
     """
 
     def __init__(self, told: str = "", key: str = "", *, missing: bool = False) -> None:
@@ -39,14 +39,14 @@ class SettingsError(Exception):
 
 
 class WrongFile(SettingsError):
-    """Something in the settings file is what is wrong; without a key the file as a whole."""
+    """Something in the settings file is wrong; without a key the file as a whole."""
 
     others: Sequence["WrongFile"] = ()
-    """What is wrong in it besides, in other settings."""
+    """Errors in other settings of the file."""
 
     @property
     def next_step(self) -> str:
-        """What the user can do about it, as a sentence."""
+        """What the user can do, as a sentence."""
         if not self.key:
             return "Fix it in an editor, or move the file away to use the defaults."
         from shlex import quote
@@ -58,26 +58,26 @@ class WrongFile(SettingsError):
 
 
 class WrongFlag(SettingsError):
-    """The setting that is wrong was given on the command line."""
+    """The wrong setting was given on the command line."""
 
 
 @frozen
 class Origin:
-    """Where a value in force comes from."""
+    """Source of an effective value."""
 
     kind: Kind = "default"
     name: str = ""
-    """The variable or flag that gives it; empty for the file and for what is built in."""
+    """The variable or flag with the value; empty for the file and for defaults."""
 
     @property
     def is_forced(self) -> bool:
-        """Whether it ranks above the settings file, so that a change there would do nothing."""
+        """Whether it takes precedence over the settings file, so that a change there would have no effect."""
         return self.kind in ("environment", "flag")
 
 
 @frozen
 class Source:
-    """What one place says."""
+    """Settings from one source."""
 
     kind: Kind
     place: str
@@ -85,10 +85,10 @@ class Source:
     values: Mapping[str, Any]
     """Checked values by setting."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """What the place calls a setting, where it is not the setting's own name."""
+    """The source's names of settings, if different from the setting's own."""
 
     def refusal(self, key: str, refused: Refused) -> SettingsError:
-        """The error for a value of this place that only together with others turns out wrong."""
+        """Return the error for a value of this source that is only wrong in combination."""
         error = refusal(self.place, self.names.get(key, key), refused)
         kinds: dict[Kind, type[SettingsError]] = {"flag": WrongFlag, "file": WrongFile}
         return kinds.get(self.kind, SettingsError)(str(error), error.key, missing=error.missing)
@@ -97,7 +97,7 @@ class Source:
 def read_sources(
     paths: Paths, env: Mapping[str, str], overrides: Mapping[str, object], file_text: str | None = None
 ) -> tuple[Source, ...]:
-    """Read all places, the lowest-ranking first.
+    """Read all sources, in order of increasing precedence.
 
     Args:
         paths: Where the settings file is; it need not exist.
@@ -121,10 +121,10 @@ def read_sources(
 
 
 def read_file(path: Path) -> str:
-    """The text of the settings file, line ends included; empty when there is none.
+    """Read the settings file, keeping line ends; empty if there is none.
 
     Raises:
-        SettingsError: if it cannot be read or is no text.
+        SettingsError: if it cannot be read or is not text.
     """
     try:
         return path.read_bytes().decode("utf-8")
@@ -137,7 +137,7 @@ def read_file(path: Path) -> str:
 
 
 def parsed(path: Path, text: str) -> dict[str, Any]:
-    """What a settings file's text holds. Raises ``WrongFile``."""
+    """Parse a settings file's text. Raises ``WrongFile``."""
     try:
         return parse_toml(text)
     except ValueError as error:
@@ -145,10 +145,10 @@ def parsed(path: Path, text: str) -> dict[str, Any]:
 
 
 def stored_at(paths: Paths, env: Mapping[str, str]) -> str:
-    """Where sessions are kept, whatever else is wrong with the settings; empty for this machine's file.
+    """Return where sessions are stored, even if other settings are wrong; empty for this machine's file.
 
     Raises:
-        SettingsError: if it is no address, or the settings file cannot be read.
+        SettingsError: if it is not an address, or the settings file cannot be read.
     """
     if given := env.get(STORE_VARIABLE):
         return str(_checked("environment", STORE_VARIABLE, STORE, given))
@@ -161,7 +161,7 @@ def from_file(path: Path, text: str) -> Source:
     raw = parsed(path, text)
     values: dict[str, Any] = {}
     wrong: list[WrongFile] = []
-    # What has another name by now comes first: where both are there, today's name counts.
+    # Old names first: if both are there, the current name wins.
     for key in sorted(raw, key=lambda key: key not in OLD_NAMES):
         try:
             name, value = _entry(str(path), key, raw[key])
@@ -176,7 +176,7 @@ def from_file(path: Path, text: str) -> Source:
 
 
 def _entry(place: str, key: str, value: object) -> tuple[str, Any]:
-    """One line of the file: the setting by its present name, with its checked value."""
+    """Check one line of the file; return the setting's current name and value."""
     if key not in SETTINGS and key not in OLD_NAMES:
         raise unknown(place, key)
     name, rule, meaning = _known(key)
@@ -185,17 +185,17 @@ def _entry(place: str, key: str, value: object) -> tuple[str, Any]:
 
 
 def _known(key: str) -> tuple[str, Rule, Mapping[object, object]]:
-    """A setting's present name, what it may be, and what that means now; empty where it means itself."""
+    """Return a setting's current name, its rule, and the meaning of old values; empty if unchanged."""
     return OLD_NAMES.get(key) or (key, SETTINGS[key].rule, {})
 
 
 def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
-    """The switches, then our own variables, which rank above them."""
+    """Read the switches, then our own variables, which take precedence."""
     place, values, names = "environment", dict[str, Any](), dict[str, str]()
     ours = {
         name: name.removeprefix(ENV_PREFIX).lower() for name in sorted(env) if name.startswith(ENV_PREFIX)
     }
-    # Where a setting is there under two names, today's counts.
+    # If a setting is there under two names, the current one wins.
     for name in sorted(ours, key=lambda name: ours[name] not in OLD_NAMES):
         if name in NOT_SETTINGS or not env[name]:
             continue
@@ -210,7 +210,7 @@ def _from_env(env: Mapping[str, str]) -> tuple[Source, Source]:
 
 
 def merged(sources: Sequence[Source]) -> dict[str, Any]:
-    """Later values win; tables are merged entry by entry, so that one more endpoint hides no other."""
+    """Merge values, later ones winning; tables are merged entry by entry, so no endpoint hides another."""
     values: dict[str, Any] = {}
     for source in sources:
         for key, value in source.values.items():
@@ -219,12 +219,12 @@ def merged(sources: Sequence[Source]) -> dict[str, Any]:
 
 
 def giver(sources: Sequence[Source], key: str, inner: str = "") -> Source | None:
-    """The place that a value in force comes from; None when it is built in.
+    """Return the source of an effective value; None for a default.
 
     Args:
-        sources: As ``read_sources`` gives them.
+        sources: From ``read_sources``.
         key: A setting.
-        inner: A key of its table; empty asks for the setting as a whole.
+        inner: A key of its table; empty for the setting as a whole.
     """
     for source in reversed(sources):
         if key in source.values and (not inner or inner in source.values[key]):
@@ -233,13 +233,13 @@ def giver(sources: Sequence[Source], key: str, inner: str = "") -> Source | None
 
 
 def origin(sources: Sequence[Source], key: str, inner: str = "") -> Origin:
-    """Where a value in force comes from; see ``giver``."""
+    """Return the origin of an effective value; see ``giver``."""
     source = giver(sources, key, inner)
     return Origin(source.kind, source.names.get(key, "")) if source else Origin()
 
 
 def unknown(source: str, key: str, known: Sequence[str] = tuple(SETTINGS)) -> SettingsError:
-    """The error for a key that does not exist, with what it is called now, or the closest one that does."""
+    """Return the error for an unknown key, with its current name, or the closest existing one."""
     if key in OLD_NAMES:
         name = OLD_NAMES[key][0]
         rule = SETTINGS[name].rule

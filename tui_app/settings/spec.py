@@ -1,4 +1,4 @@
-"""Every setting, declared once: type, default, what it may be, what it is for and when a change counts."""
+"""Every setting, declared once: type, default, allowed values, purpose and when a change takes effect."""
 
 from collections.abc import Mapping
 from dataclasses import field
@@ -57,11 +57,11 @@ STORE = Text(
 )
 STORE_VARIABLE = "PLIMSOLL_STORE"
 _SECRETS = ("password", "sslpassword")
-"""Parts of an address behind its question mark that are secret."""
+"""Secret query parameters of an address."""
 
 
 def shown_store(address: str) -> str:
-    """An address as it may be shown: user, host, port and database, nothing else."""
+    """Return the shareable part of an address: user, host, port and database, nothing else."""
     if not address:
         return ""
     parts = urlsplit(address)
@@ -89,16 +89,16 @@ _FALLBACKS = Text(
 _KEYS = Text(rf"{key_pattern()}(,{key_pattern()})*", "keys such as ctrl+k, or several as ctrl+k,f5")
 _MEGABYTES = integer(0, 1_000_000, "whole megabytes, or 0 for no limit")
 TAKEN_NAMES = tuple(each.name for each in PROVIDERS.values() if each.reserved)
-"""Prefixes of model names that have a meaning already."""
+"""Prefixes of model names that are already in use."""
 _RETENTION = {
     "days": Number(0.0, 100_000.0, "days, or 0 for no limit"),
     "max_sessions": integer(0, 10**9, "a whole number of sessions, or 0 for no limit"),
     "max_bytes": integer(0, 10**15, "a whole number of bytes, or 0 for no limit"),
 }
 EFFORTS = ("default", "off", "minimal", "low", "medium", "high", "xhigh", "max")
-"""How much a model thinks, the least first; ``default`` leaves it to the model."""
+"""Reasoning efforts, lowest first; ``default`` leaves it to the model."""
 ReviewMode = Literal["always", "manual", "never"]
-"""Which summaries the user sees before they are applied."""
+"""Which summaries the user reviews before they are applied."""
 RepeatManner = Literal["tell", "answer", "off"]
 
 
@@ -109,66 +109,66 @@ class Endpoint:
     name: str
     protocol: str = setting(OPENAI_CHAT, Choice(PROTOCOLS))
     base_url: str = setting(REQUIRED, Address())
-    """Address that the protocol's own paths are appended to; as it is pasted, with or without version."""
+    """Address that the protocol's own paths are appended to; as pasted, with or without version."""
     path_prefix: str | None = setting(None, _PREFIX)
-    """In place of the protocol's version; None takes what the server knows."""
+    """Replaces the protocol's version; None for the version known for the server."""
     key_env: str = setting("", variable_name("key", rf"({VARIABLE})?"))
-    """Empty when the server wants no key."""
+    """Empty if the server needs no key."""
     headers_env: Mapping[str, str] = setting({}, HEADERS)
-    """Headers of its requests, each with the environment variable that holds its value."""
+    """Headers of its requests, each with the environment variable that has its value."""
     window: int | None = setting(None, _WINDOW)
     """Context window of its models in tokens; None asks the server."""
     price_in: float | None = setting(None, _PRICE)
-    """US dollars for a million tokens sent; counts together with ``price_out``."""
+    """US dollars per million input tokens; needs ``price_out`` too."""
     price_out: float | None = setting(None, _PRICE)
-    """US dollars for a million tokens written."""
+    """US dollars per million output tokens."""
 
 
 @frozen(kw_only=True)
 class MemorySettings:
-    """The table ``[memory]``: what is remembered of repositories."""
+    """The table ``[memory]``: memory of repositories."""
 
     enabled: bool = flag(True)
-    """Whether anything is remembered by itself and given to new sessions."""
+    """Whether memory is written automatically and given to new sessions."""
     budget_tokens: int = setting(1_000, integer(0, 100_000, "a whole number of tokens; 0 for none"))
-    """Tokens that the board may take of a session's context; 0 gives it to none."""
+    """Maximum tokens of the board in a session's context; 0 leaves it out."""
     min_turns: int = setting(3, integer(1, 10_000, "a whole number of prompts, at least 1"))
-    """Answered prompts from which on a session is worth reading."""
+    """Answered prompts from which a session is worth reading."""
     max_entries: int = setting(100, integer(1, 10_000, "a whole number, at least 1"))
-    """Most entries of a board."""
+    """Maximum entries of a board."""
     model: str = setting("", _MODEL)
-    """Model that keeps the board; empty is the session's own."""
+    """Model that updates the board; empty for the session's own."""
 
 
 @frozen(kw_only=True)
 class ExploreSettings:
-    """The table ``[explore]``: what sub-agents may do."""
+    """The table ``[explore]``: limits of subagents."""
 
     enabled: bool = flag(True)
-    """Whether the model may send sub-agents out."""
+    """Whether the model may start subagents."""
     model: str = setting("", _MODEL)
-    """Model of sub-agents; empty is the session's own."""
+    """Model of subagents; empty for the session's own."""
     max_steps: int = setting(20, integer(1, 1_000, _REQUESTS))
-    """Model requests that one of them may make."""
+    """Maximum model requests of one subagent."""
     max_tokens: int = setting(
         500_000, integer(1_000, 1_000_000_000, "a whole number of tokens, at least 1000")
     )
-    """Tokens that one of them may read and write over all its requests, less what a cache gave."""
+    """Maximum tokens of one subagent, input and output over all its requests, without cached ones."""
 
 
 @frozen(kw_only=True)
 class CacheSettings:
-    """The table ``[cache]``: what is done about the prompt cache of a model's provider."""
+    """The table ``[cache]``: handling of the provider's prompt cache."""
 
     warn_usd: float = setting(0.5, dollars("US dollars; 0 for never"))
-    """Price from which on a turn on a cold cache is asked about, once for each session; 0 never asks."""
+    """Price from which a turn on a cold cache asks first, once per session; 0 never asks."""
     compact_idle: bool = flag(False)
-    """Whether a conversation that idles is compacted shortly before its cache expires."""
+    """Whether an idle conversation is compacted shortly before its cache expires."""
 
 
 @frozen(kw_only=True)
 class Settings:
-    """Everything the user can set, in the order of the documentation."""
+    """All settings, in the order of the documentation."""
 
     model: str = setting(
         "", _MODEL, "Model of new sessions. Not set: chosen by the keys in the environment.", section="Model"
@@ -198,7 +198,7 @@ class Settings:
     )
     """See ``CacheSettings``."""
     retries: int = setting(4, _TRIES, "How often a failed request is retried automatically.")
-    """0 never."""
+    """0 for never."""
     policy: str = setting(
         "plimsoll",
         POLICY,
@@ -208,19 +208,19 @@ class Settings:
     policies: Mapping[str, Mapping[str, object]] = setting(
         {}, OWN_POLICIES, "Your own policies, each based on a built-in one."
     )
-    """The name to ``base``, a built-in one, and what is different (flat keys)."""
+    """The name to ``base``, a built-in one, and the differences (flat keys)."""
     background_threshold: float | None = setting(
         None, SHARE, "Share of the window at which a compaction starts in the background."
     )
-    """None is the policy's own."""
+    """None for the policy's own."""
     blocking_threshold: float | None = setting(
         None, SHARE, "Share of the window at which a request waits; less where the answer needs the room."
     )
-    """None is the policy's own."""
+    """None for the policy's own."""
     window: int | None = setting(
         None, _WINDOW, "Context window in tokens, overriding what is known about the model."
     )
-    """None finds it out."""
+    """None detects it."""
     review: ReviewMode = setting(
         "never",
         Choice(get_args(ReviewMode)),
@@ -323,7 +323,7 @@ class Settings:
     language_servers: Mapping[str, str] = setting(
         {}, LANGUAGE_SERVERS, "Command lines of language servers, or off for those that are not to run."
     )
-    """By name, as in the table of those that are known."""
+    """By name, as in the table of known servers."""
     mcp: Mapping[str, McpServer] = setting({}, MCP, "MCP servers. /mcp shows their state.")
     """By name."""
     tools: Mapping[str, Any] = setting(
@@ -354,7 +354,7 @@ class Settings:
     budget: Mapping[str, float] = setting(
         {}, _BUDGET, "Cost of a session above which each prompt asks first."
     )
-    """``session_usd``; 0 is no limit."""
+    """``session_usd``; 0 for no limit."""
     store: str = setting(
         "",
         STORE,
@@ -363,7 +363,7 @@ class Settings:
         is_shown=False,
         section="Data",
     )
-    """Perhaps with a password."""
+    """May contain a password."""
     session_files_mb: int = setting(
         512, _MEGABYTES, "Megabytes of files derived from its log that a session keeps; 0 is no limit."
     )
@@ -373,19 +373,19 @@ class Settings:
         "What plimsoll sessions prune keeps. Nothing is deleted automatically.",
         Effect.NOW,
     )
-    """``days``, ``max_sessions`` and ``max_bytes`` that are kept; what is not given, or 0, is no limit."""
+    """``days``, ``max_sessions`` and ``max_bytes`` to keep; missing or 0 for no limit."""
     telemetry: Mapping[str, str] = setting(
         {}, Group({"otlp_endpoint": Address(words=("off", "on"))}), "Where spans of compactions are sent."
     )
-    """``otlp_endpoint``: ``off``, ``on`` (OpenTelemetry's variables say where), or where spans are sent."""
+    """``otlp_endpoint``: ``off``, ``on`` (configured by OpenTelemetry's variables), or the address for spans.
+    """
 
 
 SETTINGS: Mapping[str, Setting] = declared(Settings)
-"""The declaration of each setting."""
 OLD_NAMES: Mapping[str, tuple[str, Rule, Mapping[object, object]]] = {
     "review_compactions": ("review", Flag(), {True: "manual", False: "never"})
 }
-"""Earlier names that still count: today's name, what the setting could be, and what that means now."""
+"""Earlier names that are still accepted: current name, old rule, and meaning of old values."""
 
 
 @frozen
@@ -393,7 +393,7 @@ class SessionServer:
     """A PostgreSQL database that several machines share."""
 
     url: str = field(repr=False)
-    """Its address; may hold a password."""
+    """Its address; may contain a password."""
 
     @property
     def shown(self) -> str:

@@ -40,10 +40,10 @@ from tui_app.tool_specs import WEB_FETCH as WEB_FETCH_TOOL
 Ruling = Literal["allow", "ask", "deny", "looks"]
 RuleSource = Literal["built in", "settings", "repository", "session", "command line"]
 RULINGS: tuple[Ruling, ...] = ("deny", "ask", "allow", "looks")
-"""What may be ruled; an earlier one wins over a later one. What looks is allowed, in read-only mode too."""
+"""Rulings by precedence, highest first. ``looks`` allows a tool in read-only mode too."""
 _RULE_EXAMPLE = f'"{RUN_COMMAND.name} pytest -q"'
 SHELL_SIGNS = frozenset("|&;<>()$`\\\n\r*?[]#~!{}\"'\0")
-"""With one of these in it a command is more than its words: no pattern allows it."""
+"""Characters that make a command more than its words, so that no pattern allows it."""
 LONGEST_RULE = 500
 """Characters."""
 _RULED_TOOL = re.compile(r"[\w*?.-]{1,100}")
@@ -53,15 +53,16 @@ WEB_FETCH = ("off", "public", "any")
 
 @frozen
 class ApprovalRule:
-    """One rule about calls of tools."""
+    """One rule about tool calls."""
 
     ruling: Ruling
     tool: str
     """Name of a tool, or a pattern as in file names."""
     pattern: str = ""
-    """Path pattern, command line, or host of an address; empty fits every call of the tool.
+    """Path pattern, command line, or host of an address; empty matches every call of the tool.
 
-    Of a command ``= git log -3`` is that line alone, ``git log …`` all that begins so, as is ``git log``.
+    For a command, ``= git log -3`` matches only that line, ``git log …`` all with this prefix, as does ``git
+    log``.
     """
     source: RuleSource = "settings"
 
@@ -71,10 +72,10 @@ class ApprovalRule:
 
 
 def parse_rule(ruling: Ruling, text: object, source: RuleSource = "settings") -> ApprovalRule:
-    """Read a rule.
+    """Parse a rule.
 
     Raises:
-        Refused: if it is none, or could never allow anything.
+        Refused: if it is invalid, or could never allow anything.
     """
     allowed = f'a tool, then a pattern: {_RULE_EXAMPLE}, "{WRITE_FILE.name} docs/**", "{EDIT_FILE.name}"'
     if not isinstance(text, str) or not text.isprintable() or not 0 < len(text) <= LONGEST_RULE:
@@ -88,7 +89,7 @@ def parse_rule(ruling: Ruling, text: object, source: RuleSource = "settings") ->
         allowed = 'the first words of a command, without shell syntax, or "= " and a whole line'
         raise Refused(show(text), allowed)
     if pattern and tool == WEB_FETCH_TOOL.name:
-        # Not before a rule is about hosts: this is read at each start.
+        # Only for a rule about hosts: rules are read at each start.
         from tui_app.system.hosts import parse_host_rule
 
         if parse_host_rule(pattern) is None:
@@ -102,7 +103,7 @@ def parse_rule(ruling: Ruling, text: object, source: RuleSource = "settings") ->
 
 
 class _RuleText(NamedTuple):
-    """A rule of one kind, as it is written."""
+    """A rule with one ruling, as text."""
 
     ruling: Ruling
 
@@ -115,7 +116,7 @@ _LISTS: dict[str, Rule] = {
     ruling: Items(_RuleText(ruling), f"a list such as [{_RULE_EXAMPLE}]") for ruling in get_args(Ruling)
 }
 REPOSITORIES = "repositories"
-"""Key of the table with rules that hold in one repository, each by the path of its root."""
+"""Key of the table with rules for single repositories, each by the path of its root."""
 APPROVALS = FileOnly(
     Group(
         _LISTS
@@ -132,11 +133,11 @@ APPROVALS = FileOnly(
 
 
 def rules_of(table: Mapping[str, Any], root: Path | None = None) -> tuple[ApprovalRule, ...]:
-    """The rules of a checked table, those that win first.
+    """Return the rules of a checked table, in order of precedence.
 
     Args:
         table: Lists by ruling, and those of repositories.
-        root: The repository that they are for; None takes those of every repository.
+        root: The repository that they are for; None for those of every repository.
     """
     owned: Mapping[str, Mapping[str, Sequence[str]]] = table.get(REPOSITORIES, {})
     tables: list[tuple[RuleSource, Mapping[str, Any]]] = [("settings", table)]
@@ -150,7 +151,7 @@ def rules_of(table: Mapping[str, Any], root: Path | None = None) -> tuple[Approv
 
 
 def tables_of(table: Mapping[str, Any], root: Path) -> tuple[str, ...]:
-    """Names of the tables with the rules of one repository, links and ``~`` in them followed."""
+    """Return the names of the tables with one repository's rules, resolving links and ``~``."""
     real = root.resolve()
     return tuple(name for name in table.get(REPOSITORIES, {}) if from_home(name).resolve() == real)
 
@@ -160,17 +161,17 @@ _WILD = "*?["
 
 
 def misnamed(rule: ApprovalRule, servers: Collection[str]) -> str:
-    """What is wrong with the tool that a rule names.
+    """Return what is wrong with the tool name in a rule.
 
-    Tools of servers are known only once they run, those of the user's own agent only with that agent: this
-    is a hint and no error. Rules about what looks are only about such tools.
+    Tools of servers are known only once they run, those of the user's own agent only with that agent: this is
+    a hint and no error. Rules with ``looks`` are only about such tools.
 
     Args:
         rule: The rule.
-        servers: Names of the servers in the settings; a tool of theirs begins with one.
+        servers: Names of the servers in the settings; their tools begin with one.
 
     Returns:
-        A sentence; empty where the name may be one.
+        A sentence; empty if the name may be valid.
     """
     if rule.ruling == "looks" or any(fnmatchcase(tool, rule.tool) for tool in TOOLS):
         return ""
@@ -191,15 +192,14 @@ POLICY_SHARES: Mapping[str, tuple[float, float]] = {
     "progressive": (0.95, 0.95),
     "off": (0.8, 0.95),
 }
-"""The two thresholds of each built-in policy: in the background, and waiting."""
+"""The two thresholds of each built-in policy: background and blocking."""
 POLICIES = tuple(POLICY_SHARES)
-"""Names of the built-in policies."""
 SHARE = Number(0.01, 1.0, "a share of the window from 0.01 to 1.0, such as 0.8")
 POLICY = name_of("policy")
 
 
 def free_text(longest: int) -> Text:
-    """A text of any lines."""
+    """Return the rule for a text with any number of lines."""
     return Text(rf"[\s\S]{{0,{longest}}}", f"a text of at most {longest:,} characters")
 
 
@@ -217,7 +217,7 @@ def policy_keys() -> Group:
 
 
 class OwnPolicy:
-    """A policy of the user's own: its keys one by one, then its two thresholds together."""
+    """A user's own policy: its keys one by one, then its two thresholds together."""
 
     @property
     def keys(self) -> Group:
@@ -235,7 +235,7 @@ class OwnPolicy:
 
 
 _TAKEN_POLICIES = (*POLICIES, "all")
-"""Names that have a meaning already."""
+"""Names that are already in use."""
 OWN_POLICIES = Table(OwnPolicy(), free_name(_TAKEN_POLICIES))
 
 
@@ -249,7 +249,7 @@ TRIGGERS = (
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
     "model",
 )  # fmt: skip
-"""Why a compaction may start."""
+"""Triggers of compactions."""
 BEGINNINGS = ("new", "resume")
 """How a session may start."""
 ENDINGS = ("done", "cancelled", "failed")
@@ -257,7 +257,7 @@ ENDINGS = ("done", "cancelled", "failed")
 WAITING = ("approval", "question", "review", "budget")
 """What may wait for the user."""
 GUARDS = ("preCompact", "preTool", "userPrompt")
-"""Hooks that may refuse what they run before."""
+"""Hooks that may block what follows."""
 HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
     "preCompact": TRIGGERS,
     "postCompact": TRIGGERS,
@@ -270,7 +270,7 @@ HOOK_EVENTS: Mapping[str, tuple[str, ...] | None] = {
     "sessionStart": BEGINNINGS,
     "sessionEnd": (),
 }
-"""When a hook may run, and the words its ``match`` may choose from; None is any word, for names of tools."""
+"""Events of hooks, with the words allowed in ``match``; None for any word, for names of tools."""
 
 
 @frozen(kw_only=True)
@@ -280,13 +280,13 @@ class Hook:
     command: tuple[str, ...] | str
     """Program and arguments; a string is a line for the shell."""
     timeout_s: float = 60.0
-    """Seconds it may take before it is ended."""
+    """Seconds before it is terminated."""
     match: tuple[str, ...] = ()
-    """Patterns of which one must fit the trigger, as in file names; none fits all."""
+    """Patterns as in file names, one of which must match the trigger; empty matches all."""
     cwd: str = ""
-    """Empty is the folder of the settings; a relative one starts at that of the session."""
+    """Empty for the folder of the settings; a relative one starts at that of the session."""
     on_failure: Literal["ignore", "deny"] = "ignore"
-    """Whether what it guards is refused when it fails, takes too long or cannot be started."""
+    """Whether the guarded action is refused when it fails, times out or cannot be started."""
 
     @property
     def shell(self) -> bool:
@@ -296,7 +296,7 @@ class Hook:
         return not self.match or any(fnmatchcase(trigger, pattern) for pattern in self.match)
 
     def to_json(self) -> dict[str, object]:
-        """As plain values, the way the settings file says it."""
+        """Return plain values, as in the settings file."""
         return {**asdict(self), "shell": self.shell}
 
 
@@ -307,7 +307,7 @@ class _Command(NamedTuple):
 
     def check(self, value: object) -> object:
         words = value if isinstance(value, list) else [value]
-        # No program can be called with a zero byte in a word.
+        # No program can be called with a NUL in an argument.
         right = all(isinstance(word, str) and "\0" not in word for word in words)
         if not words or not right or not str(words[0]).strip():
             raise Refused(show(value), self.allowed)
@@ -315,7 +315,7 @@ class _Command(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """One pattern or several; where the words are known each must fit one of them."""
+    """One pattern or several; if the words are known each must match one of them."""
 
     words: tuple[str, ...] | None
 
@@ -334,7 +334,7 @@ class _Match(NamedTuple):
 
 
 def _one_way(checked: dict[str, Any]) -> dict[str, Any]:
-    """A hook whose command and ``shell`` go together."""
+    """Check that command and ``shell`` of a hook go together."""
     command, shell = checked["command"], checked.pop("shell", False)
     if isinstance(command, str) and not shell:
         raise Refused(
@@ -380,7 +380,7 @@ _SERVER_NAME = Text(
     r"[A-Za-z][A-Za-z0-9_-]{0,31}", "a letter, then up to 31 letters, digits, dashes or underscores"
 )
 HEADERS = Table(variable_name("value"), Text(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", "the name of a header"))
-"""Headers of requests, each with the variable that holds its value."""
+"""Headers of requests, each with the variable that has its value."""
 _OF_PROGRAMS, _OF_ADDRESSES = ("args", "env", "cwd"), ("headers_env",)
 
 
@@ -390,7 +390,7 @@ def _words(allowed: str) -> Items:
 
 @frozen(kw_only=True)
 class McpServer:
-    """One server: a program that is spoken to over its pipes, or an address."""
+    """One server: a program with pipes, or an address."""
 
     name: str
     command: str = setting("", Text(r"[^\0]*\S[^\0]*", "a program, such as npx or /usr/bin/python3"))
@@ -402,28 +402,30 @@ class McpServer:
             Text(VARIABLE, "the name of a variable"),
         ),
     )
-    """Variables the program gets beside the few it needs; ``$NAME`` stands for one of Plimsoll's own."""
+    """Variables of the program in addition to the few it needs; ``$NAME`` is replaced by one of Plimsoll's
+    own.
+    """
     cwd: str = setting("", FOLDER)
-    """Empty is the folder of the settings; a relative one starts at that of the session."""
+    """Empty for the folder of the settings; a relative one starts at that of the session."""
     url: str = setting("", Address())
     """Address of a streamable HTTP server."""
     headers_env: Mapping[str, str] = setting({}, HEADERS)
-    """Headers of its requests, each with the environment variable that holds its value."""
+    """Headers of its requests, each with the environment variable that has its value."""
     enabled: bool = flag(True)
     instructions: bool = flag(True)
-    """Whether the model is told what the server says of how it is to be used."""
+    """Whether the model gets the server's instructions."""
     project: str = setting("", FOLDER)
-    """Folder of the repository in which alone it is started; empty is everywhere."""
+    """Folder of the only repository in which it is started; empty for everywhere."""
     required: bool = flag(False)
     """Whether no turn may begin without it."""
     tools: tuple[str, ...] | None = setting(None, _words('a list of names such as ["search", "fetch"]'))
-    """Names of its tools that may be used; None allows all."""
+    """Names of its allowed tools; None allows all."""
     timeout: float = setting(30.0, Number(0.1, 3_600.0, "seconds from 0.1 to 3600"))
     """Seconds it may take to start, and for each call."""
     given_env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Variables as an editor has given them; no setting."""
+    """Variables from an editor; not a setting."""
     given_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers as an editor has given them; no setting."""
+    """Headers from an editor; not a setting."""
 
     @property
     def where(self) -> str:
@@ -432,7 +434,7 @@ class McpServer:
 
 
 def _one_kind(checked: dict[str, Any]) -> dict[str, Any]:
-    """A server that is a program or an address."""
+    """Check that a server is either a program or an address."""
     if ("command" in checked) == ("url" in checked):
         shown = "given with url" if "url" in checked else "missing"
         raise Refused(shown, "either command or url", "command")
@@ -453,7 +455,7 @@ MCP = FileOnly(
 
 
 DEFER_ABOVE = 0.1
-"""Share of the window that tools of MCP servers may take, unless ``tools.defer_above`` says another."""
+"""Default share of the window that tools of MCP servers may take; see ``tools.defer_above``."""
 
 
 _TOOLS = _words('a list of tools such as ["plan", "todo"]')
@@ -462,12 +464,11 @@ TOOL_ROOM = Group({"off": _TOOLS, "search": _TOOLS, "defer_above": _DEFER})
 
 
 def defer_above(values: Mapping[str, Any]) -> float:
-    """What the table ``[tools]`` says of that."""
     return float(values.get("defer_above", DEFER_ABOVE))
 
 
 def servers_for(servers: Mapping[str, McpServer], folder: Path) -> dict[str, McpServer]:
-    """The servers that belong to a session: those of all projects, and those of its own."""
+    """Return the servers of a session: those of all projects, and those of its own."""
     root = repository_root(folder)
 
     def belongs(server: McpServer) -> bool:
@@ -484,7 +485,7 @@ THEMES = (
 )  # fmt: skip
 """Names of the colour themes: our own and Textual's."""
 BASES = ("plimsoll-dark", "plimsoll-light")
-"""Themes that one of the user's own can be made from."""
+"""Themes that a user's own can be based on."""
 _COLOUR = Text(r"#(?:[0-9A-Fa-f]{3}){1,2}", "a colour such as #4fb3d9")
 THEME = name_of("theme")
 COLOURS: Mapping[str, str] = {
@@ -500,7 +501,7 @@ COLOURS: Mapping[str, str] = {
     "selection": "of the selected row",
     "border": "lines without focus, scroll bars",
 }
-"""Colours of ``[themes.NAME]`` and what each is for."""
+"""Colours of ``[themes.NAME]`` and their purposes."""
 
 OWN_THEMES = Table(
     Group({"base": Choice(BASES), **dict.fromkeys(COLOURS, _COLOUR)}, required=("base",), called="colour"),

@@ -1,6 +1,6 @@
-"""The settings in force: put together from file, environment and flags, checked, and described for the user.
+"""The effective settings, merged from file, environment and flags, and checked.
 
-Only the standard library is used, so reading them costs next to nothing before the first paint.
+Only the standard library is used, so reading them costs almost nothing before the first paint.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -37,10 +37,10 @@ def load_settings(
 
 
 def build_settings(sources: Sequence[Source], path: Path) -> Settings:
-    """Put together what the places say, and check what only shows then.
+    """Merge the sources, and check the combination.
 
     Args:
-        sources: The lowest-ranking first.
+        sources: In order of increasing precedence.
         path: The settings file, for messages.
 
     Raises:
@@ -61,7 +61,7 @@ def build_settings(sources: Sequence[Source], path: Path) -> Settings:
 
 
 def _mismatch(settings: Settings) -> str:
-    """Which values do not go together, and what would; empty where all do."""
+    """Return which values conflict, and what is allowed; empty if none do."""
     background, blocking = threshold_shares(settings)
     if background > blocking:
         below = f"above blocking_threshold {blocking}; allowed: at most that."
@@ -80,11 +80,11 @@ def _mismatch(settings: Settings) -> str:
 
 
 def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[str] = ()) -> str:
-    """Name the model a new session starts with; never fails, because one model needs no key.
+    """Return the model of a new session; never fails, because one model needs no key.
 
     Args:
-        settings: What the user has set.
-        env: Where keys are looked for.
+        settings: The user's settings.
+        env: Environment to search for keys.
         held: Names of keys that are kept elsewhere, such as in the system keyring.
     """
     if settings.model:
@@ -96,7 +96,7 @@ def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[s
 
 
 def threshold_shares(settings: Settings) -> tuple[float, float]:
-    """What is in force: what the user's own policy says, else what is set, else what is built in."""
+    """Return the effective thresholds: of the user's own policy, or as set, or built in."""
     own = settings.policies.get(settings.policy, {})
     background, blocking = thresholds(own) if own else POLICY_SHARES.get(settings.policy, (0.0, 1.0))
     if settings.background_threshold is not None and "background_threshold" not in own:

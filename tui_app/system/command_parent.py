@@ -1,8 +1,8 @@
-"""The parent of a command: nothing that it starts outlives it, or grows beyond what a machine can bear.
+"""The parent process of a command: ends everything the command started and limits its resources.
 
-On Linux that is a program of the standard library only, and of little of it, since each command waits for it:
-its arguments are the number of its own parent, each value of :class:`Inside` behind its length, and the
-command. It also keeps the command in.
+On Linux this is a separate program that imports little of the standard library, since each command waits for
+it. Its arguments are its own parent's process id, each value of :class:`Inside` after its length, and the
+command. It also sets up the command's sandbox.
 """
 
 import contextlib
@@ -19,9 +19,9 @@ from tui_app.system.containment import Inside, enter
 from tui_app.system.descriptors import first_link, remove_named
 
 MOST_PROCESSES = 1_000
-"""So many may run below a command at once."""
+"""Maximum number of processes of a command at the same time."""
 LEAST_FREE = 256 << 20
-"""Bytes that a command leaves free on the disk that its folder is on."""
+"""Bytes to leave free on the disk of the command's folder."""
 _LOOK_S = 0.2
 _ENDING_S = 5.0
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -33,11 +33,11 @@ FREE = Inside()
 
 
 def parented(command: Sequence[str], inside: Inside = FREE) -> tuple[str, ...]:
-    """A command below a parent that ends all of its children, where the system has such parents.
+    """Prefix a command with a parent that ends all of its children, on systems with such parents.
 
     Args:
         command: Program and arguments.
-        inside: How it is kept in.
+        inside: The command's sandbox.
     """
     if sys.platform != "linux":
         return tuple(command)
@@ -49,11 +49,11 @@ _START = """import os, sys
 sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(sys.argv[1]))))
 from tui_app.system.command_parent import start
 start(sys.argv[2:])"""
-"""Our folder last: modules in it are not imported for the library's own."""
+"""Our folder comes last, so that its modules do not replace those of the standard library."""
 
 
 def start(words: Sequence[str]) -> NoReturn:
-    """Be the parent that :func:`parented` writes."""
+    """Run as the parent process started by :func:`parented`."""
     parent, *rest = words
     values: list[Sequence[str]] = []
     for _ in Inside._fields:
@@ -64,12 +64,12 @@ def start(words: Sequence[str]) -> NoReturn:
 
 
 def main(parent: int, inside: Inside, command: Sequence[str]) -> NoReturn:
-    """Run a command, end with it all that it has started, and end as it has ended.
+    """Run a command, end everything it started, and exit as it did.
 
-    Whoever started this process kills its group, and whoever kills that one too late kills nobody's else: the
-    parent of the command stands in a group of its own, and is told when this process is gone.
+    The caller kills the group of this process. Killing it too late hits no other process, because the
+    command's parent is in another group and receives a signal when this process ends.
     """
-    # Told to end, it only goes: whoever kills its group must not meet it between stopping and ending others.
+    # On SIGTERM only exit: killing the group must not happen between stopping and ending other processes.
     _adopt(parent, lambda: None)
     me = os.getpid()
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
@@ -79,7 +79,7 @@ def main(parent: int, inside: Inside, command: Sequence[str]) -> NoReturn:
         _adopt(me, _end_children)
         signal.signal(signal.SIGUSR1, _detach)
         _run(inside, command)
-    # Whoever wants the command to outlive us says so: it is passed on to the parent of the command.
+    # SIGUSR1 lets the command outlive us: forward it to the command's parent.
     signal.signal(signal.SIGUSR1, lambda _signal, _frame: os.kill(below, signal.SIGUSR1))
     status = _wait_for(below)
     _end_children()
@@ -87,11 +87,11 @@ def main(parent: int, inside: Inside, command: Sequence[str]) -> NoReturn:
 
 
 def _adopt(parent: int, before: Callable[[], None]) -> None:
-    """Become the parent of whoever loses its own, and end when the own parent ends.
+    """Adopt orphaned descendants, and exit when our own parent does.
 
     Args:
-        parent: Its number.
-        before: What is done first then.
+        parent: Process id of our own parent.
+        before: Called before exiting.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -107,14 +107,14 @@ def _adopt(parent: int, before: Callable[[], None]) -> None:
 
 
 def _detach(_signal: int, _frame: object) -> None:
-    """Go on when the own parent ends."""
+    """Keep running when our own parent exits."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0)
 
 
 def _run(inside: Inside, command: Sequence[str]) -> NoReturn:
     first = os.fork()
     if first == 0:
-        # A session of its own also has a share of the processor of its own, and leaves us ours.
+        # A separate session also gets its own share of the processor, and leaves us ours.
         os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -128,7 +128,7 @@ def _run(inside: Inside, command: Sequence[str]) -> NoReturn:
 
 
 def _end_as(status: int) -> NoReturn:
-    """End as a child has ended, by the same signal if it was one."""
+    """Exit as a child did, with the same signal if there was one."""
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with contextlib.suppress(OSError):
@@ -138,11 +138,11 @@ def _end_as(status: int) -> NoReturn:
 
 
 def _wait_for(pid: int) -> int:
-    """Wait for one child, and for all others that end meanwhile; what is left of its group ends with it."""
+    """Wait for one child, reaping others meanwhile, and kill the rest of its group."""
     while True:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
         if found is not None and found.si_pid == pid:
-            # Not taken yet, so its number is nobody else's.
+            # Not reaped yet, so its process id cannot be reused.
             _end_group(pid)
         number, status = os.waitpid(found.si_pid if found is not None else -1, 0)
         if number == pid:
@@ -150,17 +150,17 @@ def _wait_for(pid: int) -> int:
 
 
 def _end_group(number: int) -> None:
-    """End a group at once: none of it can start another one meanwhile."""
+    """Kill a group at once, so that no member can start another process meanwhile."""
     with contextlib.suppress(OSError):
         os.killpg(number, signal.SIGKILL)
 
 
 def _end_children() -> None:
-    """End all descendants: whoever leaves its parent becomes a child of this process."""
+    """Kill all descendants: an orphaned one becomes a child of this process."""
     known: set[int] = set()
     end = 0.0
     while True:
-        # Stopped first: what starts others without end is then as many as it is.
+        # Stop them first, so that a process that keeps starting others cannot go on.
         for each in (signal.SIGSTOP, signal.SIGKILL):
             found = _descendants()
             for number in found:
@@ -174,7 +174,7 @@ def _end_children() -> None:
                 pass
         except ChildProcessError:
             return
-        # Of those that were found already one may hang in the system, and cannot be ended.
+        # A process may hang in the kernel and be impossible to kill.
         if time.monotonic() > end:
             return
         time.sleep(0.005)
@@ -196,7 +196,7 @@ def _descendants() -> list[int]:
 
 
 def _read(path: str) -> bytes:
-    """The beginning of a file of the system's."""
+    """Return the beginning of a file in ``/proc``."""
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return os.read(opened, 4096)
@@ -205,9 +205,9 @@ def _read(path: str) -> bytes:
 
 
 def _limit_processes() -> None:
-    """Let the kernel refuse more processes, which it does for everybody but root."""
+    """Let the kernel refuse more processes, which it does for every user but root."""
     if there := _threads():
-        # It counts all of a user's, of which there are no more than there are on the machine.
+        # The kernel counts all threads of the user, of which there are no more than on the machine.
         most = there + MOST_PROCESSES
         hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -215,10 +215,10 @@ def _limit_processes() -> None:
 
 
 def _remove(inside: Inside) -> None:
-    """Take away what must not be there, and say so."""
+    """Remove places that must not exist, and report it."""
     for path in inside.absent:
         root = next(folder for folder in inside.folders if path.startswith(f"{folder}/"))
-        # A folder on the way that is a link by now leads to what would be obeyed.
+        # A folder on the way that has become a link leads to a place that programs would act on.
         gone = first_link(path, root) or path
         with contextlib.suppress(OSError):
             remove_named(gone)
@@ -226,11 +226,11 @@ def _remove(inside: Inside) -> None:
 
 
 def _watch(group: int, inside: Inside) -> None:
-    """Look now and then at what a command does, and end all of it where that is too much.
+    """Check periodically what a command does, and end all of it on excess.
 
     Args:
-        group: The group that most of it is in.
-        inside: What is taken away where it makes it.
+        group: The group of most of its processes.
+        inside: Names the places to remove if the command creates them.
     """
     known, had_room = _threads(), _has_room()
 
@@ -238,7 +238,7 @@ def _watch(group: int, inside: Inside) -> None:
         nonlocal known
         _remove(inside)
         now, why = _threads(), ""
-        # Only where many have come, whosoever they are, its own are counted: it costs a look at each.
+        # Count the command's own processes only if many appeared on the machine: each count is expensive.
         if now - known <= MOST_PROCESSES // 2:
             known = min(known, now)
         elif len(_descendants()) > MOST_PROCESSES:
@@ -260,7 +260,7 @@ def _watch(group: int, inside: Inside) -> None:
 
 
 def _threads() -> int:
-    """How many there are on this machine; 0 where it does not say."""
+    """Return the number of threads on this machine; 0 if unknown."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         return int(_read("/proc/loadavg").split()[3].partition(b"/")[2])
     return 0
@@ -274,7 +274,6 @@ def _has_room() -> bool:
 
 
 def _become(inside: Inside, command: Sequence[str]) -> NoReturn:
-    """Become the command, kept in where that is wanted."""
     try:
         words = enter(inside, command)
     except OSError as error:

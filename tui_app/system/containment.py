@@ -1,10 +1,10 @@
-"""Containment of a process: what it may write, read and call, by what the kernel has.
+"""Containment of a process: what it may write, read and call, enforced by the kernel.
 
-For the commands of a model; of the standard library only, as the parent of each of them is. The places are
-mounts of a namespace that bubblewrap takes over, each made by descriptor: a mount by path leads where a link
-leads that another command has just put there. Namespaces and Landlock leave sockets in the file system open,
-behind which programs of the user are, and a terminal that takes what ``TIOCSTI`` puts in for typed: a filter
-of system calls (seccomp) ends these.
+For the commands of a model. Uses only the standard library, like the parent process of each command. The
+places are mounts of a namespace that bubblewrap inherits. Each mount is made by descriptor, because a path
+may lead to another place if another command has just created a link. Namespaces and Landlock leave file
+system sockets accessible, which belong to the user's programs, and a terminal that takes input of ``TIOCSTI``
+as typed: a filter of system calls (seccomp) blocks these.
 """
 
 import ctypes
@@ -19,16 +19,16 @@ from tui_app.system.descriptors import open_named
 
 
 class Inside(NamedTuple):
-    """What keeps a command in."""
+    """The sandbox of a command."""
 
     folders: Sequence[str] = ()
-    """Where it may write, none in another one; empty for no sandbox."""
+    """Folders where it may write, none inside another; empty for no sandbox."""
     temporary: Sequence[str] = ()
-    """Where it keeps temporary files."""
+    """Folder of its temporary files."""
     network: Sequence[str] = ()
-    """Something where it has one."""
+    """Not empty if it has network access."""
     landlock: Sequence[str] = ()
-    """The kernel's version of it, where that keeps the command in and not bubblewrap."""
+    """The kernel's version of Landlock, if that is used instead of bubblewrap."""
     held: Sequence[str] = ()
     """Folders that cannot be moved or removed; outer ones first."""
     fixed: Sequence[str] = ()
@@ -36,21 +36,21 @@ class Inside(NamedTuple):
     covered: Sequence[str] = ()
     """Places that cannot be read."""
     absent: Sequence[str] = ()
-    """Places that are not there and must not come into being; they are removed."""
+    """Places that do not exist and must not be created; they are removed."""
 
 
 def enter(inside: Inside, command: Sequence[str]) -> list[str]:
-    """Contain this process and all it will start.
+    """Contain this process and everything it will start.
 
     Args:
-        inside: How.
-        command: What it becomes: bubblewrap with its command, or the command itself.
+        inside: The sandbox.
+        command: What the process becomes: bubblewrap with its command, or the command itself.
 
     Returns:
-        The command, with the places in it that were opened.
+        The command, with descriptors instead of the places that were opened.
 
     Raises:
-        OSError: if the kernel refuses, or a link has come into the way: the command must not run then.
+        OSError: if the kernel refuses, or a link is on the way: the command must not run then.
     """
     words = list(command)
     if not inside.folders:
@@ -62,7 +62,7 @@ def enter(inside: Inside, command: Sequence[str]) -> list[str]:
         _fix_places(inside, inside.temporary[0])
         pairs = zip(["", *words], words, strict=False)
         words = [_opened(word) if before == _OPENED else word for before, word in pairs]
-    # A namespace ends the sockets of the internet; Landlock leaves some kinds.
+    # A network namespace blocks internet sockets; Landlock allows some kinds.
     inner = _NETLINK if inside.landlock else _INTERNET
     _filter_calls(() if inside.network else inner)
     return words
@@ -75,12 +75,12 @@ def _opened(path: str) -> str:
 
 
 def landlock_abi() -> int:
-    """Version of Landlock that the kernel has; 0 or less for none."""
+    """Return the kernel's version of Landlock; 0 or less for none."""
     return int(_libc.syscall(444, None, 0, 1))
 
 
 _OPENED = "--bind-fd"
-"""What follows in the words of bubblewrap is a path here, which is opened without following a link."""
+"""Option of bubblewrap followed by a path, which is opened here without following links."""
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 1, 2, 4, 1 << 14, 1 << 18
 _OPEN_TREE, _MOVE_MOUNT, _MOUNT_SETATTR = 428, 429, 442
@@ -90,27 +90,27 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _fix_places(inside: Inside, temporary: str) -> None:
-    """Enter a namespace in which some places are as they are to stay."""
+    """Enter a namespace in which the places are mounted as they have to stay."""
     _enter_namespace()
     trees = [(folder, _tree(open_named(folder))) for folder in inside.folders]
     shown = _tree(open_named(temporary))
     for place in inside.held:
         if (opened := _open(place)) is not None:
-            # Without what is mounted further down, which is over it all again below.
+            # Without nested mounts, which are attached above it again below.
             _attach(_tree(opened, recursive=0), opened)
     for folder, tree in trees:
-        # Over them all: files are moved and linked across them as within one place.
+        # Above the others: files are moved and linked between them as within one folder.
         _attach(tree, open_named(folder))
     for place in inside.fixed:
         if (opened := _open(place)) is not None:
             _attach(_tree(opened, _MS_RDONLY), opened)
     for place in inside.covered:
-        # The folder of temporary files is to be there all the same.
+        # The folder of temporary files has to be visible all the same.
         _cover(place, shown if f"{temporary}/".startswith(f"{place}/") else None)
 
 
 def _cover(place: str, shown: int | None) -> None:
-    """Put something over a place: what is shown there, or nothing."""
+    """Cover a place with what is shown there, or with nothing."""
     if (opened := _open(place)) is None:
         return
     if shown is not None:
@@ -134,7 +134,7 @@ def _enter_namespace() -> None:
 
 
 def _open(place: str) -> int | None:
-    """A place as it is named; None where it is gone by now."""
+    """Open a place without following links; None if it no longer exists."""
     try:
         return open_named(place)
     except FileNotFoundError:
@@ -142,7 +142,7 @@ def _open(place: str) -> int | None:
 
 
 def _tree(opened: int, more: int = 0, recursive: int = _RECURSIVE) -> int:
-    """A mount of an open place that is nowhere yet."""
+    """Return a detached mount of an open place."""
     tree = _must(_libc.syscall(_OPEN_TREE, opened, b"", _CLONED | recursive | _EMPTY_PATH))
     attributes = (ctypes.c_uint64 * 4)(more | _MS_NOSUID | _MS_NODEV, 0, 0, 0)
     flags = recursive | _EMPTY_PATH
@@ -163,19 +163,19 @@ def _must(answer: int) -> int:
 
 _PR_CAPBSET_DROP, _CAPABILITIES, _CAPABILITY_VERSION = 24, 64, 0x20080522
 _KEPT_CAPABILITIES = 0b1111
-"""To own, read, write and change files, which Landlock bounds."""
+"""To own, read, write and change files, which Landlock limits."""
 _PR_SET_NO_NEW_PRIVS = 38
 _WRITES = 0b1_1111_1111_0010 & ~0b1100
-"""Rights of Landlock's first version that change something: write, remove, make; not read."""
+"""Rights of Landlock's first version that change something: write, remove, create; not read."""
 _REFER, _TRUNCATE, _DEVICE = 1 << 13, 1 << 14, 1 << 15
 _MAKES_DEVICES = 1 << 6 | 1 << 11
-"""Nobody's right: root would reach each disk by a device of its own."""
+"""Granted to no command: with a device of its own, root could access every disk."""
 _FILE_RIGHTS = (1 << 1) | _TRUNCATE | _DEVICE
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/shm")
 
 
 def _restrict(folders: Sequence[str], abi: int) -> None:
-    """Let this process write below some folders only."""
+    """Let this process write only below some folders."""
     rights = _WRITES | (_REFER if abi >= 2 else 0) | (_TRUNCATE if abi >= 3 else 0)
     rights |= _DEVICE if abi >= 5 else 0
     size, scoped = (24, 3) if abi >= 6 else (8, 0)
@@ -198,11 +198,11 @@ def _restrict(folders: Sequence[str], abi: int) -> None:
 
 
 def _drop_capabilities() -> None:
-    """Give up what only root may do, but for files: a folder in a container is often somebody else's."""
+    """Drop root's capabilities, except for files: a folder in a container often belongs to another user."""
     for number in range(_CAPABILITIES):
         if not (_KEPT_CAPABILITIES >> number) & 1:
             _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
-    # Effective, permitted and inheritable, first the lower and then the upper half of each.
+    # Effective, permitted and inheritable: first the lower, then the upper half of each.
     head, held = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
     if _libc.capget(ctypes.byref(head), ctypes.byref(held)) == 0:
         kept = (ctypes.c_uint32 * 6)(held[0] & _KEPT_CAPABILITIES, held[1] & _KEPT_CAPABILITIES)
@@ -210,29 +210,29 @@ def _drop_capabilities() -> None:
 
 
 _MACHINES = {"x86_64": (0xC000003E, 41, 53, 16), "aarch64": (0xC00000B7, 198, 199, 29)}
-"""By kind of machine: its number, and those of ``socket``, ``socketpair`` and ``ioctl``."""
+"""By kind of machine: its number, and the numbers of ``socket``, ``socketpair`` and ``ioctl``."""
 _IO_URING_SETUP, _FOREIGN = 425, 0x40000000
-"""What could open sockets by another way; from here on the calls of x32."""
+"""A call that could open sockets another way; the first call number of x32."""
 _INTERNET = (2, 10, 16)
-"""Families of sockets that end in a network namespace: IPv4, IPv6, and what asks the kernel about them."""
+"""Socket families limited by a network namespace: IPv4, IPv6, and netlink."""
 _NETLINK = (16,)
 _DATAGRAMS = (2, 3)
-"""Kinds of pairs that may be connected anew, to a socket in the file system."""
+"""Kinds of socket pairs that can be reconnected to a socket in the file system."""
 _TERMINAL = (0x5412, 0x541C)
 """``TIOCSTI`` and ``TIOCLINUX``."""
 _LOAD, _AND, _EQUALS, _FROM, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
-"""Where a call's values stand."""
+"""Offsets of a call's values."""
 _ALLOW, _FAIL = 0x7FFF0000, 0x00050000
 _PR_SET_SECCOMP, _FILTER = 22, 2
 _Row = tuple[int, int, int, int]
 
 
 def _filter_calls(families: Sequence[int]) -> None:
-    """Let this process and all it starts make only calls that stay inside.
+    """Let this process and everything it starts make only calls that stay inside.
 
     Args:
-        families: Of sockets, those that may be opened; empty for all.
+        families: Socket families that may be opened; empty for all.
     """
     rows = [*_program(families)]
     if not rows:
@@ -259,7 +259,7 @@ def _program(families: Sequence[int]) -> Iterator[_Row]:
 
 
 def _rule(call: int, at: int, mask: int, values: Sequence[int], one_of: int, other: int) -> Iterator[_Row]:
-    """What a call comes to by one of its values."""
+    """Yield the instructions that decide about a call by one of its arguments."""
     count = len(values)
     yield from ((_LOAD, 0, 0, _NUMBER), (_EQUALS, 0, count + 4, call), (_LOAD, 0, 0, at), (_AND, 0, 0, mask))
     yield from ((_EQUALS, count - number, 0, value) for number, value in enumerate(values))

@@ -1,8 +1,8 @@
-"""Files by descriptor: opened, asked about and removed under the name they have, never where a link leads.
+"""Files by descriptor: opened, examined and removed without ever following a link.
 
-A command can exchange a folder for a link at any moment. A path that is walked from the root without
-following one leads to the place that it names or nowhere. Each of these raises ``OSError`` where that place
-is not there or a link is on the way.
+A command can replace a folder by a link at any moment. A path that is walked from the root without following
+links leads to the named place or nowhere. All functions raise ``OSError`` if the place is missing or a link
+is on the way.
 """
 
 import contextlib
@@ -12,15 +12,15 @@ import stat
 from collections.abc import Iterator
 
 PLACE = getattr(os, "O_PATH", os.O_RDONLY)
-"""To open a place without reading it."""
+"""Flag to open a place without reading it."""
 _FOLDER = getattr(os, "O_SEARCH", PLACE) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""A folder on the way may be one that may be passed through but not listed."""
+"""Folders on the way may be traversable but not listable."""
 StrPath = str | os.PathLike[str]
 
 
 @contextlib.contextmanager
 def folder_of(path: StrPath, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """The folder that an absolute path is in, open, and its name there; it is made where it is missing."""
+    """Open the folder of an absolute path, created if missing; yield it with the name in it."""
     *folders, name = [part for part in os.fspath(path).split("/") if part] or ["."]
     if ".." in (*folders, name):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
@@ -53,7 +53,7 @@ def open_named(path: StrPath, flags: int = PLACE, mode: int = 0o644) -> int:
 
 @contextlib.contextmanager
 def open_folder(path: StrPath) -> Iterator[int]:
-    """A folder, to read its names."""
+    """Open a folder to list it."""
     opened = open_named(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         yield opened
@@ -62,19 +62,19 @@ def open_folder(path: StrPath) -> Iterator[int]:
 
 
 def stat_named(path: StrPath) -> os.stat_result:
-    """What the system says of a place, of a link about itself."""
+    """Return the status of a place; for a link, of the link itself."""
     with folder_of(path) as (folder, name):
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
 
 
 def remove_named(path: StrPath) -> None:
-    """Take away a file, a link or a folder with all in it."""
+    """Remove a file, a link, or a folder with its content."""
     with folder_of(path) as (folder, name):
-        # At once, whatever it is: whoever obeys it may come any moment.
+        # Renamed at once: a program that acts on it may come at any moment.
         gone = f"{name[:200]}.removed-{os.urandom(4).hex()}"
         os.rename(name, gone, src_dir_fd=folder, dst_dir_fd=folder)
         if stat.S_ISDIR(os.stat(gone, dir_fd=folder, follow_symlinks=False).st_mode):
-            import shutil  # most commands need none of it
+            import shutil  # most commands do not need it
 
             shutil.rmtree(gone, dir_fd=folder)
         else:
@@ -82,7 +82,7 @@ def remove_named(path: StrPath) -> None:
 
 
 def first_link(path: StrPath, root: StrPath) -> str:
-    """The first link among the folders between a root and a path; empty for none."""
+    """Return the first link among the folders between a root and a path; empty if there is none."""
     at, parts = os.fspath(root).rstrip("/"), os.path.relpath(path, root).split("/")[:-1]
     for part in parts:
         at = f"{at}/{part}"

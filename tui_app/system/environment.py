@@ -1,7 +1,7 @@
-"""What of our environment other programs may see, and the secrets that no text may carry.
+"""The environment of other programs, and the secrets that no text may contain.
 
-Commands and hooks get what the table beside this file names and no secret. A variable is secret by the shape
-of its name or of its value; results of tools go by this rule, too.
+Commands and hooks get the variables listed in the table in this folder, and no secrets. A variable is secret
+by the form of its name or value. The same rule applies to tool results.
 """
 
 import re
@@ -23,27 +23,27 @@ _PARTS = re.compile(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+")
 _WITHIN = re.compile(r"secret|passw|passphrase|credential|api_?key|(?:private|access)_?key|token(?!i[sz])")
 _WORDS = frozenset({"key", "keys", "pass", "pwd", "pw", "pat", "cred", "creds", "jwt", "bearer", "otp"})
 _PERHAPS = frozenset({"auth", "authorization", "cookie", "dsn", "sas", "signature", "webhook"})
-"""Words of a name that count where the value looks like a secret."""
+"""Words of a name that count only if the value looks like a secret."""
 _COUNTED = frozenset({"key", "keys", "token", "tokens", "pass"})
 _FOLDERS = frozenset({"PWD", "OLDPWD"})
 _NUMBER = re.compile(r"[0-9.,]{0,6}|true|false|yes|no|on|off", re.IGNORECASE)
-"""What is set where things are counted or switched, as by ``MAX_TOKENS``: no secret."""
+"""Values of counts and switches, as of ``MAX_TOKENS``: no secret."""
 
 _RUN = re.compile(r"[A-Za-z0-9_+=-]{16,}")
 _LONG_RUN = 20
 _CHANGE = re.compile(r"(?<=[A-Za-z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])|(?<=[a-z])(?=[A-Z])")
 _SHARE = 0.25
-"""So many changes of kind for each sign: a generated run has about half as many, one of words hardly any."""
+"""Minimum changes of kind per character: a generated run has about twice as many, one of words hardly any."""
 _SHORTEST = 8
-"""A shorter value occurs in too many texts by chance to be masked there."""
+"""Shorter values occur by chance in too many texts to be masked there."""
 _PLAIN_WORD = 16
-"""A word of letters alone is masked from this length on."""
+"""Minimum length of a purely alphabetic word to be masked."""
 _LINE = 16
-"""Characters from which on a line of a secret of several lines is one itself, as those of a private key."""
+"""Minimum length of a line to count as a secret in a multi-line one, as of a private key."""
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable holds a secret, by the shape of its name and value alone."""
+    """Return whether a variable contains a secret, by the form of its name and value alone."""
     if not value.strip() or name in _FOLDERS:
         return _names_secret(name) and name not in _FOLDERS
     if mask_secrets(value) != value or _is_generated(value):
@@ -65,7 +65,7 @@ def _names_secret(name: str) -> bool:
 
 
 def _is_generated(value: str) -> bool:
-    """Whether a run in a value is long and mixed as only a generated one is; paths do not count."""
+    """Return whether a value contains a run as long and mixed as generated ones; paths do not count."""
     return not value.startswith(("/", "~", "file:")) and any(
         len(run) >= _LONG_RUN and _is_mixed(run) for run in _RUN.findall(value)
     )
@@ -79,12 +79,12 @@ def _is_mixed(run: str) -> bool:
 def for_programs(
     env: Mapping[str, str], named: Iterable[str] = (), passed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """What programs need of the environment.
+    """Return the environment that programs get.
 
     Args:
         env: The environment.
-        named: Variables that hold keys because the settings say so.
-        passed: Those that the settings give them, whatever they hold; `*` stands for any end.
+        named: Variables that contain keys according to the settings.
+        passed: Variables that the settings pass on, whatever they contain; ``*`` is a wildcard.
     """
     patterns = [each.strip() for each in passed]
     through = [name for name in env if any(fnmatchcase(name, each) for each in patterns)]
@@ -94,7 +94,6 @@ def for_programs(
 
 @cache
 def _needed() -> re.Pattern[str]:
-    """The names of the table."""
     rows = toml_beside(__file__, "environment")
     return re.compile("|".join(translate(name) for names in rows.values() for name in names))
 
@@ -102,12 +101,12 @@ def _needed() -> re.Pattern[str]:
 def without_keys(
     env: Mapping[str, str], named: Iterable[str] = (), let: Iterable[str] = ()
 ) -> dict[str, str]:
-    """The environment without secrets: neither they nor a text that holds one of them.
+    """Return the environment without secrets and without variables that contain one.
 
     Args:
         env: The environment.
-        named: Variables that hold keys because the settings say so.
-        let: Variables that are let through because the settings say so.
+        named: Variables that contain keys according to the settings.
+        let: Variables that the settings let through.
     """
     through = frozenset(let)
     known = {*key_variables(), *named}
@@ -121,12 +120,12 @@ def without_keys(
 
 
 def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") -> frozenset[str]:
-    """The secrets themselves, so that no text carries them to where the variables do not go.
+    """Return the secrets themselves, so that texts do not reveal them where the variables are withheld.
 
     Args:
         env: The environment.
-        named: Variables that hold keys because the settings say so.
-        store: Address of the database of the sessions, which may hold a password.
+        named: Variables that contain keys according to the settings.
+        store: Address of the session database, which may contain a password.
     """
     kept, known = without_keys(env, named), {*key_variables(), *named}
     found = {store, *_inside(store)}
@@ -137,12 +136,12 @@ def keys_in(env: Mapping[str, str], named: Iterable[str] = (), store: str = "") 
 
 
 def _is_telling(value: str) -> bool:
-    """Whether a value says something only as a secret: a path or a plain word stands in texts for itself."""
+    """Return whether a value can only be a secret in a text. Paths and plain words occur otherwise, too."""
     return not (PLACEHOLDER.match(value) or (value.isalpha() and len(value) < _PLAIN_WORD))
 
 
 def _inside(value: str) -> Iterator[str]:
-    """What is secret by itself in a value: an address's password, a key's lines, a bearer's token."""
+    """Yield the secret parts of a value: an address' password, a key's lines, a bearer token."""
     if "://" in value:
         try:
             parts = urlsplit(value)
@@ -162,12 +161,12 @@ def _inside(value: str) -> Iterator[str]:
 
 @frozen
 class Secrets(Collection[str]):
-    """Every secret that is known by now: a model may be given its key while the session runs."""
+    """All secrets known so far: a model may get its key during the session."""
 
     fixed: frozenset[str] = field(repr=False)
-    """Those in the environment."""
+    """Secrets in the environment."""
     keys: ApiKeys | None = field(repr=False)
-    """Where the others are looked up; None where there are none."""
+    """Source of the other keys; None if there is none."""
 
     def _all(self) -> frozenset[str]:
         later = () if self.keys is None else self.keys.secrets
@@ -183,7 +182,7 @@ class Secrets(Collection[str]):
         return len(self._all())
 
     def masked(self, value: Any) -> Any:
-        """A text without secrets, or a value of JSON without them in any of its texts."""
+        """Mask the secrets in a text, or in all texts of a JSON value."""
         match value:
             case str():
                 return masked(value, self)
@@ -197,7 +196,7 @@ class Secrets(Collection[str]):
                 return value
 
     def open_end(self, text: str) -> int:
-        """How many characters at the end of a text may be the beginning of a secret."""
+        """Return the number of characters at the end of a text that may be the beginning of a secret."""
         return max((_overlap(text, key) for key in self), default=0)
 
 
@@ -206,15 +205,15 @@ NO_SECRETS = Secrets(frozenset(), None)
 
 @dataclass(slots=True)
 class MaskedStream:
-    """A text that comes in pieces, without secrets, also without one that two pieces cut in half."""
+    """Masks secrets in a text that comes in pieces, including those split between two pieces."""
 
     secrets: Secrets
     shown: list[str] = field(default_factory=list)
     held: str = ""
-    """Its end, where that may be the first half of a secret."""
+    """The end of the text, if it may be the beginning of a secret."""
 
     def add(self, text: str) -> str:
-        """Take a piece; what may be shown by now."""
+        """Add a piece and return what can be shown so far."""
         known = masked(self.held + text, self.secrets)
         cut = len(known) - self.secrets.open_end(known)
         self.held = known[cut:]
@@ -222,7 +221,7 @@ class MaskedStream:
         return known[:cut]
 
     def flush(self) -> str:
-        """What was held back to the end."""
+        """Return what was held back, at the end."""
         held, self.held = self.held, ""
         self.shown.append(held)
         return held
@@ -240,17 +239,17 @@ def _overlap(text: str, key: str) -> int:
 
 
 def hide_environment(names: Collection[str]) -> None:
-    """Keep other programs of the user from reading variables out of this process; on Linux only.
+    """Keep the user's other programs from reading variables of this process; on Linux only.
 
-    A command that a rule allows could read them in ``/proc``. The process is no longer open to others of its
-    user, and the values are overwritten where the system keeps them, which also holds for root.
+    A command that a rule allows could read them in ``/proc``. So the process is closed to others of its user,
+    and the values are overwritten where the kernel reads them, which also stops root.
 
     Args:
-        names: The variables; they keep their value for us.
+        names: The variables. They keep their values for this process.
     """
     if sys.platform != "linux":
         return
-    import ctypes  # sixteen milliseconds: not for a start
+    import ctypes  # takes 16 ms, so not at startup
     import os
     from contextlib import suppress
 
@@ -262,7 +261,7 @@ def hide_environment(names: Collection[str]) -> None:
             name = os.fsdecode(found[1])
             if name not in names:
                 continue
-            # The C library gets a copy of its own first: libraries go on reading the variable.
+            # First give the C library a copy of its own: libraries still read the variable.
             if name in os.environ:
                 os.putenv(name, os.environ[name])
             else:

@@ -1,9 +1,8 @@
-"""What git says of a folder: its program is asked, and nothing of the repository's own is run.
+"""Questions to git about a folder, without running anything of the repository's own.
 
-Hooks, monitors, pagers, programs that compare files or check signatures, and the filters of a repository's
-own configuration are switched off, nothing is fetched, its files are those of its folder, and a repository
-that lies among the files of another one is none. A commit is the user's own: there the repository's
-configuration counts.
+Hooks, monitors, pagers, diff programs, signature checks and filters of the repository's configuration are
+switched off, and nothing is fetched. The working tree is the folder itself, and a bare repository among the
+files of another one is ignored. Commits are the user's own: for them the repository's configuration applies.
 """
 
 import os
@@ -22,32 +21,32 @@ from tui_app.system.trust import search_path
 _OFF = (
     "--no-pager", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "core.quotePath=false", "-c", "log.showSignature=false", "-c", "safe.bareRepository=explicit",
-    # git would run in a submodule, where nothing of this counts.
+    # git would run in a submodule, where these settings do not apply.
     "-c", "diff.submodule=short", "-c", "status.submoduleSummary=false", "-c", "submodule.recurse=false",
 )  # fmt: skip
 _OWN_WAY = ("--no-pager",)
-"""The user's own commits: hooks would inherit whatever else is switched off."""
+"""For the user's own commits: hooks would inherit other settings."""
 _FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _ADD = ("--literal-pathspecs", "add", "-A", *_FROM_INPUT)
-"""A file may have a name that stands for others, such as ``*`` or ``:(top)``."""
+"""A file name may look like a pattern, for example ``*`` or ``:(top)``."""
 _ELSEWHERE = "core.worktree"
 _NAMED = (
     "config", "-z", "--includes", "--show-scope", "--name-only", "--get-regexp",
     rf"^(filter|hook)\..*\.|^{_ELSEWHERE}$",
 )  # fmt: skip
-"""What no setting switches off for all names, and where a repository says that its files are."""
+"""Settings that cannot be switched off for all names at once, and the one that moves the working tree."""
 _OWN = frozenset({"local", "worktree"})
-"""Where the configuration of a repository itself stands."""
+"""Scopes of the repository's own configuration."""
 _STATUS = ("status", "--porcelain=v1", "--ignore-submodules")
 _TIMEOUT_S = 20.0
 _SUBMODULE = b"160000 "
-"""How git begins the row of a submodule."""
+"""How git marks a submodule in its list."""
 NO_FILE = "000000"
-"""How git writes that there is no file."""
+"""Mode that git prints for a missing file."""
 
 
 class GitFailed(Exception):
-    """git refused or is not there; the text is what it said."""
+    """Raised when git refuses or is missing; the text is its message."""
 
 
 class FileStatus(NamedTuple):
@@ -61,22 +60,22 @@ class FileStatus(NamedTuple):
 
 
 class TreeChange(NamedTuple):
-    """A file in which two trees differ."""
+    """A file that differs between two trees."""
 
     path: str
-    """Relative to the folder, which it may lie outside of."""
+    """Relative to the folder; it may be outside of it."""
     old: str
-    """What it was, as git writes it: ``100644``; ``NO_FILE`` where there was none."""
+    """The previous mode as printed by git: ``100644``, or ``NO_FILE`` if there was no file."""
     new: str
 
 
 @frozen
 class Git:
-    """Asks git about one folder; blocking."""
+    """Runs git in one folder; blocking."""
 
     folder: Path
     env: Mapping[str, str] = field(repr=False)
-    """What git may see of our environment."""
+    """The part of our environment that git may see."""
 
     def ask(
         self,
@@ -86,17 +85,17 @@ class Git:
         timeout_s: float | None = _TIMEOUT_S,
         index: Path | None = None,
     ) -> bytes:
-        """Run git and return what it prints.
+        """Run git and return its output.
 
         Args:
-            words: What follows ``git``.
-            data: What it reads.
-            own: Whether hooks and filters of the repository run, as they do for the user's own commits.
-            timeout_s: Seconds that it may take; the user's own commits take what they take.
-            index: File to use in the place of the checkout's own index.
+            words: Arguments of git.
+            data: Standard input.
+            own: Whether the repository's hooks and filters run, as for the user's own commits.
+            timeout_s: Timeout in seconds; ignored for the user's own commits.
+            index: Index file to use instead of the checkout's own.
 
         Raises:
-            GitFailed: if it is not there, refuses, or takes too long.
+            GitFailed: if git is missing, refuses, or takes too long.
         """
         env = {} if own else self._without_own_settings()
         env |= {"GIT_INDEX_FILE": str(index)} if index is not None else {}
@@ -104,10 +103,10 @@ class Git:
         return self._run((*off, *words), env, data or b"", None if own else timeout_s)
 
     def _without_own_settings(self) -> dict[str, str]:
-        """What makes git ignore what the repository itself names; an empty value is none, or no."""
+        """Return an environment in which git ignores the repository's own programs, by empty values."""
         try:
             told = self._run((*_OFF, *_NAMED), {}, b"", _TIMEOUT_S).decode("utf-8", "surrogateescape")
-        except GitFailed:  # it names nothing
+        except GitFailed:  # there are none
             told = ""
         rows = told.split("\0")
         named = {name for scope, name in zip(rows[::2], rows[1::2], strict=False) if scope in _OWN}
@@ -117,7 +116,7 @@ class Git:
             named.remove(_ELSEWHERE)
         off = {f"{name.rpartition('.')[0]}.enabled" if name.startswith("hook.") else name for name in named}
         for number, name in enumerate(off):
-            # Not on the command line: a name may have an equals sign in it.
+            # Not on the command line, because a name may contain an equals sign.
             env |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": ""}
         return {**env, "GIT_CONFIG_COUNT": f"{len(off)}"}
 
@@ -147,18 +146,18 @@ class Git:
         return done.stdout
 
     def check_out(self, *words: str) -> bytes:
-        """Run what writes or removes files of a checkout, which takes as long as there are files.
+        """Run a command that writes or removes files of a checkout, without a timeout.
 
         Raises:
-            GitFailed: if it is no repository, or git refuses.
+            GitFailed: if the folder is in no repository, or git refuses.
         """
         return self.ask(*words, timeout_s=None)
 
     def snapshot(self) -> str:
-        """Keep the files of the checkout, those not committed included, as a tree; nothing changes there.
+        """Store the files of the checkout, including uncommitted ones, as a tree. Nothing changes there.
 
         Raises:
-            GitFailed: if it is no repository, or git refuses.
+            GitFailed: if the folder is in no repository, or git refuses.
         """
         own = self.folder / self.ask("rev-parse", "--git-path", "index").decode(
             "utf-8", "surrogateescape"
@@ -166,9 +165,9 @@ class Git:
         with TemporaryDirectory() as scratch:
             index = Path(scratch) / "index"
             if (self.folder / own).exists():
-                # With its time: git looks again at files that are as young as their index.
+                # With its time: git re-reads files that are as young as their index.
                 shutil.copy2(self.folder / own, index)
-            # Of submodules their commit alone: git would run in them, with their settings, to see changes.
+            # For submodules only their commit: to see changes, git would run in them, with their settings.
             listed = self.ask("ls-files", "--stage", "-z", ":/", index=index).split(b"\0")
             inner = [row.partition(b"\t")[2] for row in listed if row.startswith(_SUBMODULE)]
             wanted = b"\0".join([b":/", *(b":(exclude,literal)" + path for path in inner)])
@@ -179,10 +178,10 @@ class Git:
             return self.ask("write-tree", index=index).decode().strip()
 
     def changes(self, old: str, new: str) -> Sequence[TreeChange]:
-        """The files in which two trees differ; those outside the folder begin with ``../``.
+        """Return the files that differ between two trees. Those outside of the folder begin with ``../``.
 
         Raises:
-            GitFailed: if one of them is not there.
+            GitFailed: if one of the trees is missing.
         """
         told = self.ask("diff-tree", "-r", "-z", "--no-renames", old, new)
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").strip("\n")
@@ -193,14 +192,14 @@ class Git:
         ]
 
     def content(self, tree: str, path: str) -> bytes | None:
-        """What a file of a tree holds in a checkout; None where the tree does not have it."""
+        """Return the content of a tree's file as in a checkout; None if the tree does not have it."""
         try:
             return self.ask("cat-file", "--filters", f"{tree}:./{path}")
         except GitFailed:
             return None
 
     def merged(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-        """Both changes of a text in one; None where they meet, or it is no text."""
+        """Merge two changes of a text; None if they conflict, or it is no text."""
         with TemporaryDirectory() as scratch:
             files = [Path(scratch) / name for name in ("ours", "base", "theirs")]
             for file, data in zip(files, (ours, base, theirs), strict=True):
@@ -211,10 +210,10 @@ class Git:
                 return None
 
     def status(self) -> Sequence[FileStatus]:
-        """The files under the folder that differ from the last commit, new ones included.
+        """Return the files in the folder that differ from the last commit, new ones included.
 
         Raises:
-            GitFailed: if it is no repository, or git does not answer.
+            GitFailed: if the folder is in no repository, or git does not answer.
         """
         told = self.ask(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "replace").strip("\n")
@@ -225,27 +224,27 @@ class Git:
         ]
 
     def is_dirty(self) -> bool:
-        """Whether anything in the repository differs from the last commit; False where git does not say."""
+        """Return whether anything in the repository is uncommitted; False if git does not answer."""
         try:
             return bool(self.ask(*_STATUS))
         except GitFailed:
             return False
 
     def committed(self, path: str) -> bytes | None:
-        """What the last commit holds of a file; None where it does not have it."""
+        """Return the content of a file in the last commit; None if it is not there."""
         try:
             return self.ask("cat-file", "blob", f"HEAD:./{path}")
         except GitFailed:
             return None
 
     def staged_diff(self, without: Sequence[str] = ()) -> str:
-        """What a commit would take, as one diff; empty for nothing.
+        """Return what a commit would include, as one diff; empty if nothing is staged.
 
         Args:
-            without: Names of files, as staged ones are named, that are left out.
+            without: Names of files to leave out, as in ``staged_files``.
 
         Raises:
-            GitFailed: if it is no repository, or git does not answer.
+            GitFailed: if the folder is in no repository, or git does not answer.
         """
         words = ("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         left_out = [f":(top,exclude,literal){name}" for name in without]
@@ -253,18 +252,18 @@ class Git:
         return self.ask(*words, *places).decode("utf-8", "replace")
 
     def staged_files(self) -> Sequence[str]:
-        """The files that a commit would change, relative to the repository's root.
+        """Return the files that a commit would change, relative to the repository's root.
 
         Raises:
-            GitFailed: if it is no repository, or git does not answer.
+            GitFailed: if the folder is in no repository, or git does not answer.
         """
         told = self.ask("diff", "--cached", "--name-only", "--no-renames", "-z")
         return [name for name in told.decode("utf-8", "surrogateescape").split("\0") if name]
 
     def commit(self, message: str, paths: Sequence[str] = ()) -> str:
-        """Commit what is staged, or all of some files; returns its short number and first line.
+        """Commit what is staged, or all changes of some files; return its short hash and first line.
 
-        The repository's hooks run, as for every commit of the user's.
+        The repository's hooks run, as for every commit of the user.
 
         Raises:
             GitFailed: if git refuses; nothing was committed then.

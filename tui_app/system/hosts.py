@@ -1,7 +1,7 @@
-"""Addresses of the web as rules and requests compare them: scheme, host and port, in one spelling.
+"""Web addresses in the form that rules and requests compare: scheme, host and port, normalized.
 
-A rule is a host (``docs.example.org``, ``*.example.org``, ``[::1]``), with a port (``localhost:8080``), a
-scheme (``http://example.org``) and a path (``https://example.org/docs``) where they matter.
+A rule is a host (``docs.example.org``, ``*.example.org``, ``[::1]``), optionally with a port
+(``localhost:8080``), a scheme (``http://example.org``) and a path (``https://example.org/docs``).
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _NUMBERS = re.compile(r"(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}")
 _OLD_AT_THE_END = tuple(ipaddress.ip_network(each) for each in ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96"))
-"""Addresses of the new kind whose last 32 bits are one of the old."""
+"""IPv6 networks whose last 32 bits are an IPv4 address."""
 _HOST = re.compile(r"[^\s/\\@#%<>^|\"'`{}$&();,=!+:\[\]]+")
 _PATTERN = re.compile(
     r"(?:(?P<scheme>[a-zA-Z][\w+.-]*)://)?(?P<host>\[[^\]/]*\]|[^/:\[\]]*)(?::(?P<port>\d*))?(?P<path>/.*)?"
@@ -30,10 +30,10 @@ _WILD = frozenset("*?[")
 
 
 def plain_host(host: str) -> str:
-    """A host, or a pattern of hosts, in lower case and in the letters that people read.
+    """Normalize a host or a pattern of hosts: lower case, readable letters.
 
-    Full-width letters, signs that are not seen, the dot at the end, the ASCII form of other scripts and
-    unusual ways to write an address make no difference to where a name leads, so they make none here.
+    Full-width letters, invisible characters, a final dot, the ASCII form of other scripts and unusual forms
+    of addresses do not change where a name leads, so they are normalized.
     """
     name = ".".join(_plain_label(label) for label in _DOTS.split(host.removesuffix("."))).removesuffix(".")
     try:
@@ -47,7 +47,7 @@ def plain_host(host: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether a host is this machine, in whatever way it is written."""
+    """Return whether a host is this machine, in any notation."""
     name = plain_host(host)
     try:
         address = ipaddress.ip_address(name)
@@ -57,17 +57,17 @@ def is_this_machine(host: str) -> bool:
 
 
 def ascii_host(host: str) -> str:
-    """The same host as it is asked for in the network.
+    """Return the host in the form used by the network.
 
     Raises:
-        UnicodeError: if no host can have such a name.
+        UnicodeError: if it is no possible name of a host.
     """
     name = plain_host(host)
     return name if name.isascii() else name.encode("idna").decode("ascii")
 
 
 def within(address: str) -> Iterator[str]:
-    """An address, and those of the old kind written in it: what is sent there may come out at them."""
+    """Yield an address, and IPv4 addresses embedded in it, where traffic to it may arrive."""
     yield address
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])
@@ -82,7 +82,7 @@ def within(address: str) -> Iterator[str]:
 
 @frozen
 class Origin:
-    """Whom an address asks."""
+    """Scheme, host, port and path of an address."""
 
     scheme: str
     host: str
@@ -91,7 +91,7 @@ class Origin:
 
     @property
     def text(self) -> str:
-        """As a rule names it, without its path."""
+        """The origin as in a rule, without its path."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
@@ -101,7 +101,7 @@ class Origin:
 
 
 def origin_of(address: str) -> Origin | None:
-    """The origin of an http or https address; None for any other text."""
+    """Return the origin of an http or https address; None for any other text."""
     try:
         parts = urlsplit(address)
         host, port = _without_zone(plain_host(parts.hostname or "")), parts.port
@@ -117,13 +117,13 @@ class HostRule:
     """A rule about addresses."""
 
     host: str
-    """Plain, or a pattern as in file names."""
+    """A host, or a pattern as for file names."""
     scheme: str = ""
     port: int = 0
     path: str = ""
 
     def allows(self, origin: Origin) -> bool:
-        """Read narrowly: without a port only the usual one of the scheme, and a path as it is written."""
+        """Match strictly, for rules that allow: without a port the scheme's default, a path as written."""
         port = self.port or DEFAULT_PORTS[origin.scheme]
         is_below = not self.path or _is_below(origin.path, self.path)
         is_plain = not self.path or _plain_path(origin.path) == origin.path.rstrip("/")
@@ -136,7 +136,7 @@ class HostRule:
         )
 
     def concerns(self, origin: Origin) -> bool:
-        """Read widely: without a port every one, and whatever address is written in another."""
+        """Match broadly, for other rules: without a port every port, and any embedded address."""
         port = self.port or (DEFAULT_PORTS[self.scheme] if self.scheme else origin.port)
         is_below = not self.path or _is_below(_plain_path(origin.path), _plain_path(self.path))
         hosts = any(map(self._concerns, within(origin.host)))
@@ -147,7 +147,7 @@ class HostRule:
 
 
 def parse_host_rule(text: str) -> HostRule | None:
-    """Read a rule about addresses; None for one that could never fit any."""
+    """Parse a rule about addresses; None for one that could never match."""
     if _BARE_IPV6.fullmatch(text):
         text = f"[{text}]"
     found = _PATTERN.fullmatch(text)
@@ -167,7 +167,7 @@ def parse_host_rule(text: str) -> HostRule | None:
 
 
 def _without_zone(host: str) -> str:
-    """An address without the interface it is reached by, which is written behind a percent sign."""
+    """Remove the interface from an address, which is written after a percent sign."""
     return plain_host(host.partition("%")[0]) if ":" in host and "%" in host else host
 
 

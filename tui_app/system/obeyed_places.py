@@ -1,7 +1,7 @@
-"""Places in a project that programs run or obey without being told to: changes there are asked about.
+"""Places in a project that programs run or act on automatically: changes there need approval.
 
-Judged by the kind of place first: what begins with a dot, configuration in the root, installed packages.
-Names are listed, in the table beside this file, only where a kind does not tell.
+They are recognized by kind first: names with a leading dot, configuration in the root, installed packages.
+The table in this folder lists names only where no kind applies.
 """
 
 import re
@@ -18,14 +18,14 @@ from tui_app.text import UNSEEN
 
 Where = Literal["anywhere", "root", "repository"]
 _SHORT_NAME = re.compile(r"~\d")
-"""As in ``GIT~1``, another name of a file with a dot."""
+"""As in ``GIT~1``, a short name of a file with a leading dot."""
 
 
 def obeyed(path: str) -> str:
-    """The part of a path because of which programs run or obey what is written there; empty without one.
+    """Return the part of a path that makes programs run or act on what is written there; empty for none.
 
     Args:
-        path: Relative to the project, links followed.
+        path: Relative to the project, with links resolved.
     """
     place = PurePosixPath(path)
     parts, plain = place.parts, [_plain(part) for part in place.parts]
@@ -35,31 +35,31 @@ def obeyed(path: str) -> str:
 
 
 def is_autorun(name: str, *, is_folder: bool, is_root: bool = True) -> bool:
-    """Whether a name is one that takes effect by itself, at the root of a repository or further down."""
+    """Return whether a name takes effect automatically, in a repository's root or further down."""
     name = name.casefold()
     by_name = _names("anywhere", True).match(name) or (is_root and _names("repository", True).match(name))
     return bool(by_name) or (is_folder and name in _folders("anywhere", True))
 
 
 def differs_by_branch(name: str) -> bool:
-    """Whether a place is one of which each branch may have another."""
+    """Return whether a place may differ between branches."""
     return _differing().match(name.casefold()) is not None
 
 
 def obeyed_by_git() -> Sequence[str]:
-    """Places in a repository that git obeys."""
+    """Return the places in a repository that git acts on."""
     found: Sequence[str] = _table()["git"]
     return found
 
 
 @cache
 def states_of_git() -> Mapping[str, re.Pattern[str]]:
-    """Files in a repository in which it keeps work that goes on later, and what lines run nothing then."""
+    """Return the files of a repository with unfinished work of git, and patterns of their harmless lines."""
     return {name: re.compile(lines) for name, lines in _table()["git_states"].items()}
 
 
 _LIBRARY = frozenset(map(str.lower, sys.stdlib_module_names))
-"""Modules of Python's own."""
+"""Modules of Python's standard library."""
 
 
 @cache
@@ -68,7 +68,7 @@ def _table() -> Mapping[str, Any]:
 
 
 def _rows(where: Where, by_itself: bool) -> Iterator[Mapping[str, Any]]:
-    """Rows by where they count; of all that are obeyed there, or of those that take effect by themselves."""
+    """Yield the table's rows for a place: all of them, or those that take effect automatically."""
     for row in _table()["places"]:
         if row.get("where", "anywhere") == where and (row.get("by_itself") or not by_itself):
             yield row
@@ -99,7 +99,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def _plain(part: str) -> str:
-    """A name as a file system may read it: without signs that are not seen, dots and blanks at its end."""
+    """Return a name as a file system may read it: without invisible characters and final dots and blanks."""
     signs = unicodedata.normalize("NFKC", part)
     shown = "".join(sign for sign in signs if unicodedata.category(sign) != "Cf" and not UNSEEN.match(sign))
     return (shown.rstrip(". ") or shown).casefold()
@@ -119,7 +119,7 @@ def _is_obeyed(parts: Sequence[str], at: int) -> bool:
     path = "/".join(parts[folders[-1] :] if folders else parts)
     if end := max(filter(path.endswith, table["module_ends"]), key=len, default=""):
         name = path.removesuffix(end)
-        # A compiled one has its platform in its name.
+        # A compiled module has its platform in its name.
         name = name if end.endswith(".py") else name.partition(".")[0]
         is_module = name in _LIBRARY or (not folders and name in table["modules"])
         return ("/" not in name and is_module) or (is_last and by_name)

@@ -1,7 +1,7 @@
-"""Reads what a command prints that outlives its session; itself a program, of the standard library only.
+"""A program that reads the output of a command that outlives its session; standard library only.
 
-``python -I -S output_drain.py FILE BYTES``. Without a reader the command would end at its next word. The file
-begins anew each time it is full.
+``python -I -S output_drain.py FILE BYTES``. Without a reader the command would fail at its next output. The
+file is emptied each time it is full.
 """
 
 import os
@@ -10,16 +10,16 @@ import sys
 
 
 def main(path: str, most: int) -> None:
-    """Write standard input into a file of bounded size until it ends.
+    """Write standard input to a file of bounded size until it ends.
 
     Args:
         path: The file.
-        most: Bytes it has at most.
+        most: Maximum bytes of the file.
     """
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     size = 0
     while True:
-        # The pipe does not wait: it was an event loop's.
+        # The pipe is non-blocking, because an event loop used it.
         select.select([0], [], [])
         try:
             data = os.read(0, 1 << 16)
@@ -34,7 +34,7 @@ def main(path: str, most: int) -> None:
         try:
             os.write(file, data)
         except OSError:
-            continue  # a full disk: it is read all the same
+            continue  # the disk is full, but reading continues
         size += len(data)
 
 

@@ -1,6 +1,6 @@
-"""Pictures as providers take them: of a kind that all know, and no larger than they read anyway.
+"""Pictures in the form that providers accept: of a common type, and no larger than a model sees.
 
-Larger ones would be refused, or scaled down by the provider after they were sent. A pasted one is kept in a
+Larger ones would be refused, or scaled down by the provider after sending. A pasted picture is kept in a
 file, so that a prompt can name it.
 """
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LARGEST_FILE = 32 * 1024 * 1024
-"""Bytes of a picture that is read at all."""
+"""Maximum bytes of a picture that is read."""
 MOST_BYTES = 3_700_000
-"""Bytes of one that is sent: in base64 a little less than the 5 MB that Anthropic takes."""
+"""Maximum bytes of a picture that is sent: in base64 a little less than Anthropic's 5 MB."""
 LONGEST_SIDE = 1_568
-"""Pixels; every provider scales larger ones down to about that before a model sees them."""
+"""Pixels; every provider scales larger pictures down to about that for the model."""
 _TAKEN_SIDE = 2_000
 """Pixels of a side above which Anthropic refuses a picture among many."""
 _QUALITY = 85
 PASTED = "clipboard:"
-"""In front of the name of a picture out of the clipboard, as a prompt writes it behind ``@``."""
+"""Prefix of a pasted picture's name, as in a prompt after ``@``."""
 _NAME = re.compile(rf"{PASTED}([0-9a-f]{{16}})\.(png|jpg|gif|webp)")
 PASTED_MENTION = re.compile(rf"@{_NAME.pattern}")
-"""How a prompt attaches one."""
+"""Mention of a pasted picture in a prompt."""
 _ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 _NAMES = (".jpeg", *(f".{ending}" for ending in _ENDINGS.values()))
 _MOST_KEPT = 128 * 1024 * 1024
-"""Bytes of pasted pictures that are kept; the oldest go first."""
+"""Maximum bytes of pasted pictures kept; the oldest are deleted first."""
 
 
 class UnusablePicture(Exception):
-    """A picture cannot be sent; the text ends the sentence ``NAME is not attached:``."""
+    """Raised when a picture cannot be sent; the text completes ``NAME is not attached:``."""
 
 
 class Picture(NamedTuple):
@@ -47,14 +47,14 @@ class Picture(NamedTuple):
     data: bytes
     media_type: str
     width: int = 0
-    """Pixels; 0 where they are not known."""
+    """Pixels; 0 if unknown."""
     height: int = 0
     was: tuple[int, int] = (0, 0)
-    """Its size before it was scaled down; zeros where it was not."""
+    """Size before scaling; zeros if it was not scaled."""
 
     @property
     def about(self) -> str:
-        """``640 × 480``, with the size before where it was larger."""
+        """``640 × 480``, with the previous size if it was larger."""
         if not self.width:
             return f"{len(self.data):,} bytes"
         scaled = f", scaled down from {self.was[0]} × {self.was[1]}" if any(self.was) else ""
@@ -62,7 +62,7 @@ class Picture(NamedTuple):
 
 
 def image_type(data: bytes) -> str:
-    """The media type of a picture by its first bytes, of the kinds every provider takes; empty for others."""
+    """Return a picture's media type by its first bytes; empty if not every provider accepts it."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if data.startswith(b"\xff\xd8\xff"):
@@ -75,15 +75,15 @@ def image_type(data: bytes) -> str:
 
 
 def is_picture_name(path: str) -> bool:
-    """Whether a file is a picture by its name."""
+    """Return whether a file name is that of a picture."""
     return path.lower().endswith(_NAMES)
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a picture in pixels by its head; None where it is none, or is damaged there."""
+    """Return the width and height in pixels from a picture's header; None if it is damaged or no picture."""
     if not image_type(data):
         return None
-    # Loaded by the first picture alone.
+    # Imported only when there is a picture.
     from PIL import Image as images
 
     try:
@@ -97,20 +97,20 @@ def size_of(data: bytes) -> tuple[int, int] | None:
 
 
 def fitted(data: bytes) -> Picture:
-    """Scale a picture down to what providers read, if it is larger; blocks.
+    """Scale a picture down to what providers read, if it is larger. Blocks.
 
     Raises:
-        UnusablePicture: if it is none, is damaged, or far too large.
+        UnusablePicture: if it is no picture, is damaged, or is far too large.
     """
     if not (media_type := image_type(data)):
         raise UnusablePicture("it is not a PNG, JPEG, GIF or WebP picture")
-    # Loaded by the first picture alone.
+    # Imported only when there is a picture.
     from PIL import Image as images
     from PIL import ImageOps
 
     try:
         with warnings.catch_warnings():
-            # A few bytes may stand for billions of pixels.
+            # A few bytes may claim billions of pixels.
             warnings.simplefilter("error")
             with images.open(io.BytesIO(data), formats=("PNG", "JPEG", "GIF", "WEBP")) as image:
                 width, height = image.size
@@ -129,9 +129,9 @@ def fitted(data: bytes) -> Picture:
 
 @lru_cache(maxsize=32)
 def sendable(data: bytes) -> Picture | None:
-    """A picture as every provider takes it, always the same for the same bytes; None where it is damaged.
+    """Return a picture that every provider accepts, always equal for equal bytes; None if damaged.
 
-    What is none of the kinds that all take stays as it is. Blocks where it has to be scaled down.
+    A picture of another type is not changed. Blocks if it has to be scaled down.
     """
     if not (media_type := image_type(data)):
         return Picture(data, "")
@@ -145,7 +145,7 @@ def sendable(data: bytes) -> Picture | None:
 
 
 def _encoded(image: "Image", media_type: str) -> tuple[bytes, str]:
-    """As PNG where that is small enough and it was no photograph, else as JPEG."""
+    """Encode as PNG if that is small enough and the original was no photograph, else as JPEG."""
     out = io.BytesIO()
     if media_type != "image/jpeg":
         image.save(out, "PNG", optimize=False)
@@ -157,12 +157,12 @@ def _encoded(image: "Image", media_type: str) -> tuple[bytes, str]:
 
 
 def keep_pasted(folder: Path, picture: Picture) -> str:
-    """Keep a pasted picture; returns the name by which a prompt attaches it. Blocks.
+    """Save a pasted picture and return the name by which a prompt attaches it. Blocks.
 
     Raises:
         OSError: if it cannot be written.
     """
-    # Not needed for the first frame, which loads this module.
+    # The first frame loads this module, but does not need it.
     import hashlib
 
     digest = hashlib.sha256(picture.data).hexdigest()[:16]
@@ -183,6 +183,6 @@ def keep_pasted(folder: Path, picture: Picture) -> str:
 
 
 def pasted_file(folder: Path, name: str) -> Path | None:
-    """The file of a pasted picture by its name; None where the name is none of those."""
+    """Return the file of a pasted picture by its name; None for any other name."""
     found = _NAME.fullmatch(name)
     return folder / f"{found[1]}.{found[2]}" if found else None

@@ -1,7 +1,7 @@
-"""Ends a process group once its starter is gone; itself a program, of the standard library only.
+"""A program that kills a process group when its starter is gone; standard library only.
 
-``python -I -S process_guard.py GROUP``. Whoever starts the group holds the other end of our standard input
-and ends us before the group's number can be another one's. Where that process is killed, the input ends.
+``python -I -S process_guard.py GROUP``. The starter of the group holds the other end of our standard input,
+and ends us before the group's number can be reused. If the starter is killed, the input ends.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ import sys
 
 
 def main(group: int) -> None:
-    """Wait for the end of our input, then end a group.
+    """Wait for the end of standard input, then kill a group.
 
     Args:
         group: Its number.

@@ -1,4 +1,4 @@
-"""A program in a process group of its own: it is there or it is not, and ends with all it has started."""
+"""Programs in process groups of their own, which end with everything they started."""
 
 import asyncio
 import os
@@ -15,15 +15,15 @@ from tui_app.records import frozen
 from tui_app.system import process_guard
 
 _GRACE_S = 0.5
-"""Seconds to wait for the pipes of a group that was killed; a process that left the group may hold them."""
+"""Seconds to wait for the pipes of a killed group; a process that left the group may hold them."""
 
 
 _LOADER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""Variables without which some Pythons find no library."""
+"""Variables that some Pythons need to find their libraries."""
 
 
 class NotStarted(Exception):
-    """There is no such program or folder, or a word of the command can be no argument.
+    """Raised when the program or folder does not exist, or a word cannot be an argument.
 
     Args:
         words: The command.
@@ -36,18 +36,18 @@ class NotStarted(Exception):
 
 
 class Listener(asyncio.SubprocessProtocol):
-    """Notes when a program has ended; a subclass that wants its output adds that."""
+    """Notes when a program has ended; subclasses add its output."""
 
     def __init__(self) -> None:
         self.exited = asyncio.Event()
         self.closed = asyncio.Event()
 
     def process_exited(self) -> None:
-        """The program itself has ended; its children may go on."""
+        """Note that the program itself has ended; its children may still run."""
         self.exited.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended and no process holds its pipes."""
+        """Note that it has ended and that no process has its pipes open."""
         self.closed.set()
 
 
@@ -56,17 +56,17 @@ L = TypeVar("L", bound=Listener)
 
 @frozen
 class ProcessGroup(Generic[L]):
-    """A program that runs. Whoever started it ends it, also when it has ended by itself."""
+    """A running program. Whoever started it has to end it, even if it has exited."""
 
     transport: asyncio.SubprocessTransport
     listener: L
     guard: "ProcessGroup[Listener] | None" = None
-    """Ends the group where we are killed; None for the guard's own."""
+    """Kills the group if we are killed; None for the guard itself."""
 
     async def end(self) -> bool:
-        """End the whole group and let go of its pipes; whether this was cancelled meanwhile."""
+        """Kill the whole group and close its pipes; return whether this was cancelled meanwhile."""
         try:
-            # The guard first: behind the group's end its number may be that of another.
+            # The guard first: once the group has ended, its number may be reused.
             if self.guard is not None:
                 self.guard.kill()
             self.kill()
@@ -77,7 +77,7 @@ class ProcessGroup(Generic[L]):
                 self.guard.transport.close()
 
     def kill(self) -> None:
-        """End the whole group, without waiting for it."""
+        """Kill the whole group, without waiting for it."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.transport.get_pid(), signal.SIGKILL)
 
@@ -91,28 +91,28 @@ class ProcessGroup(Generic[L]):
 
 @frozen(kw_only=True)
 class Pipes:
-    """Where a program reads and writes, as for ``subprocess``, and its session."""
+    """Input and output of a program, as for ``subprocess``, and its session."""
 
     stdin: int = subprocess.DEVNULL
     stdout: int = subprocess.PIPE
     stderr: int = subprocess.PIPE
     leads_session: bool = True
-    """Whether its group has a session of its own: no terminal is theirs then."""
+    """Whether its group has a session of its own, and so no terminal."""
 
 
 async def start_group(
     listener: Callable[[], L], words: Sequence[str], *, cwd: Path, env: Mapping[str, str], pipes: Pipes
 ) -> ProcessGroup[L]:
-    """Start a program, and end it again where that was cancelled.
+    """Start a program, and end it again if that was cancelled.
 
-    asyncio never lets go of a process that is cancelled while it starts: it has to be there first.
+    asyncio never releases a process that is cancelled during its start, so it has to start first.
 
     Args:
-        listener: Makes what listens to it.
+        listener: Makes the listener of the program's events.
         words: Program and arguments.
         cwd: Its folder.
         env: Its environment.
-        pipes: Where it reads and writes.
+        pipes: Its input and output.
 
     Raises:
         NotStarted: if it cannot be started.
@@ -133,15 +133,15 @@ async def start_group(
 
 
 async def _guarded(starting: Awaitable[ProcessGroup[L]]) -> ProcessGroup[L]:
-    """Start a program, and beside it what ends its group where we are killed."""
+    """Start a program, and a guard that kills its group if we are killed."""
     started = await starting
     watch = (sys.executable, "-I", "-S", str(Path(process_guard.__file__)), str(started.transport.get_pid()))
-    # It needs nothing of our environment, and others could read there what is in it.
+    # It needs nothing of our environment, and others could read that there.
     env = {name: os.environ[name] for name in _LOADER if name in os.environ}
     silent = Pipes(stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         guard = await _started(Listener, watch, Path("/"), env, silent)
-    except OSError:  # too many processes: the command is not to fail for it
+    except OSError:  # too many processes: the command must not fail for that
         return started
     return replace(started, guard=guard)
 
@@ -157,7 +157,7 @@ async def _started(
         stderr=pipes.stderr,
         cwd=cwd,
         env=dict(env),
-        # A group of its own: one signal reaches all of its children.
+        # A group of its own, so that one signal reaches all of its children.
         start_new_session=pipes.leads_session,
         process_group=None if pipes.leads_session else 0,
     )
@@ -165,7 +165,7 @@ async def _started(
 
 
 async def _cancelled_during(task: "asyncio.Task[Any]") -> bool:
-    """Wait for a task to its end, however often that is cancelled; whether it was."""
+    """Wait until a task ends, however often that is cancelled; return whether it was."""
     cancelled = False
     while not task.done():
         try:

@@ -1,4 +1,4 @@
-"""The program's own log file: warnings of every library go there, and never to the user's terminal."""
+"""The program's log file, for warnings of every library, which must not reach the user's terminal."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import TextIO
 
 _LIMIT = 1_000_000
-"""Bytes after which the file is begun anew."""
+"""Bytes after which the file is emptied."""
 
 
 class ProgramLog(logging.Handler):
-    """Appends to a file that only its owner may read; it is made with the first entry, and never fails.
+    """Appends to a file that only its owner may read. It is created with the first entry, and never fails.
 
     Args:
         path: The file.
-        part: Which part of the program writes, for a reader of the file.
+        part: The part of the program that writes, for readers of the file.
     """
 
     def __init__(self, path: Path, part: str) -> None:
         super().__init__(logging.WARNING)
         self.setFormatter(logging.Formatter(f"%(asctime)s {part} %(levelname)s %(name)s %(message)s"))
         self.masked: Callable[[str], str] = str
-        """Takes the keys that are known out of an entry."""
+        """Masks the known keys in an entry."""
         self._path = path
         self._stream: TextIO | None = None
 
@@ -50,7 +50,7 @@ class ProgramLog(logging.Handler):
 
 
 def keep_out(masked: Callable[[str], str]) -> None:
-    """Take keys out of what is logged from now on, whatever they look like."""
+    """Mask known keys in all further entries, whatever they look like."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, ProgramLog):
             handler.masked = masked
@@ -58,13 +58,13 @@ def keep_out(masked: Callable[[str], str]) -> None:
 
 @contextmanager
 def logging_to(path: Path, part: str) -> Iterator[None]:
-    """Write warnings and errors to the program's log for a block's length; inside such a block, do nothing.
+    """Write warnings and errors to the log within a block; nested blocks change nothing.
 
-    Without any handler Python prints them on stderr, which is the terminal of the user.
+    Without a handler, Python prints them on stderr, which is the user's terminal.
 
     Args:
         path: The file.
-        part: Which part of the program writes.
+        part: The part of the program that writes.
     """
     root = logging.getLogger()
     if any(isinstance(handler, ProgramLog) for handler in root.handlers):

@@ -1,4 +1,4 @@
-"""Files that a project keeps for agents, read without leaving the project."""
+"""Files of a project for agents, read without leaving the project."""
 
 import os
 import re
@@ -14,37 +14,37 @@ _AS_IT_IS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getatt
 
 
 class Refused(Exception):
-    """A file is there and is not read. The message says why, as part of a sentence."""
+    """Raised when a file exists but is not read; the message completes a sentence."""
 
 
 @frozen
 class Text:
-    """What was read of a file."""
+    """Text read from a file."""
 
     text: str
     cut: bool = False
-    """Whether it goes on."""
+    """Whether the file is longer."""
 
 
 def repository_root(folder: Path) -> Path:
-    """The folder with ``.git`` that a folder is in; outside of any repository the folder itself."""
+    """Return the nearest folder with ``.git``; outside of any repository the folder itself."""
     inside = folder.resolve()
     return next((each for each in (inside, *inside.parents) if (each / ".git").exists()), inside)
 
 
 def folders_of(folder: Path) -> list[Path]:
-    """The folders from the repository's root down to a folder, both included."""
+    """Return the folders from the repository's root down to a folder, both included."""
     root, inside = repository_root(folder), folder.resolve()
     between = inside.relative_to(root).parts
     return [root.joinpath(*between[:count]) for count in range(len(between) + 1)]
 
 
 MayRead = Callable[[Path, Path], str]
-"""Says why a file must not be read, given as it is called and by its real path; empty where it may."""
+"""Returns why a file must not be read, by its given and its real path; empty if it may."""
 
 
 def anything(_called: Path, _real: Path) -> str:
-    """No rule is about any file."""
+    """Allow every file."""
     return ""
 
 
@@ -52,17 +52,18 @@ def read_inside(file: Path, root: Path | None, limit: int, may_read: MayRead) ->
     """Read a text file.
 
     Args:
-        file: Which one.
-        root: Folder that it must be in when all links are followed; None allows any place, for the user's own
-            files, which no rule is about.
-        limit: Characters to read at most.
-        may_read: What the rules say of it.
+        file: The file.
+        root: Folder that must contain it after following links; None allows any place, for the user's own
+            files, to
+            which no rule applies.
+        limit: Maximum characters to read.
+        may_read: The rules for reading.
 
     Returns:
-        Its text; None where there is no such file.
+        Its text; None if there is no such file.
 
     Raises:
-        Refused: if a link leads out of the folder, or it is no file that can be read.
+        Refused: if a link leads out of the folder, or it is no readable file.
     """
     try:
         real = file.resolve(strict=True)
@@ -70,7 +71,7 @@ def read_inside(file: Path, root: Path | None, limit: int, may_read: MayRead) ->
             raise Refused("a link leads out of the repository")
         if root is not None and (why := may_read(file, real)):
             raise Refused(why)
-        # A pipe or a device would hold up the reader, and a link put there since would lead elsewhere.
+        # A pipe or device would block, and a link created since would lead elsewhere.
         with os.fdopen(os.open(real, os.O_RDONLY | _AS_IT_IS), "rb") as stream:
             if not S_ISREG(os.fstat(stream.fileno()).st_mode):
                 raise Refused("it is not a regular file")
@@ -88,7 +89,7 @@ def read_inside(file: Path, root: Path | None, limit: int, may_read: MayRead) ->
 
 
 def entries(folder: Path, root: Path | None) -> Iterator[Path]:
-    """What is in a folder, by name; nothing where there is none, or a link leads out of ``root``."""
+    """Yield the entries of a folder, by name; none if it is missing, or a link leads out of ``root``."""
     try:
         if root is not None and not folder.resolve().is_relative_to(root.resolve()):
             return
@@ -98,11 +99,11 @@ def entries(folder: Path, root: Path | None) -> Iterator[Path]:
 
 
 _MOST_ENTRIES = 500
-"""So many of one folder are read, whatever they are: opening a folder must not take long."""
+"""Maximum entries read per folder, of any kind: opening a folder must not take long."""
 
 
 class Named(Protocol):
-    """What a user or a project has written as a file, and calls by a name."""
+    """A file written by a user or a project, which is used by its name."""
 
     @property
     def name(self) -> str: ...
@@ -113,17 +114,21 @@ N = TypeVar("N", bound=Named)
 
 @frozen
 class NearestFiles(Generic[N]):
-    """What is written for a project and for all."""
+    """Files for a project and for all projects."""
 
     found: tuple[N, ...] = ()
     refused: tuple[str, ...] = ()
-    """Sentences: what cannot be used, and why."""
+    """Sentences about files that cannot be used, with the reason."""
 
     def named(self, name: str) -> N | None:
         return next((each for each in self.found if each.name == name.strip()), None)
 
     def get(self, name: str, kind: str) -> N:
-        """The one of that name. Raises ``Refused`` where there is none; names those that there are."""
+        """Return the file with a name.
+
+        Raises:
+            Refused: if there is none; the text lists the existing ones.
+        """
         if (found := self.named(name)) is None:
             names = ", ".join(each.name for each in self.found) or "none"
             raise Refused(f"There is no {kind} {name!r:.80}. There are: {names}")
@@ -138,16 +143,16 @@ def read_nearest(
     most: int,
     file: str = "",
 ) -> NearestFiles[N]:
-    """Read what is written for a project and for all: the nearest wins a name, the user's own come last.
+    """Read the files for a project and for all. The nearest wins a name, the user's own come last.
 
     Args:
-        places: The working folder, None for the user's own alone; and the user's own folder of settings.
-        inner: Folders below those of a project that hold such files.
-        own: The folder beside the settings that does.
-        read: Reads one, given the folder that it must not lead out of; None for no such file. May raise
+        places: The working folder, or None for the user's own only, and the user's settings folder.
+        inner: Subfolders of a project's folders with such files.
+        own: Subfolder of the settings folder with such files.
+        read: Reads a file, given the folder that it must not lead out of; None if it is missing. May raise
             ``Refused``.
-        most: How many there are at most.
-        file: Name of the file in a folder of its own; empty where each is a file.
+        most: Maximum number of files.
+        file: File name, if each has a folder of its own; else empty.
     """
     folder, config = places
     around = folders_of(folder) if folder is not None else []
@@ -181,15 +186,15 @@ _QUOTED = re.compile(r"(?s)\".*\"|'.*'")
 
 @frozen
 class Document:
-    """A file taken apart."""
+    """The parts of a file."""
 
     values: Mapping[str, str] = field(default_factory=dict)
-    """What stands in front, names in lower case."""
+    """Values of the front matter, by name in lower case."""
     body: str = ""
 
 
 def read_document(text: str) -> Document:
-    """Take a file apart; one without anything in front is all body."""
+    """Split a file into front matter and body; without front matter all is body."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].strip() != _FENCE:
         return Document(body="\n".join(lines).strip())
@@ -207,7 +212,7 @@ def _values(lines: list[str]) -> dict[str, str]:
         key, colon, rest = line.partition(":")
         if not inside and colon and key.strip():
             name = key.strip().lower()
-            # The signs of a block say how its lines are joined; here they are always joined by spaces.
+            # Block styles determine how lines are joined; here they are always joined by spaces.
             found[name] = [] if rest.strip() in ("|", ">", "|-", ">-", "|+", ">+") else [rest.strip()]
         elif inside and name and line.strip():
             found[name].append(line.strip())

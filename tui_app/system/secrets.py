@@ -1,7 +1,8 @@
-"""Mask keys, tokens and passwords in text that is summarised, logged, shown or exported.
+"""Masking of keys, tokens and passwords in text that is summarised, logged, shown or exported.
 
-Patterns follow the shapes the issuers publish, and what is built like no word of any language where it is
-given a name. Every repetition is bounded, so masking takes linear time, and masking twice changes nothing.
+Patterns follow the formats published by issuers. In addition, values that look like no word of any language
+are masked where they are named. Every repetition is bounded, so masking takes linear time, and masking twice
+changes nothing.
 """
 
 import math
@@ -12,7 +13,7 @@ from functools import lru_cache
 from tui_app.files import toml_beside
 
 MASK = "[secret removed]"
-"""What stands in place of a secret: free of quotes and backslashes, so JSON around it stays whole."""
+"""Replacement of a secret, without quotes and backslashes, so that JSON around it stays valid."""
 PASSWORDS = r"pass(?:word|wd|phrase)|kennwort|passwort|contraseña|mot de passe"
 _ABROAD = (
     r"palavra-passe|senha|parola|wachtwoord|lösenord|adgangskode|passord|salasana|hasło|heslo|jelszó|parolă|şifre|пароль|парола|лозинка|κωδικός"
@@ -26,11 +27,11 @@ NAMES = (
 PLACEHOLDER = re.compile(
     r"\{\{|[$<%/~]|(?:[A-Z]+_)+[A-Z]+$|(?i:(?:none|null|true|false|undefined)$|xxx|\*\*\*|\.\.\.|your|example)"
 )
-"""Values that stand for a secret and are none: templates, variables and their names, paths, dummies."""
+"""Values that are no secrets: templates, variables and their names, paths, dummies."""
 
 
 def looks_random(value: str) -> bool:
-    """Whether a value is long and mixed enough to be a generated one and not a word, a path or a name."""
+    """Return whether a value is long and mixed enough to be generated instead of a word, path or name."""
     if len(value) < 12 or not any(char.isdigit() for char in value) or value.count("/") > 2:
         return False
     sample = value[:200]
@@ -54,7 +55,7 @@ _TOKEN_USER = re.compile(r"(?<=://)(?P<user>[A-Za-z0-9._~%+-]{20,255})(?=(?::[^\
 
 
 def mask_headers(text: str) -> str:
-    """Mask what stands in headers and addresses; see ``mask_secrets``."""
+    """Mask secrets in headers and addresses; see ``mask_secrets``."""
     if "ookie" in text or "COOKIE" in text:
         text = _COOKIES.sub(
             lambda found: found["name"] + ";".join(map(_masked_cookie, found["pairs"].split(";"))), text
@@ -64,7 +65,7 @@ def mask_headers(text: str) -> str:
 
 
 def _masked_cookie(pair: str) -> str:
-    """Short values, as those of a chosen theme, tell nothing."""
+    """Mask a cookie's value. Short values, as of a chosen theme, are harmless."""
     name, equals, rest = pair.partition("=")
     value = rest.split(" ", 1)[0].split(",", 1)[0]
     if len(value) < _SHORTEST_COOKIE or name.strip().casefold() in _ATTRIBUTES or PLACEHOLDER.match(value):
@@ -78,7 +79,7 @@ _SHORT_OPTION = re.compile(
     rf"|(?<=[ \t])-(?P<option>[pPaw])[ \t]{{0,2}}\\{{0,3}}[\"']?)(?P<value>(?!-){_VALUE}{{3,200}})"
 )
 _CALLED_WITH = 300
-"""Characters in front of a short option in which its program is named."""
+"""Characters before a short option in which its program is looked for."""
 _LINE_END = re.compile(r"[\r\n|;&]|\\n")
 _WITH_USER = re.compile(r"\b(?:curl|wget|http|https|xh)\b")
 _SSHPASS = r"\bsshpass(?:[ \t]{1,4}-v)?[ \t]{1,4}$"
@@ -88,7 +89,7 @@ _JOINED = {
     "P": re.compile(r"\b(?:sqlcmd|bcp|unzip)\b"),
     "w": re.compile(r"\bldap(?:add|delete|modify|passwd|search|whoami)\b"),
 }
-"""Programs that take a password right behind the letter of the option."""
+"""Programs that take a password directly after the option's letter."""
 _LOGIN = (
     r"\b(?:docker|podman|nerdctl|buildah|skopeo|helm|oc|cf|az|ibmcloud|vault)[ \t]{1,4}"
     r"(?:registry[ \t]{1,4})?login\b"
@@ -99,7 +100,7 @@ _APART = {
     "P": re.compile(r"\b(?:sqlcmd|bcp|unzip|zip|mosquitto_(?:pub|sub))\b"),
     "w": _JOINED["w"],
 }
-"""Programs that take it as the next word. To others these options are ports, projects and lists."""
+"""Programs that take it as the next word. For others these options are ports, projects and lists."""
 
 _GAP = r"[ \t]{1,4}"
 _NAMED_WORD = re.compile(
@@ -152,11 +153,11 @@ _TOLD_BY = (
     ("otp", _SEED), ("2fa", _SEED), ("mfa", _SEED), ("mnemonic", _PHRASE), ("phrase", _PHRASE),
     *((word, _SAID) for word in re.sub(r"\(\?:[^)]*\)", "", f"{PASSWORDS}|{_ABROAD}").split("|")),
 )  # fmt: skip
-"""Patterns with a word that is in whatever they match: most texts hold none, and that is quick to see."""
+"""Patterns with a word that each match contains, to skip quickly the many texts without any."""
 
 
 def mask_options(text: str) -> str:
-    """Mask what commands are given, and what a ``.netrc`` or a sentence calls a password."""
+    """Mask passwords in options of commands, in a ``.netrc``, and in sentences that name them."""
     text = _SHORT_OPTION.sub(_masked_short, text)
     low = text.casefold()
     for pattern in dict.fromkeys(pattern for word, pattern in _TOLD_BY if word in low):
@@ -169,7 +170,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 def _masked_short(match: re.Match[str]) -> str:
-    """The same letters mean something else to most programs."""
+    """Mask only for the programs known: for most others the same letters mean something else."""
     before = _LINE_END.split(match.string[max(0, match.start() - _CALLED_WITH) : match.start()])[-1]
     option = match["option"]
     apart = match["name"][-1] in " \t" or " " in match["name"] or "\t" in match["name"]
@@ -179,7 +180,7 @@ def _masked_short(match: re.Match[str]) -> str:
 
 _END = r"(?=[ \t]{0,40}(?:\\{0,3}[\"']|\\{1,3}[nr]|[\r\n]|$))"
 _GUTTER = r"(?:[ \t]{0,8}\d{1,6}(?:\t|[ ]{0,2}[|:→])|[+>-])?"
-"""Line numbers and marks of a diff in front of a line."""
+"""Line numbers or diff markers before a line."""
 
 _OPTION = re.compile(
     rf"(?i)(?P<name>(?<![\w-])--(?:[a-z0-9]{{1,20}}-){{0,3}}(?P<kind>{PASSWORDS}|pass|token|secret|api-?key"
@@ -213,7 +214,7 @@ _TYPE = re.compile(r"(?i)(?:xs:)?(?:string|text|str|password|secret)$")
 
 
 def mask_in_place(text: str) -> str:
-    """Mask what stands where secrets stand; see ``mask_secrets``."""
+    """Mask values in places of secrets; see ``mask_secrets``."""
     text = _AUTHORISED.sub(_masked, text)
     text = _WEBHOOK.sub(rf"\1{MASK}", text)
     text = _ACCOUNT_KEY.sub(rf"\1{MASK}", text)
@@ -232,7 +233,7 @@ def _masked_option(match: re.Match[str]) -> str:
 
 
 def _without_blocks(text: str) -> str:
-    """Mask the lines of a block that a name of a secret opens."""
+    """Mask the lines of a YAML block whose name is that of a secret."""
     pieces: list[str] = []
     position = 0
     for opening in _BLOCK.finditer(text):
@@ -254,7 +255,7 @@ def _masked_line(match: re.Match[str]) -> str:
 
 
 def _name_before(match: re.Match[str]) -> str:
-    """What the value of a match is given to, where that is a secret's name."""
+    """Return the name before a match, if it is that of a secret."""
     named = _NAMED.search(match.string[max(0, match.start() - _LONGEST_NAME) : match.start()])
     return named["kind"] if named else ""
 
@@ -265,7 +266,7 @@ def _masked_element(match: re.Match[str]) -> str:
 
 
 def _telling(kind: str, value: str) -> bool:
-    """Whether a value is no plain word: of a password a digit says so, of anything else that it is random."""
+    """Return whether a value is no plain word: for a password a digit is enough, others have to be random."""
     digits = sum(map(str.isdigit, value))
     return digits > 0 if _PASSWORD.search(kind) else digits > 2 and looks_random(value)
 
@@ -295,7 +296,7 @@ _SENTENCE_ENDS = re.compile(r"[\"'`”“»*]{0,3}(?:[.,;!?。](?:\s|$)|[ \t]{0,
 _UNCASED_BEFORE = re.compile(
     r"[^\W\d_A-Za-z\u00c0-\u058f][\u0900-\u0dff\u0e31-\u0e4e]?[ \t]?[\"'`「『“„«*]{0,3}$"
 )
-"""A letter of a script without capitals: there a word is not always parted from the value behind it."""
+"""A letter of a script without capitals, where a word need not be separated from the value after it."""
 _BEFORE_VALUE = 80
 
 
@@ -311,7 +312,7 @@ def _masked_told(match: re.Match[str]) -> str:
 
 
 def _unspoken(value: str) -> bool:
-    """Whether no name is built like a value: a word and digits in a row, clear signs, or many changes."""
+    """Return whether a value is unlike any name: words with digits, special characters, or many changes."""
     if not any(map(str.isdigit, value)):
         return False
     if not (any(map(str.isupper, value)) and any(map(str.islower, value))):
@@ -330,17 +331,17 @@ def _shaped(group: str) -> str:
     return f"(?:{'|'.join(_SHAPES[group].values())})"
 
 
-# Also right behind a JSON text's line break.
+# A key may also follow a line break escaped in JSON.
 _KEY_SHAPES = re.compile(rf"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])){_shaped('keys')}")
 _MORE_SHAPES = re.compile(rf"(?:(?<![A-Za-z0-9\\])|(?<=\\[nrt]))(?=[0-9ACDFGNPSa-gh-nprst]){_shaped('more')}")
 _HASHES = re.compile(_shaped("hashes"))
-"""What ``/etc/shadow``, ``htpasswd`` and web frameworks keep."""
+"""Hashes of ``/etc/shadow``, ``htpasswd`` and web frameworks."""
 
 
 _KEY_HEADER = re.compile(r"-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
 _KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
 _MAX_KEY = 20_000
-"""Characters within which the end of a private key block is looked for."""
+"""Maximum characters to the end of a private key block."""
 
 _HEADER = re.compile(
     r"(?i)\b(bearer|basic|token)([ \t]{1,8})(?=[A-Za-z._~+/-]{0,4000}[0-9])[A-Za-z0-9._~+/-]{16,4000}={0,2}"
@@ -356,7 +357,7 @@ _QUOTED = re.compile(
     r"|(?<=\\[\"'])(?P<nested>(?:[^\"'\\\r\n]|\\\\\\[\"']){4,500})(?=\\{1,3}(?P=quote))"
     r")"
 )
-"""An escaped quote inside of a value does not end it; inside of an escaped string it is escaped twice."""
+"""An escaped quote does not end a value; within an escaped string it is escaped twice."""
 _BARE = re.compile(
     rf"(?i)(?P<name>(?:{NAMES}|pwd)(?:=|:\s{{1,2}}))(?P<value>[^\s\"'`,;&(){{}}\[\]<>$\\]{{4,200}})(?![\w(.])"
 )
@@ -365,15 +366,15 @@ _TELLING = re.compile(
     r"\\{0,3}[\"']?[ \t]{0,4}(?::=|[:=])[ \t]{0,4}\\{0,3}[\"']?)"
     r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,400})(?![\w(.\[])"
 )
-"""Names that also stand before harmless values: these are masked only where they look like secrets."""
+"""Names that also precede harmless values, which are masked only if they look like secrets."""
 _PASS = re.compile(
     r"(?P<name>[Pp](?:(?<=_P)ASS|(?<![A-Za-z]P)ASS(?==)|(?<=[_-][Pp])ass|(?<=[a-z]P)ass)"
     r"\\{0,3}[\"']?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}\\{0,3}[\"']?)"
     r"(?P<value>[^\s\"'`,;&(){}\[\]<>$\\]{4,200})(?![\w(.\[])"
 )
-"""The end of many names: ``DB_PASS``, ``dbPass``; on its own it says that a test has passed."""
+"""The end of many names: ``DB_PASS``, ``dbPass``. Alone it means that a test has passed."""
 _IN_NAMES = ("pass", "kennwort", "contrase", "secret", "key", "cred", "token", "pwd", "auth")
-"""One of them is in each name that these four know: most texts hold none, and that is quick to see."""
+"""Every name that these four patterns match contains one of them, to skip quickly the many texts without."""
 _SHOUTED = re.compile(r"PASS[\"']?=")
 _COUNT = re.compile(r"[\d.,%/:]{1,12}[a-z]{0,3}$")
 _MASKING_PASSWORD = re.compile(rf"(?i)(?:{PASSWORDS}|pwd)\b")
@@ -381,21 +382,21 @@ _FIELD = re.compile(rf"(?i:(?:^|[^a-z])(?:{NAMES}))$|(?i:[_-]pwd)$|[A-Z0-9]_PASS
 
 
 def mask_secrets(text: str) -> str:
-    """Replace what looks like a secret by :data:`MASK`; everything else stays as it is.
+    """Replace everything that looks like a secret by :data:`MASK`.
 
-    Known are private key blocks, the key shapes of common vendors, password hashes, authorisation headers and
-    cookies, passwords, tokens and signatures inside of addresses, values given to names like ``password``,
-    by options of commands, on a line of their own and in markup too. JSON text stays valid JSON.
+    Recognized are private key blocks, key formats of common vendors, password hashes, authorization headers
+    and cookies, passwords, tokens and signatures in addresses, and values assigned to names like
+    ``password``, in options of commands, on separate lines and in markup, too. JSON text stays valid JSON.
     """
     return _masked_short_text(text) if len(text) <= _REMEMBERED else _masked_text(text)
 
 
 _REMEMBERED = 2_000
-"""Characters of a text that is kept with its masked form: a compaction reads each message several times."""
+"""Maximum characters of a text whose masked form is cached: a compaction reads each message repeatedly."""
 
 
 def _masked_text(text: str) -> str:
-    # Keys and hashes can be told by their form.
+    # Keys and hashes are recognized by their form.
     text = _HASHES.sub(MASK, _MORE_SHAPES.sub(MASK, _KEY_SHAPES.sub(MASK, _without_private_keys(text))))
     text = mask_headers(text)
     text = _HEADER.sub(rf"\1\2{MASK}", text)
@@ -412,12 +413,12 @@ _masked_short_text = lru_cache(maxsize=1_024)(_masked_text)
 
 
 def names_secret(name: str) -> bool:
-    """Whether a field of that name holds a secret, whatever its value looks like."""
+    """Return whether a field of that name contains a secret, whatever its value looks like."""
     return _FIELD.search(name) is not None
 
 
 def _without_private_keys(text: str) -> str:
-    """Mask key blocks; of one that was cut off, everything that can be part of it."""
+    """Mask key blocks; of one that was cut off, everything that may be part of it."""
     pieces: list[str] = []
     position = 0
     while header := _KEY_HEADER.search(text, position):
@@ -437,7 +438,7 @@ def _masked_quoted(match: re.Match[str]) -> str:
 
 def _masked_bare(match: re.Match[str]) -> str:
     name, value = match["name"], match["value"]
-    # ``password: str`` and ``password=password`` are code; a secret nearly always holds a digit or a sign.
+    # ``password: str`` and ``password=password`` are code; a secret nearly always contains a digit or sign.
     word = value.replace("_", "").isalpha()
     if PLACEHOLDER.match(value) or (word and (name[-1].isspace() or value.lower() in name.lower())):
         return match[0]
@@ -453,7 +454,7 @@ def _masked_telling(match: re.Match[str]) -> str:
 
 
 def _masked_pass(match: re.Match[str]) -> str:
-    """``TOTAL_PASS=12`` and ``two_pass=True`` are none; a shouted name has a secret even in plain letters."""
+    """Mask values of ``PASS`` names, but not ``TOTAL_PASS=12`` or ``two_pass=True``."""
     name, value = match["name"], match["value"]
     password = any(map(str.isdigit, value)) or _SHOUTED.match(name)
     if PLACEHOLDER.match(value) or _COUNT.match(value) or not password:

@@ -1,7 +1,7 @@
-"""Which folders the user trusts, and where programs of the user's own start.
+"""Trust in folders, and the folders in which the user's programs start.
 
-Until the user has said yes to a folder, nothing of it counts: no instructions, no skills, no commands, and no
-rule allows anything there. The answer is one look into a file of the user's own, never into the folder.
+Until the user trusts a folder, nothing in it applies: no instructions, no skills, no commands, and no rule
+allows anything there. The answer is read from a file of the user, never from the folder.
 """
 
 import os
@@ -16,16 +16,16 @@ from tui_app.records import frozen
 from tui_app.system.project_files import repository_root
 
 TRUST_VARIABLE = "PLIMSOLL_TRUST"
-"""Folders, separated as in ``PATH``, that are trusted with all that is in them: for containers and CI."""
+"""Folders, separated as in ``PATH``, that are trusted with their content: for containers and CI."""
 FOLDER_VARIABLE = "PLIMSOLL_FOLDER"
-"""Tells hooks and MCP servers the folder of the session, in which they do not start."""
+"""Passes the session's folder to hooks and MCP servers, which do not start in it."""
 
 
 def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
-    """What the user has said of the repository a folder is in; None where nothing was asked yet.
+    """Return the user's answer for the repository of a folder; None if not asked yet.
 
-    A worktree that was made for a session is as its repository, unless something was said of it alone. A
-    damaged file counts as empty: then the user is asked again.
+    A worktree made for a session has the answer of its repository, unless it has one of its own. A damaged
+    file counts as empty: then the user is asked again.
     """
     root, known = repository_root(folder), answers(paths)
     named = map(Path, env.get(TRUST_VARIABLE, "").split(os.pathsep))
@@ -38,27 +38,27 @@ def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
 
 
 APART = ".worktrees"
-"""The worktrees of ``harbour`` are in ``harbour.worktrees`` beside it."""
+"""The worktrees of ``harbour`` are next to it, in ``harbour.worktrees``."""
 
 
 def _repositories_of(root: Path) -> Iterator[Path]:
-    """The repository beside a worktree that lists it; what the worktree says of itself is not believed."""
+    """Yield the repository next to a worktree that lists it. The worktree's own claim is not trusted."""
     owner = root.parent.with_name(root.parent.name.removesuffix(APART))
     if owner != root.parent and (root / ".git").is_file():
         for listed in (owner / ".git" / "worktrees").glob("*/gitdir"):
             with suppress(OSError, ValueError):
-                # git may write it relative to its own folder.
+                # git may write the path relative to its own folder.
                 if (listed.parent / listed.read_text().strip()).resolve() == root / ".git":
                     yield owner
 
 
 def answers(paths: Paths) -> dict[str, object]:
-    """What was answered, by the root of each repository."""
+    """Return the answers, by the root of each repository."""
     return read_object(paths.trust_file)
 
 
 def remember_trust(paths: Paths, folder: Path, answer: bool | None) -> Path:
-    """Note the answer for the repository a folder is in, None to be asked again; its root.
+    """Record the answer for the repository of a folder, None to ask again; return its root.
 
     Raises:
         OSError: if it cannot be written.
@@ -73,19 +73,19 @@ def remember_trust(paths: Paths, folder: Path, answer: bool | None) -> Path:
 
 
 class NotTrusted(Exception):
-    """A program was to start in a folder that is not trusted. The message is a sentence."""
+    """Raised when a program was to start in an untrusted folder; the message is a sentence."""
 
 
 @frozen(kw_only=True)
 class ProgramPlace:
-    """Where hooks and MCP servers start: in a folder of the user's own, so the session's decides nothing.
+    """Where hooks and MCP servers start: in the user's own folder, so that the session's has no influence.
 
-    A program that looks for its parts where it starts (a script, ``node_modules``, ``.npmrc``) finds the
-    user's and not those of a repository.
+    A program that looks for its parts in its working directory (a script, ``node_modules``, ``.npmrc``) finds
+    the user's and not those of a repository.
     """
 
     own: Path
-    """The user's folder of settings."""
+    """The user's settings folder."""
     folder: Path
     """The session's folder."""
     env: Mapping[str, str] = field(repr=False)
@@ -93,13 +93,13 @@ class ProgramPlace:
     """Whether the user trusts the session's folder."""
 
     def start_folder(self, given: str) -> Path:
-        """The folder to start in.
+        """Return the folder to start in.
 
         Args:
-            given: As the settings say it, relative to the session's folder; empty is the user's own.
+            given: From the settings, relative to the session's folder; empty for the user's own.
 
         Raises:
-            NotTrusted: if the settings name one in a repository that is not trusted.
+            NotTrusted: if the settings name a folder in an untrusted repository.
         """
         if not given:
             return self.own
@@ -109,13 +109,13 @@ class ProgramPlace:
         return chosen
 
     def environment(self) -> dict[str, str]:
-        """Our environment, with the session's folder, and without a place in it where programs are found."""
+        """Return our environment with the session's folder, and without search paths inside it."""
         path = search_path(self.env.get("PATH", ""), repository_root(self.folder))
         return {**self.env, "PATH": path, FOLDER_VARIABLE: str(self.folder)}
 
 
 def search_path(path: str, root: Path) -> str:
-    """``PATH`` without places that are relative or in a repository: what stands there is not the user's."""
+    """Remove relative folders and those in a repository from ``PATH``: programs there are not the user's."""
     kept = (each for each in path.split(os.pathsep) if Path(each).is_absolute())
     found = os.pathsep.join(each for each in kept if not Path(each).resolve().is_relative_to(root))
     return found or os.defpath

@@ -1,4 +1,4 @@
-"""Git worktrees of sessions that work apart: beside their repository, each on a branch of its own."""
+"""Git worktrees of isolated sessions: next to their repository, each on a branch of its own."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -11,22 +11,22 @@ from tui_app.system.git import NO_FILE, Git, GitFailed
 from tui_app.system.trust import APART
 
 BRANCHES = "plimsoll/"
-"""What their branches begin with."""
+"""Prefix of their branches."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?!\.|lock$|$)){0,59}")
 _NEW, _BASE = "refs/plimsoll/new/", "refs/plimsoll/base/"
-"""Trees of branches: what one is being made of, and what its files were when it was made."""
+"""Refs to trees: the one a worktree is being made from, and its files when it was made."""
 _MOST_NAMED = 5
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD")
-"""What git notes while the user is in the middle of something."""
+"""Refs of git during an unfinished operation of the user."""
 
 
 class NoWorktree(Exception):
-    """It cannot be made, merged or removed; the text is a sentence for the user."""
+    """Raised when a worktree cannot be made, merged or removed; the text is a sentence for the user."""
 
 
 @contextmanager
 def _refusal(what: str = "") -> Iterator[None]:
-    """Raise what git says as ``NoWorktree``."""
+    """Raise git's message as ``NoWorktree``."""
     try:
         yield
     except GitFailed as failed:
@@ -35,23 +35,23 @@ def _refusal(what: str = "") -> Iterator[None]:
 
 @frozen
 class Worktree:
-    """One of them."""
+    """One worktree."""
 
     name: str
     path: Path
     branch: str
-    """Empty where none is checked out."""
+    """Empty if no branch is checked out."""
     commits: int
-    """Those that only it reaches."""
+    """Number of commits that only it reaches."""
     uncommitted: tuple[str, ...]
     """Files that differ from its last commit, new ones included."""
     tips: tuple[str, ...]
-    """What a merge brings: its branch, or a commit that is checked out on none; both where they part."""
+    """What a merge brings: its branch, or a detached commit; both if they diverge."""
 
 
 @frozen
 class Worktrees:
-    """Those of one repository; blocking."""
+    """The worktrees of one repository; blocking."""
 
     root: Path
     """The repository's own folder."""
@@ -59,16 +59,16 @@ class Worktrees:
 
     @classmethod
     def around(cls, folder: Path, env: Mapping[str, str]) -> "Worktrees":
-        """Those of the repository that a folder is in.
+        """Return the worktrees of the repository that contains a folder.
 
         Raises:
-            NoWorktree: if it is in none.
+            NoWorktree: if the folder is in no repository.
         """
         with _refusal(f"{folder} is in no git repository: "):
             words = ("rev-parse", "--path-format=absolute", "--git-common-dir")
             common = Path(Git(folder, env).ask(*words).decode("utf-8", "surrogateescape").rstrip("\n"))
         found, here = cls(common.parent, env), folder.resolve()
-        # What a folder says of itself leads nowhere else.
+        # A folder's own claim must not lead elsewhere.
         if common.name != ".git" or not any(map(here.is_relative_to, (found.root, found.home))):
             raise NoWorktree(f"{folder} is no checkout of {common}.")
         return found
@@ -82,7 +82,7 @@ class Worktrees:
         return Git(self.root, self.env)
 
     def enter(self, name: str) -> Path:
-        """The worktree of a name, made of the last commit where there is none; empty is the next free name.
+        """Return the named worktree, made from the last commit if missing; empty for the next free name.
 
         Raises:
             NoWorktree: if the name cannot be used, or git refuses.
@@ -95,10 +95,10 @@ class Worktrees:
         if path in self._paths():
             if path.is_dir():
                 return path
-            # It was deleted by hand: git is told, and its branch is checked out again.
+            # It was deleted by hand: update git's list, and check its branch out again.
             with suppress(GitFailed):
                 self._git.ask("worktree", "prune")
-        # What an earlier worktree of this name began as is not what this one begins as.
+        # The recorded base may be that of an earlier worktree with this name.
         with suppress(GitFailed):
             self._git.ask("update-ref", "-d", f"{_BASE}{name}")
         words = (str(path), branch) if self._tip(branch) else ("-b", branch, str(path), "HEAD")
@@ -107,13 +107,13 @@ class Worktrees:
         return path
 
     def branch_off(self, wanted: str, tree: str, used: Collection[Path]) -> Path:
-        """Make a worktree whose files are those of a tree.
+        """Make a worktree with the files of a tree.
 
-        What a kill has left of one is made anew, unless somebody has worked in it since.
+        A worktree left incomplete by a crash is made again, unless it was worked in since.
 
         Args:
-            wanted: What it is to be called, as far as that is a free name for a worktree.
-            tree: As ``Git.snapshot`` gives it.
+            wanted: The desired name, changed if it is invalid or in use.
+            tree: As returned by ``Git.snapshot``.
             used: The folders that sessions work in.
 
         Raises:
@@ -140,7 +140,7 @@ class Worktrees:
         return path
 
     def _is_untouched(self, name: str, begun: str) -> bool:
-        """Whether a worktree that was not made to its end has only files of its making, and no commits."""
+        """Return whether an incomplete worktree has only the files of its creation, and no commits."""
         try:
             git = Git(self.home / name, self.env)
             now = git.snapshot()
@@ -153,25 +153,25 @@ class Worktrees:
             return False
 
     def keep_base(self, path: Path) -> None:
-        """Note that the files of a worktree of a branch are as they are to be. Raises ``NoWorktree``."""
+        """Record the present files of a branch's worktree as its base. Raises ``NoWorktree``."""
         with _refusal(f"git does not keep the files of {path.name}: "):
             self._git.ask("update-ref", f"{_BASE}{path.name}", Git(path, self.env).snapshot())
 
     def occupy(self, path: Path) -> None:
-        """Note that a session works in the worktree of a branch."""
+        """Record that a session works in the worktree of a branch."""
         with suppress(GitFailed):
             self._git.ask("update-ref", "-d", f"{_NEW}{path.name}")
 
     def base(self, path: Path) -> str:
-        """The tree that a branch's files began as; empty where none is known."""
+        """Return the tree of a branch's initial files; empty if unknown."""
         return self._tip(f"{_BASE}{path.name}", whole=True)
 
     def all(self) -> list[Worktree]:
-        """All that are there, by their names. Raises ``NoWorktree`` where git does not answer."""
+        """Return all existing worktrees by name. Raises ``NoWorktree`` if git does not answer."""
         return [self.named(path.name) for path in sorted(self._paths()) if path.is_dir()]
 
     def named(self, name: str) -> Worktree:
-        """One of them. Raises ``NoWorktree`` where there is none."""
+        """Return one worktree. Raises ``NoWorktree`` if it does not exist."""
         path = self.home / name
         if path not in self._paths():
             raise NoWorktree(f"There is no worktree {name} of {self.root}. See: plimsoll worktrees")
@@ -183,7 +183,7 @@ class Worktrees:
             files = tuple(each.path for each in git.status())
             branch = git.ask("rev-parse", "--abbrev-ref", "HEAD").decode("utf-8", "replace").strip()
             own = f"{BRANCHES}{name}"
-            # Its own branch goes with it, and whatever else is checked out there.
+            # Its own branch is removed with it, and so is anything else checked out there.
             tips = ["HEAD", *([f"refs/heads/{own}"] if self._tip(own) else [])]
             others = (f"--exclude={own}", "--branches", "--remotes", "--tags", *self._other_heads(path))
             commits = int(git.ask("rev-list", "--count", *tips, "--not", *others, "--"))
@@ -194,10 +194,10 @@ class Worktrees:
         return Worktree(name, path, "" if branch == "HEAD" else branch, commits, files, tuple(ends))
 
     def diff(self, worktree: Worktree) -> str:
-        """What a merge would bring, as one diff; commits by their names where they change nothing.
+        """Return what a merge would bring, as one diff; titles of commits if they change nothing.
 
         Raises:
-            NoWorktree: if files are not committed, or there is no one line of commits.
+            NoWorktree: if files are uncommitted, or there is no single line of commits.
         """
         if worktree.uncommitted:
             raise NoWorktree(f"{_named(worktree)} not committed: commit first. Nothing was merged.")
@@ -211,10 +211,10 @@ class Worktrees:
             return diff.decode("utf-8", "replace")
 
     def merge(self, worktree: Worktree) -> str:
-        """Merge what it holds into what is checked out in the repository; the commit it comes to.
+        """Merge a worktree into what is checked out in the repository; return the resulting commit.
 
         Raises:
-            NoWorktree: if it does not fit; nothing has changed then.
+            NoWorktree: if it does not merge; nothing has changed then.
         """
         if any(self._tip(head, whole=True) for head in _UNDER_WAY):
             raise NoWorktree(
@@ -232,12 +232,12 @@ class Worktrees:
             raise NoWorktree(f"It does not merge, and nothing has changed. {failed}") from failed
 
     def check_removal(self, worktree: Worktree) -> None:
-        """Refuse to remove one where something is lost by that. Raises ``NoWorktree``."""
+        """Refuse to remove a worktree if something would be lost. Raises ``NoWorktree``."""
         if worktree.uncommitted:
             raise NoWorktree(f"{_named(worktree)} not committed. {worktree.name} was kept.")
         words = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
         listed = Git(worktree.path, self.env).ask(*words).decode("utf-8", "replace").split("\0")
-        # Whole folders that git ignores are made by programs, and made again.
+        # Folders that git ignores as a whole are made by programs, and can be made again.
         if files := [file for file in listed if file and not file.endswith("/")]:
             named = ", ".join(files[:_MOST_NAMED]) + (" and more" if files[_MOST_NAMED:] else "")
             kept = f"{worktree.name} was kept."
@@ -248,19 +248,19 @@ class Worktrees:
             raise NoWorktree(f"{what} nowhere else: {worktree.name} was kept. To bring them in: {how}")
 
     def remove(self, worktree: Worktree) -> None:
-        """Remove one with its branch, where nothing is lost by that.
+        """Remove a worktree with its branch, if nothing is lost.
 
         Raises:
-            NoWorktree: if something would be, or git refuses.
+            NoWorktree: if something would be lost, or git refuses.
         """
         self.check_removal(worktree)
         branch = f"{BRANCHES}{worktree.name}"
         tip = self._tip(branch)
         with _refusal(f"git kept {worktree.name}: "):
-            # Without force: git looks again by itself.
+            # Without force, so that git checks again.
             self._git.check_out("worktree", "remove", str(worktree.path))
             if tip:
-                # The branch goes only as it was looked at.
+                # The branch is only deleted if it has not moved.
                 self._git.ask("update-ref", "-d", f"refs/heads/{branch}", tip)
             self._git.ask("update-ref", "-d", f"{_BASE}{worktree.name}")
         with suppress(OSError):
@@ -285,13 +285,13 @@ class Worktrees:
         return {path for each in self._listed() if (path := Path(each["worktree"])).parent == self.home}
 
     def _other_heads(self, path: Path) -> list[str]:
-        """What the other checkouts hold, whatever branch they are on."""
+        """Return the commits of the other checkouts, on any branch."""
         others = (each for each in self._listed() if each.get("worktree") != str(path))
         return [head for each in others if (head := each.get("HEAD", "")).strip("0")]
 
 
 def worktree_folder(folder: Path, name: str, env: Mapping[str, str]) -> Path:
-    """The folder to work in, in the worktree of a name, as deep in it as a folder is in its repository.
+    """Return the folder to work in: inside the named worktree, at the same path as in the repository.
 
     Raises:
         NoWorktree: if there is no repository, or git refuses.
@@ -303,11 +303,11 @@ def worktree_folder(folder: Path, name: str, env: Mapping[str, str]) -> Path:
 
 
 def is_in_worktree(folder: Path) -> bool:
-    """Whether a folder is in a worktree that was made here, and is still there."""
+    """Return whether a folder is in an existing worktree that was made here."""
     apart = (each for each in (folder, *folder.parents) if each.parent.name.endswith(APART))
     try:
         return any((place / ".git").is_file() for place in apart) and folder.is_dir()
-    except (OSError, ValueError):  # a name no disk can hold
+    except (OSError, ValueError):  # an impossible name
         return False
 
 

@@ -1,4 +1,4 @@
-"""The application: themes, screens, and an orderly end."""
+"""The application: themes, sessions, signals and shutdown."""
 
 import asyncio
 import io
@@ -47,24 +47,24 @@ if TYPE_CHECKING:
     from textual.worker import Worker
 
 SIGNAL_LIMIT_S = 8.0
-"""Seconds a signalled program may take to close its session before it is ended."""
+"""Seconds that a signalled program may take to close its session before it is killed."""
 
 _SIGNALS = [
     getattr(signal, name)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
     if hasattr(signal, name)
 ]
-"""What would end the program without giving the terminal back."""
+"""Signals that would end the program without restoring the terminal."""
 
 
 class PlimsollApp(TellsFailures, Host):
-    """Shows one chat screen at a time."""
+    """The application: shows one chat screen at a time."""
 
     chat: ChatScreen
 
     TITLE = "⊖ Plimsoll"
     BINDINGS: ClassVar[list[BindingType]] = as_bindings("app")
-    # All at once: a sheet of the chat screen's own would make Textual apply all styles once more.
+    # All in one: a stylesheet of the chat screen's own would make Textual apply all styles once more.
     CSS_PATH: ClassVar[CSSPathType | None] = ["styles/widgets.tcss", "styles/app.tcss", "styles/chat.tcss"]
     ENABLE_COMMAND_PALETTE = False
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-high")]  # noqa: RUF012 - Textual's own type
@@ -75,9 +75,10 @@ class PlimsollApp(TellsFailures, Host):
         self._colours = colour_system(launch.env)
         ours = (self._shown(theme) for theme in (*THEMES, *own_themes(settings.themes)))
         self._own_themes = {theme.name: theme for theme in ours}
-        # Known before the styles are made: they need not be made again for it.
+        # Set before the styles are computed, so that they are not computed twice.
         self.set_reactive(App.theme, settings.theme)
-        # Without colours the terminal keeps its own: shades of grey would be colours, and a ground of ours.
+        # Without colour, the terminal's own colours are used: shades of grey and a background would be
+        # colours, too.
         super().__init__(ansi_color=None if settings.color else True)
         self.terminal_title = TerminalTitle(
             launch.env,
@@ -91,9 +92,9 @@ class PlimsollApp(TellsFailures, Host):
         self.quit_asked = float("-inf")
         self.detached = ()
         self.farewell = self.ended_by = ""
-        """Printed once the terminal is restored: how to go on, and what ended the program unwanted."""
+        """Printed after the terminal is restored: how to resume, and the error that ended the program."""
         self._held: list[events.Key | events.Paste] | None = None if launch.pick_session else []
-        """What is typed while there is no session to act on it; None while there is one."""
+        """Keys and pastes buffered while no session can act on them; None while one can."""
         self._sessions_opened = 1
         for theme in self._own_themes.values():
             self.register_theme(theme)
@@ -108,40 +109,40 @@ class PlimsollApp(TellsFailures, Host):
         super().register_theme(self._shown(theme))
 
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Find a theme, one of our own also before it is registered."""
+        """Find a theme, including the program's own before they are registered."""
         theme = super().get_theme(theme_name) or self._own_themes.get(theme_name)
         if theme is None or theme.ansi or self._colours != "standard":
             return theme
-        # Of shades that are not there each would become the nearest of sixteen: a ground of patches.
+        # With 16 colours each shade would become the nearest of the sixteen and the background look patchy.
         return super().get_theme("ansi-dark" if theme.dark else "ansi-light")
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Give colours of our own names to themes that do not know them."""
+        """Add defaults for the program's own colour variables to themes that do not define them."""
         own = own_variables(self.current_theme)
         if self._colours == "256":
             own = {name: among_256(value) for name, value in own.items()}
         return {**super().get_theme_variable_defaults(), **own}
 
     def get_css_variables(self) -> dict[str, str]:
-        """Keep to the five colours of a terminal's own that ours mean, whatever else its theme would use."""
+        """Restrict ANSI themes to the five terminal colours that the program gives a meaning."""
         variables = super().get_css_variables()
         variables |= TERMINAL_COLOURS if self.current_theme.ansi else muted_colours(variables)
         self.theme_variables = variables
         return variables
 
     def get_default_screen(self) -> Screen[None]:
-        """Begin with the chat; on top of an empty screen, everything would be styled twice."""
+        """Start with the chat screen: on top of an empty screen, everything would be styled twice."""
         return self.chat
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return what filters each line before it is painted; plain mode draws no frames."""
+        """Return the filters applied to each line before painting; plain mode draws no frames."""
         plain = (SIGNS, DRAWING) if self.launch.settings.plain else ()
         return [*super().get_line_filters(), *plain]
 
     def on_mount(self) -> None:
-        """Make signals end the program like a user would."""
+        """Install signal handlers that quit like a user would, and the first session's mode."""
         first = self.chat
-        # Each session is a mode; the first is made a removable one, as the later ones are.
+        # Each session is a mode. The first one is added as a removable mode, like the later ones.
         self.add_mode(self.DEFAULT_MODE, lambda: first)
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -155,11 +156,11 @@ class PlimsollApp(TellsFailures, Host):
     @on(events.AppFocus)
     @on(events.AppBlur)
     def note_focus(self, event: events.AppFocus | events.AppBlur) -> None:
-        """Note whether the user looks at this terminal, as far as it tells."""
+        """Record whether the terminal has the focus, if it reports that."""
         self.terminal_title.has_focus = isinstance(event, events.AppFocus)
 
     async def on_event(self, event: events.Event) -> None:
-        """Hold back what is typed before there is a session or a dialog: no key waits for a frame."""
+        """Buffer what is typed before a session or a dialog is ready, so that no key is lost."""
         if self.type_ahead.hold(event):
             return
         if isinstance(event, events.Key | events.Paste):
@@ -179,25 +180,25 @@ class PlimsollApp(TellsFailures, Host):
             screen.begin_drag(event)
 
     def _is_written(self, event: events.Key | events.Paste, *, behind_text: bool = False) -> bool:
-        """Whether what is typed can be seen in the prompt of the first session before that is there.
+        """Return whether typed text can be shown in the first session's prompt before that session is open.
 
         Args:
             event: A key, or a paste.
-            behind_text: Whether text is on its way into the prompt already.
+            behind_text: Whether other text has already been forwarded to the prompt.
         """
         editor = self.chat.pane.prompt.editor
         waits = self._sessions_opened == 1 and not self.chat.is_ready and self.focused is editor
         return waits and is_text(event, empty=editor.is_empty and not behind_text)
 
     async def on_chat_screen_focused(self) -> None:
-        """Write the text typed before the prompt was there; keys that act, and all after them, wait."""
+        """Type the text from before the prompt was there; keys that act, and all keys after them, wait."""
         behind_text = False
         while self._held and self._is_written(self._held[0], behind_text=behind_text):
             behind_text = True
             await super().on_event(self._held.pop(0))
 
     async def on_chat_screen_ready(self) -> None:
-        """Act on what was held back, in its order and before anything that was typed since."""
+        """Process the buffered keys, in order and before anything typed since."""
         held, self._held = self._held or [], None
         if self.launch.notice and self._sessions_opened == 1:
             self.chat.session.report(self.launch.notice)
@@ -214,13 +215,13 @@ class PlimsollApp(TellsFailures, Host):
 
     @property
     def is_changing(self) -> bool:
-        """Whether keys are held back for a session that is not there yet."""
+        """Whether keys are buffered for a session that is not open yet."""
         return self._held is not None
 
     def open_session(self, session: str, *, at: int = 0, then: str = "") -> None:
-        """See :meth:`Host.open_session`. From here on, keys are for the next session."""
+        """See :meth:`Host.open_session`. From now on, keys belong to the next session."""
         self._held = self._held or []
-        # In a worker of the application: one of the chat screen would end with the screen it replaces.
+        # In a worker of the application: a worker of the chat screen would end with the screen it replaces.
         self.run_worker(self._change_to(session, at, then), group=SESSION, exclusive=True)
 
     async def _change_to(self, session: str, at: int, then: str) -> None:
@@ -228,7 +229,7 @@ class PlimsollApp(TellsFailures, Host):
 
         leaving, mode = self.chat, self.current_mode
         lost = (await asyncio.to_thread(leaving.session.unsent.keep)).lost if leaving.is_ready else ()
-        # What the disk does not take goes along where it can be seen.
+        # Text that could not be saved to disk is carried along in the prompt, where it is visible.
         draft = "\n".join(filter(None, (*lost, leaving.pane.draft)))
         unread = unread_of(leaving.session.state) if leaving.is_ready else leaving.carried.notices
         carried = Handover(draft, unread, then)
@@ -236,7 +237,7 @@ class PlimsollApp(TellsFailures, Host):
         self.chat = entering = ChatScreen(launch, session, carried=carried, at=at)
         self._sessions_opened += 1
         if again := leaving.is_ready and leaving.session.id == session:
-            # It can be written by one only.
+            # Only one engine at a time can write a session.
             await leaving.session.close()
         self.add_mode(f"session-{self._sessions_opened}", lambda: entering)
         try:
@@ -247,32 +248,33 @@ class PlimsollApp(TellsFailures, Host):
                 await leaving.session.close()
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy a text: through the terminal, and through what keeps a clipboard beside it."""
+        """Copy a text, through the terminal and through the system's clipboard programs."""
         from tui_app.ui.clipboard import keep
 
         super().copy_to_clipboard(text)
         self.copying = asyncio.ensure_future(asyncio.to_thread(keep, text, self.launch.env))
 
     def action_repaint(self) -> None:
-        """Paint every cell anew, whatever another program has put there."""
+        """Repaint every cell, because another program may have written to the terminal."""
         self.refresh()
 
     def action_suspend(self) -> None:
-        """Give the terminal back to the shell until the user brings the program to the front again."""
+        """Suspend the program and give the terminal back to the shell."""
         if sys.platform == "win32" or self.is_headless or self.is_web or os.getsid(0) == os.getpgrp():
-            # Stopped, nobody could continue it.
+            # If it were stopped, there would be no way to continue it.
             if self.chat.is_ready:
                 self.chat.session.reply("Not suspended: there is no shell to return to.")
             return
         self.app_suspend_signal.publish(self)
-        # With whatever started it, as the terminal itself would do it.
+        # The whole process group, including the program that started this one, as the terminal itself would
+        # do.
         os.killpg(os.getpgrp(), signal.SIGTSTP)
 
     @property
     def cursor_position(self) -> Offset:
-        """Where the terminal's cursor belongs: in the field that has the focus.
+        """Position of the terminal's cursor: in the focused field.
 
-        Input methods show there what is composed, and screen readers and magnifiers look there.
+        Input methods show composed text there, and screen readers and magnifiers follow it.
         """
         field = self.focused
         if isinstance(field, Input):
@@ -299,7 +301,7 @@ class PlimsollApp(TellsFailures, Host):
         self.run_worker(self.leave(ask=True), group="quit", exclusive=True)
 
     async def on_unmount(self) -> None:
-        """Close the session behind the last frame, and keep unsent prompts."""
+        """Close the session after the last frame, and keep unsent prompts."""
         from tui_app.ui.chat.unsent import Unsent, kept_text
 
         first, *others = written((*self.type_ahead.take(), *(self._held or ())))
@@ -309,20 +311,20 @@ class PlimsollApp(TellsFailures, Host):
             self.farewell = kept_text(left.keep(*drafts))
             return
         session = self.chat.session
-        # Nothing of the demo can be resumed.
+        # A demo session cannot be resumed.
         if self.launch.stage is None:
             kept = kept_text(session.unsent.keep(*drafts))
             if session.state.usage is not None and session.presenter.view.entries:
                 command = self.launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
                 self.farewell = f"Resume: {command} --resume {session.id}"
                 if str(self.launch.paths.data) in self.launch.notice:
-                    # Kept where no later start looks for it.
+                    # The session is saved where a later start does not look for it.
                     self.farewell = self.launch.notice
             self.farewell = "\n".join(filter(None, (kept, self.farewell)))
         await session.close()
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
-        """Say what did not work; without its session the program ends, and keeps unsent prompts."""
+        """Report a failure. If it leaves no session to show, quit and keep unsent prompts."""
         from tui_app.session.stores.store import explained
         from tui_app.ui.words.text import clean
 
@@ -346,14 +348,14 @@ class PlimsollApp(TellsFailures, Host):
             chat.pane.complain(f"That did not work: {why}")
 
     def action_command_palette(self) -> None:
-        """Offer what can be done in the chat or in a dialog."""
+        """Open the palette with the actions of the chat or of the open dialog."""
         from tui_app.ui.dialogs.palette import open_palette
 
         open_palette(self)
 
 
 def end_by_signal(app: PlimsollApp, number: int) -> None:
-    """Leave in order, or end the process after :data:`SIGNAL_LIMIT_S` when the loop is too busy."""
+    """Quit in order, or kill the process after :data:`SIGNAL_LIMIT_S` if the event loop is blocked."""
     screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else -1
     if screen >= 0 and not os.isatty(screen):
         discard_output(screen)  # the terminal is gone
@@ -368,14 +370,14 @@ _CELLS = 110
 
 
 class FaultConsole(Console):
-    """Takes what Textual would print on a terminal once that is restored."""
+    """Captures what Textual would print on the terminal after restoring it."""
 
     def __init__(self) -> None:
         self._written = io.StringIO()
         super().__init__(file=self._written, width=_CELLS, markup=False, highlight=False, color_system=None)
 
     def log_faults(self, log_file: Path) -> str:
-        """Log what was printed and return the sentence for the user; empty when nothing was."""
+        """Log what was captured and return the sentence for the user; empty if nothing was."""
         fault = self._written.getvalue()
         if not fault:
             return ""

@@ -1,8 +1,8 @@
-"""A tool's question, above the prompt: what it would do, and four answers.
+"""The approval box above the prompt: what a tool would do, and the possible answers.
 
-It comes up while a user may be writing. So it takes the focus only from an empty prompt in which nobody
-has typed for a moment, and for another moment letters still go to the prompt. All other letters always do,
-with the one in front of them: what begins a word is no yes.
+It may appear while the user is typing. So it takes the focus only from an empty prompt in which nothing has
+been typed for a moment, and for another moment letters still go to the prompt. Letters that are not answers
+always do, together with the letter typed before them: the first letter of a word is not a "yes".
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from tui_app.ui.widgets.long_text import LongText, Wrapped, wrapped
 from tui_app.ui.widgets.scroll_bars import EdgedPanel, WrittenLine
 from tui_app.ui.words.text import one_line
 
-# What is asked and answered is loaded behind the first frame, which only holds the empty box.
+# What is asked and answered is imported after the first frame, which only has the empty box.
 if TYPE_CHECKING:
     from tui_app.conversation.approvals import Decision
     from tui_app.events import ApprovalRequested, QuestionAsked
@@ -62,30 +62,30 @@ if TYPE_CHECKING:
 
 @frozen
 class QuestionPage(Wrapped):
-    """The rows of a question at one width: a few numbers for each, however many there are."""
+    """The rows of a question at one width: a few numbers per row, however many there are."""
 
     begins: "array[int]" = field(default_factory=lambda: array("L"))
-    """Where in the text each row begins."""
+    """Offset in the text at which each row begins."""
     rows: Sequence[QuestionRow] = ()
-    """They, without their texts."""
+    """The rows, without their texts."""
     marks: "array[int]" = field(default_factory=lambda: array("L"))
-    """Where what is no text of the question begins and ends: signs that are written out, counts."""
+    """Begins and ends of marks that are not the question's own text: escaped characters and counts."""
     gutter: int = 0
 
     @property
     def unchanged(self) -> int:
-        """Lines at the end that only show what stands behind the last change."""
+        """Number of lines at the end that only show context after the last change."""
         row = len(self.begins)
         while row and self.rows[row - 1].number and self.rows[row - 1].kind == "plain":
             row -= 1
-        # A file of which nothing changes is read as a whole.
+        # A file without changes is read as a whole.
         if not row or row == len(self.begins):
             return 0
         return len(self.starts) - bisect_left(self.starts, self.begins[row])
 
 
 def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
-    """Break rows into lines of a width, with a gutter for numbers and signs."""
+    """Wrap rows to a width, with a gutter for numbers and signs."""
     texts, kept = list[str](), list[QuestionRow]()
     begins, marks = array("L"), array("L")
     at = 0
@@ -106,7 +106,7 @@ def laid_out(rows: Iterable[QuestionRow], width: int) -> QuestionPage:
 
 
 def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """A line in which long runs of spaces are counted instead; none of its words leaves the screen."""
+    """Replace long runs of spaces by their count, so that all words stay on the screen."""
     shown, found, at, size = [], [], 0, 0
     spans = [(*each, text[slice(*each)]) for each in places]
     spans += [(*each.span(), f"[{len(each.group()):,} spaces]") for each in SPACES.finditer(text)]
@@ -119,22 +119,22 @@ def _spaces_counted(text: str, places: Sequence[tuple[int, int]]) -> tuple[str, 
 
 
 def diff_page(diff: str, width: int) -> QuestionPage:
-    """The rows of a diff, as a question about an edit shows them."""
+    """Return the rows of a diff as a question about an edit shows them."""
     return laid_out(without_blanks(diff_rows(diff.split("\n"))), width)
 
 
 def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[Span]]:
-    """What is to be coloured in each row of a diff, by places in the whole text; slow, for a thread.
+    """Return the syntax highlighting for each row of a diff, as spans of the whole text; slow, for a thread.
 
     Args:
-        page: Its rows.
-        path: The file that it changes.
+        page: The rows.
+        path: The edited file.
     """
     found: dict[int, Sequence[Span]] = {}
     ends = [*(begin - 1 for begin in page.begins[1:]), len(page.text)]
     for numbered, group in groupby(range(len(page.begins)), lambda row: page.rows[row].number > 0):
         rows = list(group) if numbered else []
-        # The lines before and after the change are one text each.
+        # The lines before and after the change are highlighted as one text each.
         for left_out in ("added", "removed") if rows else ():
             side = [row for row in rows if page.rows[row].kind != left_out]
             lines = [page.text[page.begins[row] : ends[row]] for row in side]
@@ -145,15 +145,15 @@ def page_colours(page: QuestionPage, path: str) -> Mapping[int, Sequence[Span]]:
 
 
 _NUMBERED = 60
-"""Cells from which on lines have numbers."""
+"""Cells from which lines have numbers."""
 
 
 _SIGNS = ("mark", "number", "sign-added", "sign-removed")
-"""What is no text of a question, and has a style of its own."""
+"""Styles of everything that is not the question's own text."""
 
 
 class ApprovalDetail(LongText, can_focus=False):
-    """Shows a diff, a command or arguments, however long; only the rows in sight are painted."""
+    """Shows a diff, a command or arguments of any length; only visible rows are painted."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"approval--{kind}" for kind in (*KINDS, *_SIGNS, *(f"code-{each}" for each in CODE_TONES))
@@ -161,13 +161,13 @@ class ApprovalDetail(LongText, can_focus=False):
 
     _asked: "ApprovalRequested | None" = None
     path = ""
-    """The file whose lines are shown; empty for none."""
+    """The file whose lines are shown; empty if there is none."""
     _named = True
     _end_seen = False
     _colours: Mapping[int, Sequence[Span]] = MappingProxyType({})
 
     def ask(self, asked: "ApprovalRequested", *, named: bool) -> None:
-        """Show what is asked about; ``named`` says whether the title names all of it."""
+        """Show what needs approval; ``named`` is whether the title contains its whole name."""
         if asked is not self._asked or named is not self._named:
             self._asked, self._named, self._end_seen = asked, named, False
             self.path = asked.subject if asked.kind == "file" else ""
@@ -175,12 +175,12 @@ class ApprovalDetail(LongText, can_focus=False):
 
     @property
     def below(self) -> int:
-        """Rows that are further down than what is in sight."""
+        """Number of rows below the visible ones."""
         return max(0, self.line_count - self.scroll_offset.y - self.size.height)
 
     @property
     def end_seen(self) -> bool:
-        """Whether the last row has been on the screen, or the last one of a diff that changes something."""
+        """Whether the last row, or the last changed row of a diff, has been visible."""
         lines = self._lines
         rest = lines.unchanged if isinstance(lines, QuestionPage) else 0
         is_seen = self.line_count > 0 and self.size.height > 0 and self.below <= rest
@@ -204,8 +204,8 @@ class ApprovalDetail(LongText, can_focus=False):
             self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """As high as the rows, within the greatest height."""
-        # Textual leaves a share of the screen out while it asks for the height of the box around this.
+        """Return the number of rows, up to the maximum height."""
+        # While Textual computes the height of the box around this, it leaves out part of the screen.
         most, rows = self.styles.max_height, self.line_count
         return rows if most is None else min(rows, int(most.resolve(container, viewport)))
 
@@ -229,7 +229,6 @@ class ApprovalDetail(LongText, can_focus=False):
         return Strip.join([Strip(gutter), text]).extend_cell_length(width, kind)
 
     def _marked(self, page: QuestionPage, row: int, start: int, stop: int, style: Style) -> Iterable[Segment]:
-        """A part of a row: its code in colours, and over them what is no text of the question."""
         text = Text(page.text[start:stop])
         spans = [(begin, end, f"code-{kind}") for begin, end, kind in self._colours.get(row, ())]
         at = bisect_right(page.marks, start) & ~1
@@ -245,15 +244,15 @@ class ApprovalDetail(LongText, can_focus=False):
 def question_hints(
     asked: "ApprovalRequested", *, typing: bool, editing: bool, focused: bool, below: bool, width: int
 ) -> tuple[Hint, ...]:
-    """The keys that answer, as things are.
+    """Return the keys that answer in the current state.
 
     Args:
         asked: The question.
         typing: Whether a reason or a rule is being written.
         editing: Whether it is a rule.
         focused: Whether letters answer.
-        below: Whether there is more of it that nobody has seen: nothing is allowed before.
-        width: Cells there are.
+        below: Whether there are rows the user has not seen yet: nothing can be allowed before.
+        width: Available cells.
     """
     if typing:
         return (Hint("enter", "allow" if editing else "say no", 0), Hint("esc", "back", 1, "back"))
@@ -286,7 +285,7 @@ def question_hints(
 
 
 def rule_text(asked: "ApprovalRequested", rule: str) -> str:
-    """A rule as the row of keys names it: for a command that of commands goes without saying."""
+    """Return a rule as shown among the keys: for a command, the tool name is left out."""
     return visible(
         rule.removeprefix(f"{asked.tool} ").removeprefix("= ") if asked.kind == "command" else rule
     )
@@ -298,28 +297,27 @@ _NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as:
 
 
 class AskLine(WrittenLine):
-    """The line of a box for words."""
+    """The text input of a question box."""
 
     @on(events.Key)
     @on(events.Paste)
     def _leave(self, event: Typed) -> None:
-        """Leave to the box what is none of the words."""
         if isinstance(self.parent, AskBox) and self.parent.keeps(event):
             event.stop()
             event.prevent_default()
 
 
 class AskBox(EdgedPanel, Vertical):
-    """A box that comes up while a user may be writing: for a moment keys still mean the prompt.
+    """A box that may appear while the user is typing: for a moment keys still go to the prompt.
 
     Args:
-        clock: Seconds that only go forward; keys are told apart by the time between them.
+        clock: Monotonic seconds, to measure the time between keys.
         id: Textual id.
     """
 
     @dataclass
     class Replied(Message):
-        """The user has answered in words; an empty text is no answer."""
+        """Posted when the user answers in words; an empty text is no answer."""
 
         id: str
         text: str
@@ -330,68 +328,68 @@ class AskBox(EdgedPanel, Vertical):
         self.question: ApprovalRequested | QuestionAsked | None
         self._came = float("-inf")
         self._hidden = False
-        """Whether it could not be seen as a whole when its size changed last."""
+        """Whether part of the box was hidden at its last change of size."""
         self.lone = LoneLetter(self)
         self._line = AskLine(compact=True)
         self.type_ahead: TypeAhead | None = None
 
     def strays(self, event: Typed) -> tuple[Typed, ...]:
-        """What belongs to the prompt of what is typed here, looked at before any widget has it.
+        """Return the events that belong to the prompt, checked before any widget gets them.
 
-        In the queue of a widget it would be overtaken by keys that act at once, and by what is typed behind
-        it once the prompt has the focus.
+        In a widget's message queue they would be overtaken by keys that act at once, and by what is typed
+        after the prompt has the focus again.
         """
         is_text = isinstance(event, events.Paste) or event.is_printable
         return (event,) if self._early and is_text and self.screen.focused is self.keys_to else ()
 
     def take_written(self) -> str:
-        """Take what was written for a question that has gone before it was answered."""
+        """Return and clear the text of a question that was closed before it was answered."""
         written = self.written + self.lone.take()
         self._line.value = ""
         return written
 
     @property
     def written(self) -> str:
-        """What the user has written in the line."""
+        """The text in the input."""
         return self._line.value
 
     def keeps(self, event: Typed) -> bool:
-        """Whether what is typed in the line is none of its words."""
+        """Return whether an event in the input is handled elsewhere."""
         return self.type_ahead is not None and self.type_ahead.hold(event)
 
     def take_keys(self) -> None:
         """Take the focus from the prompt; for a moment letters still go there."""
         self._came = self._clock()
-        self.screen.set_focus(self.keys_to)  # at once: the line of the question before may vanish meanwhile
+        self.screen.set_focus(self.keys_to)  # at once: the previous question's input may vanish
 
     def action_answer(self) -> None:
-        """Focus the question, which the user has seen."""
+        """Focus the question on the user's request."""
         self._came = float("-inf")
         self.keys_to.focus()
 
     @property
     def keys_to(self) -> Widget:
-        """What has the focus while the question is answered."""
+        """The widget that has the focus while the question is answered."""
         return self
 
     @property
     def _early(self) -> bool:
-        """Whether nobody can have read it yet: it came just now, or is not in sight as a whole."""
+        """Whether the user cannot have read it yet: it has just appeared, or part of it is hidden."""
         return self._clock() - self._came < QUIET_S or not in_sight(self)
 
     def on_resize(self) -> None:
-        """What was hidden comes up anew."""
+        """Treat a box that becomes completely visible as new."""
         was_hidden, self._hidden = self._hidden, not in_sight(self)
         if was_hidden and not self._hidden:
             self._came = self._clock()
         self._explain()
 
     def _explain(self) -> None:
-        """Show the question as there is room for it."""
+        """Update the question for the available space."""
 
 
 class ApprovalBox(AskBox, can_focus=True):
-    """Shows one question at a time. Attributes down, :class:`Answered` up."""
+    """Shows one approval at a time. Attributes down, :class:`Answered` up."""
 
     HELP = "A tool asks before it changes something. y yes, a always, w always with more, e which rule, n no."
     BINDINGS = place_bindings("question")
@@ -400,13 +398,13 @@ class ApprovalBox(AskBox, can_focus=True):
 
     @dataclass
     class OriginWanted(Message):
-        """The user wants to see a text, by its log number."""
+        """Posted to show the text with a log number."""
 
         seq: int
 
     @dataclass
     class Answered(Message):
-        """The user has decided."""
+        """Posted when the user decides."""
 
         id: str
         decision: "Decision"
@@ -415,11 +413,11 @@ class ApprovalBox(AskBox, can_focus=True):
         super().__init__(clock=clock, id=id)
         self._detail = ApprovalDetail(id="approval-detail")
         self._said = ""
-        """What was wrong with the line."""
+        """What was wrong with the rule entered."""
         self._wide_shown = False
-        """Whether the wider rule can be read: only then a key adds it."""
+        """Whether the wider rule is shown completely: only then does a key add it."""
         self._editing = False
-        """Whether the line is for the rule, not for a reason."""
+        """Whether the input is for the rule rather than for a reason."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="approval-title", markup=False)
@@ -452,7 +450,7 @@ class ApprovalBox(AskBox, can_focus=True):
         )  # fmt: skip
         wide = f'always any "{rule_text(asked, asked.prefix)}"'
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
-        # Where no rule is offered, it is said why.
+        # If no rule is offered, the reason is shown.
         because = "" if asked.pattern or asked.origin else one_line(asked.because, 200)
         facts: tuple[str, ...] = (said or because,)
         if asked.prefix and focused and not in_keys and detail.end_seen and not said:
@@ -464,7 +462,7 @@ class ApprovalBox(AskBox, can_focus=True):
 
     @on(LongText.Laid)
     def _count(self) -> None:
-        """Say how much of it is below, once it is on the screen."""
+        """Update the number of rows below, after they are laid out."""
         self._detail.refresh(layout=True)
         self.call_after_refresh(self._explain)
 
@@ -480,7 +478,7 @@ class ApprovalBox(AskBox, can_focus=True):
                 self.lone.take()
             return ()
         if begun := self.lone.take():
-            self._came = self._clock()  # more of the word is on its way
+            self._came = self._clock()  # the rest of the word will follow
             return typed_key(begun, begun), event
         acts = isinstance(event, events.Key) and event.key in self.screen.active_bindings
         return () if acts else (event,)
@@ -490,7 +488,7 @@ class ApprovalBox(AskBox, can_focus=True):
         return "" if self._editing else super().written
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Letters answer only where nothing else is written with them."""
+        """Enable the letters that answer only while they are not part of typed text."""
         asked = self.question
         if action not in ("decide", "refuse") or asked is None:
             return super().check_action(action, parameters)
@@ -499,7 +497,7 @@ class ApprovalBox(AskBox, can_focus=True):
         return not writes and all(offers.get(str(each), True) for each in parameters)
 
     def action_decide(self, key: str) -> None:
-        """Do what a letter means once nothing follows it; before all of the question was seen, read on."""
+        """Act on a letter once no other letter follows it; scroll on while part of the question is unseen."""
         asked = self.question
         if asked is None or (key in ("always", "edit") and not asked.pattern):
             return
@@ -524,11 +522,11 @@ class ApprovalBox(AskBox, can_focus=True):
         self.lone.press(letter, answer)
 
     def action_refuse(self) -> None:
-        """Ask for the reason, at once: nothing is decided by it, and what comes next is the reason."""
+        """Open the input for the reason at once: it decides nothing, and the reason is typed next."""
         self._open_line("", editing=False)
 
     def action_scroll(self, lines: int, pages: int = 0) -> None:
-        """Scroll what would be done, by lines or by as much as is seen of it."""
+        """Scroll the details by lines or by pages."""
         scroll = self._detail.action_scroll_pages if pages else self._detail.action_scroll_lines
         scroll(lines)
 
@@ -537,7 +535,7 @@ class ApprovalBox(AskBox, can_focus=True):
         self._detail.action_scroll_ends(end)
 
     async def action_back(self) -> None:
-        """Leave the line; elsewhere do what Esc does in the chat."""
+        """Leave the input; outside of it do what esc does in the chat."""
         self.lone.take()
         if self.has_class("-typing"):
             self._close_line()
@@ -575,7 +573,7 @@ class ApprovalBox(AskBox, can_focus=True):
         self._editing = editing
         self._line.value, self._line.placeholder = text, _RULE if editing else _REASON
         self.add_class("-typing")
-        self.screen.set_focus(self._line)  # at once: what comes next is typed there
+        self.screen.set_focus(self._line)  # immediately, because what is typed next belongs there
         self._explain()
 
     def _close_line(self) -> None:

@@ -1,4 +1,4 @@
-"""The user's clipboard: ways to it, and whether a text got there."""
+"""The user's clipboard: ways to reach it, and whether copying succeeded."""
 
 import re
 import shutil
@@ -13,7 +13,8 @@ from textual.app import App
 from tui_app.system.pictures import image_type
 
 Outcome = Literal["copied", "sent", "refused"]
-"""A program took it; the terminal was asked to take it and does not answer; the terminal is known not to."""
+"""A program took the text; the terminal was asked and does not answer; or the terminal is known to ignore it.
+"""
 _LIMIT_S = 3.0
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _APPLE_DATA = re.compile(r"«data PNGf([0-9A-F]+)»".encode())
@@ -21,47 +22,47 @@ _APPLE_DATA = re.compile(r"«data PNGf([0-9A-F]+)»".encode())
 
 @runtime_checkable
 class Copying(Protocol):
-    """An application that learns what becomes of a text."""
+    """An application that reports whether copying succeeded."""
 
     copying: Future[Outcome]
-    """Of the text that was copied last."""
+    """Outcome for the text copied last."""
 
 
 async def copy(app: App[Any], text: str, what: str = "") -> str:
-    """Put a text on the clipboard; returns a sentence that says what became of it.
+    """Copy a text to the clipboard; returns the result as a sentence.
 
     Args:
         app: Asks the terminal to take it.
         text: The text.
-        what: What it is, such as ``2 lines``; empty for the short words of a row of keys.
+        what: Its description, such as ``2 lines``; empty for the short form in a row of keys.
     """
     app.copy_to_clipboard(text)
     return outcome_text(await app.copying if isinstance(app, Copying) else "sent", what)
 
 
 def keep(text: str, env: Mapping[str, str]) -> Outcome:
-    """Give a text to the program that keeps the clipboard here; blocks until it has it.
+    """Pass a text to the clipboard program of the system; blocks until it is done.
 
-    A terminal that is asked itself (OSC 52) gives no answer.
+    The terminal itself (OSC 52) gives no answer.
 
     Args:
         text: The text.
-        env: Says where the screen is shown.
+        env: Environment variables that identify the terminal and display.
     """
     if any(_takes(command, text, env) for command in _programs(env)):
         return "copied"
-    # Those that are known to ignore OSC 52.
+    # Terminals known to ignore OSC 52.
     silent = any(env.get(name) for name in ("TMUX", "STY", "VTE_VERSION"))
     silent = silent or env.get("TERM_PROGRAM") == "Apple_Terminal" or env.get("TERM") == "linux"
     return "refused" if silent else "sent"
 
 
 def outcome_text(outcome: Outcome, what: str) -> str:
-    """Say what became of a text.
+    """Word the result of copying.
 
     Args:
-        outcome: Of :func:`keep`.
-        what: What was to be copied; empty for the short words of a row of keys.
+        outcome: From :func:`keep`.
+        what: Description of the text; empty for the short form in a row of keys.
     """
     short, long = {
         "copied": ("copied all", f"Copied {what}."),
@@ -75,10 +76,10 @@ _REFUSED = "Not copied: this terminal takes no text. Drag with shift held, or us
 
 
 def _programs(env: Mapping[str, str]) -> list[Sequence[str]]:
-    """Commands that take a text on stdin, those of the nearest clipboard first."""
+    """Return commands that take a text on stdin, nearest clipboard first."""
     found: list[Sequence[str]] = []
     if env.get("TMUX"):
-        # Its buffer, and with -w the clipboard of the terminal around it; versions before 3.2 know no -w.
+        # tmux's buffer, and with -w the clipboard of the terminal around it; versions before 3.2 lack -w.
         found += [("tmux", "load-buffer", "-w", "-"), ("tmux", "load-buffer", "-")]
     if env.get("WAYLAND_DISPLAY"):
         found.append(("wl-copy",))
@@ -92,7 +93,7 @@ def _programs(env: Mapping[str, str]) -> list[Sequence[str]]:
 
 
 def _run(command: Sequence[str], env: Mapping[str, str], text: bytes | None = None) -> bytes | None:
-    """What a program writes that takes a text, or none; None where it is not there, or fails."""
+    """Run a program that takes a text, or returns output; None if it is missing or fails."""
     program = shutil.which(command[0], path=env.get("PATH"))
     if program is None:
         return None
@@ -101,12 +102,12 @@ def _run(command: Sequence[str], env: Mapping[str, str], text: bytes | None = No
         done = subprocess.run(
             [program, *command[1:]],
             input=text or b"",
-            # What is to serve the text holds on to whatever it was given.
+            # A program that serves the text keeps its streams open.
             stdout=subprocess.DEVNULL if takes else subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=_LIMIT_S,
             check=False,
-            # Some stay to serve the text, also when this program has gone.
+            # Some programs keep serving the text, even after this one has ended.
             start_new_session=takes,
             env=dict(env),
         )
@@ -125,10 +126,10 @@ NO_PICTURE = "There is no picture on the clipboard."
 
 
 def read_picture(env: Mapping[str, str]) -> bytes | str:
-    """The picture on the clipboard, or a sentence why there is none; blocks.
+    """Return the picture on the clipboard, or a sentence why there is none; blocks.
 
     Args:
-        env: Says where the screen is shown.
+        env: Environment variables that identify the display.
     """
     readers = [each for each in _picture_readers(env) if shutil.which(each[0], path=env.get("PATH"))]
     for command in readers:
@@ -141,7 +142,7 @@ def read_picture(env: Mapping[str, str]) -> bytes | str:
 
 
 def _picture_readers(env: Mapping[str, str]) -> Iterator[Sequence[str]]:
-    """Commands that write the clipboard's picture to stdout."""
+    """Return commands that write the clipboard's picture to stdout."""
     if env.get("WAYLAND_DISPLAY"):
         yield from (("wl-paste", "--no-newline", "--type", kind) for kind in _PICTURES)
     if env.get("DISPLAY"):

@@ -1,4 +1,4 @@
-"""What is copied of messages: plain text, their code blocks, or Markdown. Pure functions over texts."""
+"""Text copied from messages: plain text, code blocks, or Markdown. Pure functions over texts."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ _ENDS_BLOCK = frozenset(
 
 
 def copied(messages: Sequence[Message], form: Format) -> str:
-    """Everything that is copied, without control characters; empty where there is nothing of that."""
+    """Return the text to copy, without control characters; empty if there is none in this form."""
     match form:
         case "code":
             blocks = [block for entry, body in messages for block in code_of(entry, body)]
@@ -45,7 +45,7 @@ def copied(messages: Sequence[Message], form: Format) -> str:
 
 
 def code_of(entry: Entry, body: Body) -> list[str]:
-    """The code blocks of one message; what tools return is no block."""
+    """Return the code blocks of a message; tool results have none."""
     if entry.kind not in ("user", "assistant"):
         return []
     tokens = _parser().parse(plain_text(body.text))
@@ -63,7 +63,7 @@ def _title(entry: Entry) -> str:
 def _plain(entry: Entry, body: Body) -> str:
     if entry.kind == "assistant":
         return without_markup(plain_text(body.text))
-    # As it is shown when it is open.
+    # As shown when it is unfolded.
     if entry.kind == "user":
         return plain_text(body.text).strip("\n")
     title = _title(entry)
@@ -90,7 +90,7 @@ def fenced(text: str) -> str:
 
 
 def without_markup(source: str) -> str:
-    """Return a Markdown text without its signs; code and the marks of list items stay."""
+    """Return a Markdown text without markup; code and the marks of list items are kept."""
     out: list[str] = []
     numbers: list[int | None] = []
     lead = ""

@@ -1,4 +1,4 @@
-"""The demo on the screen: its session, the one line that guides through it, and the ways in and out."""
+"""The demo: its session, the guiding row above the prompt, and how it is entered and left."""
 
 import asyncio
 import atexit
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _WAY_OUT = "esc esc leaves"
 _MARK, _GAP = 2, 2
-"""Cells of the sign in front, and between two pieces."""
+"""Cells of the leading sign, and between two pieces."""
 
 
 def hint_pieces(hint: TourHint, width: int, way_out: str) -> tuple[str, str, str, str]:
-    """The words of the line in so many cells: where the tour is, the key, why, and how to leave.
+    """Fit the guiding row to a width: the step, the key, why, and how to leave.
 
-    Where there is little room the reason gets shorter first, then how to leave goes; the key stays.
+    If space is short, the reason is shortened first, then how to leave is dropped; the key stays.
     """
     place = f"Demo {hint.number} of {STEPS}" if hint.number else "Demo"
     least = f"{hint.number}/{STEPS}" if hint.number else "Demo"
@@ -48,7 +48,7 @@ def hint_pieces(hint: TourHint, width: int, way_out: str) -> tuple[str, str, str
 
 
 class TourRow(Widget):
-    """One row of words directly above the prompt."""
+    """A row of text directly above the prompt."""
 
     hint: reactive[TourHint | None] = reactive(None)
 
@@ -64,11 +64,11 @@ class TourRow(Widget):
 
 
 class Guide:
-    """Plays the recording, and says what to try next.
+    """Plays the recording, and shows what to try next.
 
     Args:
         chat: The screen of the demo's session.
-        stage: Where it plays.
+        stage: The demo's stage.
     """
 
     def __init__(self, chat: "Chat", stage: Stage) -> None:
@@ -85,7 +85,7 @@ class Guide:
         self._play()
 
     def follow(self, record: Record) -> None:
-        """Go on where an event is what the present step waits for."""
+        """Advance if an event completes the current step."""
         signal = signal_of(record.data)
         marked = (record.data.claims_marked or 0) if isinstance(record.data, CompactionComplete) else 0
         if signal is not None:
@@ -98,7 +98,6 @@ class Guide:
         self._say()
 
     def _see(self, screen: "Screen[object]") -> None:
-        """Take note of a screen that was opened."""
         if isinstance(screen, CompactionDetail):
             self._advance("looked")
         elif isinstance(screen, ContextScreen):
@@ -120,12 +119,12 @@ class Guide:
 
 
 def on_stage(launch: Launch, stage: Stage, outside: DemoOrigin | None = None) -> Launch:
-    """What a session of the demo begins with.
+    """Return the launch options of a demo session.
 
     Args:
-        launch: What the program was started with.
-        stage: Where it plays.
-        outside: Where leaving it leads; None ends the program.
+        launch: The program's launch options.
+        stage: The demo's stage.
+        outside: Where leaving it leads; None quits.
     """
     return Launch(
         settings=stage.settings(launch.settings),
@@ -140,12 +139,12 @@ def on_stage(launch: Launch, stage: Stage, outside: DemoOrigin | None = None) ->
 
 
 async def toggle_demo(app: "Host", session: "ChatSession") -> None:
-    """Go to the demo, or back to where it was started from."""
+    """Start the demo, or return to where it was started."""
     if (stage := session.launch.stage) is not None:
         if (outside := session.launch.outside) is None:
             app.exit()
             return
-        # What a rewind put back into the prompt is about the demo.
+        # A prompt restored by a rewind belongs to the demo.
         app.chat.pane.prompt.editor.clear_draft()
         app.launch = outside.launch
         app.open_session(outside.session)
@@ -162,13 +161,13 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
         return
     # However the program ends.
     atexit.register(stage.remove)
-    # A session in which nothing was said is gone once it is left.
+    # A session without messages is deleted when it is left.
     back = session.id if session.presenter.view.entries else ""
     app.launch = on_stage(session.launch, stage, DemoOrigin(session.launch, back))
     app.open_session("")
 
 
 async def _remove_folder(session: "ChatSession", stage: Stage) -> None:
-    """Remove the folder once the session has ended."""
+    """Remove the demo's folder once the session has ended."""
     await session.engine.stop()
     await asyncio.to_thread(stage.remove)

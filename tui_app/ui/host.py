@@ -1,4 +1,4 @@
-"""The application and the chat screen, as flows and dialogs know them: what ``app`` and ``screen`` hold."""
+"""Base classes of the application and the chat screen, for flows and dialogs that use them."""
 
 from abc import abstractmethod
 from collections.abc import Coroutine
@@ -19,47 +19,47 @@ if TYPE_CHECKING:
     from tui_app.ui.terminal_title import TerminalTitle
 
 FLOW = "flow"
-"""Group of what a command or key has begun."""
+"""Worker group of flows that a command or key started."""
 
 
 class Host(App[int]):
-    """The application: it opens sessions, and ends."""
+    """The application: opens sessions, and quits."""
 
     launch: Launch
-    """What sessions begin with from now on."""
+    """Launch options of sessions opened from now on."""
     chat: "Chat"
-    """The chat screen, whatever stands above it."""
+    """The chat screen, whatever dialogs are open above it."""
     terminal_title: "TerminalTitle"
-    """What is said outside the screen."""
+    """The window title, progress and notifications."""
     type_ahead: "TypeAhead"
-    """What is typed for something that is being opened."""
+    """Buffers what is typed for something that is being opened."""
     detached: tuple[str, ...]
-    """Arguments of the run in the background that goes on with the session; empty for none."""
+    """Arguments of the background run that continues the session; empty if there is none."""
     quit_asked: float
-    """When ctrl+c was pressed with nothing to stop, in monotonic seconds."""
+    """When ctrl+c was last pressed with nothing to stop, in monotonic seconds."""
 
     @property
     @abstractmethod
     def is_changing(self) -> bool:
-        """Whether keys are held back for a session that is not there yet."""
+        """Whether keys are buffered for a session that is not open yet."""
 
     @abstractmethod
     def open_session(self, session: str, *, at: int = 0, then: str = "") -> None:
-        """Leave the present session and open another; empty begins a new one.
+        """Leave the current session and open another.
 
         Args:
-            session: Id of the session.
+            session: Id of the session; empty starts a new one.
             at: Log number of the message to show; 0 shows the newest.
-            then: A command that is run there first.
+            then: A command to run there first.
         """
 
     @abstractmethod
     async def leave(self, *, ask: bool) -> None:
-        """Quit; asks first when an answer is being written or a prompt waits."""
+        """Quit; with ``ask``, confirm first if an answer is being written or a prompt is queued."""
 
 
 class Chat(Screen[None]):
-    """The chat screen: one session, and the flows that its keys and commands have begun."""
+    """The chat screen: one session, and the flows that its keys and commands start."""
 
     app: Host
     pane: "ChatPane"
@@ -67,7 +67,7 @@ class Chat(Screen[None]):
     @property
     @abstractmethod
     def session(self) -> "ChatSession":
-        """What the screen shows; there once it is ready."""
+        """The session shown; available once the screen is ready."""
 
     @property
     @abstractmethod
@@ -78,12 +78,12 @@ class Chat(Screen[None]):
     def work(
         self, flow: "Coroutine[Any, Any, Any] | Flow", *, group: str = FLOW, exclusive: bool = True
     ) -> "Worker[Any]":
-        """Run a flow in a worker that ends with this screen; one of each exclusive group at a time."""
+        """Run a flow in a worker that ends with this screen; an exclusive group runs one worker at a time."""
 
     @abstractmethod
     def run(self, command: "SlashCommand", argument: str = "") -> None:
-        """Run a command; a click may come before there is anything to run it on."""
+        """Run a command; does nothing if a click comes before the session is open."""
 
     @abstractmethod
     def action_slash(self, text: str) -> None:
-        """Run a command as it would be typed."""
+        """Run a command as if it was typed."""

@@ -1,4 +1,4 @@
-"""What the command line decided: the settings, where things are kept, and which session to open."""
+"""Launch options: the settings, where things are stored, and which session to open."""
 
 import gc
 import sqlite3
@@ -19,37 +19,37 @@ if TYPE_CHECKING:
 
 
 class DemoOrigin(NamedTuple):
-    """Where the demo was begun from."""
+    """The session that the demo was started from."""
 
     launch: "Launch"
     session: str
-    """Its id; empty where nothing had been said in it."""
+    """Its id; empty if it had no messages."""
 
 
 @frozen(kw_only=True)
 class Launch(Opening):
-    """What the command line decided: what to open, and what the screen needs besides."""
+    """The options decided by the command line: what to open, and what else the screen needs."""
 
     flags: Mapping[str, object] = field(default_factory=dict)
-    """Settings given on the command line, None for one that was not: they rank above the file."""
+    """Settings given on the command line, None for those not given; they take precedence over the file."""
     pick_session: bool = False
-    """Open the list of sessions first."""
+    """Whether to open the list of sessions first."""
     notice: str = ""
-    """What is to be said at the start."""
+    """A notice to show at the start."""
     stage: "Stage | None" = None
-    """Where the demo plays; None outside of it."""
+    """The demo's stage; None outside of it."""
     outside: DemoOrigin | None = None
-    """Where leaving the demo leads; None ends the program."""
+    """Where leaving the demo leads; None quits."""
 
     @property
     def first_model(self) -> str:
-        """Name of the model that a new session begins with."""
+        """Name of the model that a new session starts with."""
         return self.model or resolve_model(self.settings, self.env, self.keys.names)
 
     def opening(self, session: str = "") -> Opening:
-        """The same launch as a request for a session; empty begins a new one.
+        """Return the launch as a request for a session; empty starts a new one.
 
-        A model or policy given on the command line is for the session opened first and for new ones.
+        A model or policy given on the command line applies to the session opened first and to new ones.
         """
         wanted = {each.name: getattr(self, each.name) for each in fields(Opening)}
         if session not in ("", self.session):
@@ -66,7 +66,7 @@ class Launch(Opening):
 
 
 def launch_of(launch: Launch, session: str) -> Launch:
-    """The launch in the folder of a session that works apart, or that is gone to from such a folder."""
+    """Return the launch in a session's own folder, if it runs in a worktree or is opened from one."""
     from tui_app.session.stores.database import open_store
     from tui_app.session.stores.store import SessionNotFound
     from tui_app.system.worktrees import is_in_worktree
@@ -74,7 +74,7 @@ def launch_of(launch: Launch, session: str) -> Launch:
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
             cwd = Path(store.info(session).cwd)
-    except (SessionNotFound, sqlite3.Error):  # a new one; what is wrong is said when it is opened
+    except (SessionNotFound, sqlite3.Error):  # a new one, or an error that opening it reports
         return launch
     return (
         replace(launch, cwd=cwd)
@@ -84,18 +84,18 @@ def launch_of(launch: Launch, session: str) -> Launch:
 
 
 def resume_collection() -> None:
-    """Collect garbage again, except what was loaded so far: that stays for good."""
+    """Turn garbage collection on again, exempting everything loaded so far."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 def folder_notice(begun: str, here: Path) -> str:
-    """Say that a session goes on in another folder than its own; empty where it does not.
+    """Return a note that a session continues in another folder than its own; empty if it does not.
 
     Args:
         begun: Its own folder.
-        here: The folder it goes on in.
+        here: The folder it continues in.
     """
     if not begun or Path(begun).resolve() == here.resolve():
         return ""

@@ -1,4 +1,4 @@
-"""Writing the prompt in the user's own editor."""
+"""Editing the prompt in the user's own editor."""
 
 import os
 import shlex
@@ -23,16 +23,16 @@ _KEPT = "The draft is kept."
 
 
 class EditorProblem(Exception):
-    """The text could not be edited; the message says why and that nothing is lost."""
+    """Raised if the text could not be edited, with the reason; the draft is kept."""
 
 
 def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
-    """Write the prompt in the user's own editor.
+    """Edit the prompt in the user's own editor.
 
     Args:
-        app: Gives the terminal away meanwhile.
-        session: Says what went wrong.
-        start: What to begin with in place of the draft; empty for the draft.
+        app: Releases the terminal meanwhile.
+        session: Reports errors.
+        start: Initial text instead of the draft; empty for the draft.
     """
     launch, prompt, problem = session.launch, app.chat.pane.prompt.editor, ""
     text = start or prompt.draft
@@ -41,7 +41,7 @@ def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
         with app.suspend():
             try:
                 text = edited(command, text, launch.env, launch.cwd)
-            except EditorProblem as error:  # one that left the block would leave the screen suspended
+            except EditorProblem as error:  # raised out of the block, it would leave the screen suspended
                 problem = str(error)
     except SuspendNotSupported:
         problem = NO_TERMINAL
@@ -55,10 +55,10 @@ def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
 
 
 def editor_command(env: Mapping[str, str]) -> list[str]:
-    """The editor and its arguments, from VISUAL or else EDITOR.
+    """Return the editor command from VISUAL or EDITOR.
 
     Raises:
-        EditorProblem: if none is set, or it cannot be understood.
+        EditorProblem: If none is set, or it cannot be parsed.
     """
     chosen = env.get("VISUAL") or env.get("EDITOR") or ""
     try:
@@ -71,10 +71,10 @@ def editor_command(env: Mapping[str, str]) -> list[str]:
 
 
 def edited(command: list[str], text: str, env: Mapping[str, str], cwd: Path) -> str:
-    """Have a text edited in a file that nobody else can read and that is gone afterwards; blocks.
+    """Edit a text in a temporary file that only the user can read; blocks.
 
     Raises:
-        EditorProblem: if the editor cannot be started, ends with an error, or the file cannot be used.
+        EditorProblem: If the editor cannot be started, ends with an error, or the file cannot be used.
     """
     name = Path(command[0]).name
     try:
@@ -93,7 +93,7 @@ def edited(command: list[str], text: str, env: Mapping[str, str], cwd: Path) -> 
             Path(path).unlink()
     if code:
         raise EditorProblem(f"{name} ended with an error ({code}), so what it saved is not used. {_KEPT}")
-    # Editors end every file with a line end.
+    # Editors add a line end to every file.
     return saved if text.endswith("\n") else saved.removesuffix("\n").removesuffix("\r")
 
 
@@ -108,7 +108,7 @@ def _run(command: list[str], env: Mapping[str, str], cwd: Path) -> int:
         if process is not None:
             process.terminate()
 
-    # Before it starts: it may be quick to ask for a key, and the user quick to press it.
+    # Before it starts, because the user may press a key at once.
     with _handled({signal.SIGINT: _the_editors, signal.SIGQUIT: _the_editors, signal.SIGTERM: end}):
         process = subprocess.Popen(command, env=dict(env), cwd=cwd)
         if wanted_to_end:
@@ -121,9 +121,9 @@ def _run(command: list[str], env: Mapping[str, str], cwd: Path) -> int:
 
 @contextmanager
 def _handled(handlers: Mapping[signal.Signals, Callable[..., None]]) -> Iterator[None]:
-    """Have other handlers for some signals, of which the screen's loop hears nothing meanwhile.
+    """Replace signal handlers, which also hides the signals from the event loop.
 
-    They are not ignored, because what is started would inherit that.
+    They are not ignored, because the editor would inherit that.
     """
     wakeup = signal.set_wakeup_fd(-1)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
@@ -136,4 +136,4 @@ def _handled(handlers: Mapping[signal.Signals, Callable[..., None]]) -> Iterator
 
 
 def _the_editors(*_: object) -> None:
-    """Keys that the terminal turns into signals mean the editor."""
+    """Do nothing: keys that the terminal turns into signals are meant for the editor."""

@@ -1,4 +1,4 @@
-"""The rows of a question about a tool: what would be done, with nothing hidden."""
+"""The rows of an approval: what a tool would do, with nothing hidden."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,15 +20,15 @@ RowKind = Literal["plain", "strong", "added", "removed", "faint", "remark"]
 KINDS: tuple[RowKind, ...] = get_args(RowKind)
 
 MOST_BLANK = 3
-"""Blank rows behind each other that are shown; of more there is one row that counts them."""
+"""Maximum number of consecutive blank rows shown; more are replaced by their count."""
 
 SPACES = re.compile(r" {41,}")
 
 _FEWEST = 15
-"""Cells of the title that are kept for how much is below."""
+"""Cells of the title reserved for the number of rows below."""
 
 MOST_RULE = 48
-"""Cells of a rule in the row of keys."""
+"""Maximum width in cells of a rule among the keys."""
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
@@ -44,16 +44,16 @@ _THINGS = {"file": "edit", "command": "command", "address": "request", "other": 
 
 
 class QuestionRow(NamedTuple):
-    """One line of what is asked about."""
+    """One line of what needs approval."""
 
     text: str
-    """As it was given."""
+    """The original text."""
     kind: RowKind = "plain"
     number: int = 0
-    """Of a line of a file; 0 for none."""
+    """Line number in the file; 0 if there is none."""
     sign: str = ""
     label: int = 0
-    """Signs at its beginning that say what it is about, of a row beside what is asked about."""
+    """Number of characters at its beginning that are a label, in a row of additional information."""
 
 
 def _told(label: str, text: str) -> QuestionRow:
@@ -61,12 +61,12 @@ def _told(label: str, text: str) -> QuestionRow:
 
 
 def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tuple[Content, bool]:
-    """What is asked, in one line: ``Allow this edit?   src/app.py   +3 -1``; whether its subject is whole.
+    """Return the title line, ``Allow this edit?   src/app.py   +3 -1``, and whether its subject is complete.
 
     Args:
         asked: The question.
-        width: Cells there are.
-        below: Rows of it that are not in sight yet.
+        width: Available cells.
+        below: Number of rows that are not visible yet.
     """
     thing = "look" if asked.kind == "file" and asked.tool in FILE_LOOKERS else _THINGS[asked.kind]
     title = f"Allow this {thing}?"
@@ -77,18 +77,18 @@ def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tu
     right, room = " · ".join(filter(None, (rows, waits))), width - len(title) - 3
     if len(right) > min(room, max(_FEWEST, room - cell_len(subject) - 3)):
         right = f"{below:,} below" if below else ""
-    # Whatever is below: a subject that comes and goes would move what is read.
+    # Independent of the rows below: a subject that appears and disappears would move what is being read.
     whole = cell_len(subject) <= room - _FEWEST
     room -= len(right) + 3 if right else 0
     shown = cut_cells(subject, room)
     room -= cell_len(shown) + 3 if shown else 0
-    # Of a few cells, what is not whole says nothing.
+    # In a few cells an incomplete note would be meaningless.
     note = one_line(asked.note, room) if room > 8 or cell_len(asked.note) <= room else ""
     left = Content.assemble(
         (title, "bold $text-warning"), f"   {shown}" if shown else "", "   " if note else ""
     )
     for part in re.split(r"(?<!\S)([+-]\d[\d,]*)", note):
-        # The numbers of lines that come and go have their colours.
+        # The numbers of added and removed lines are coloured.
         sign = part[:1] if part[1:2].isdigit() else ""
         left += Content.styled(part, {"+": "$text-success", "-": "$text-error"}.get(sign, "$text-muted"))
     gap = " " * max(0, width - left.cell_length - len(right))
@@ -96,11 +96,11 @@ def question_title(asked: "ApprovalRequested", width: int, below: int = 0) -> tu
 
 
 def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator[QuestionRow]:
-    """What would be done, whole: remarks on it, the diff, command or arguments, and where that comes from.
+    """Yield everything a tool would do: remarks, the diff, command or arguments, and where it comes from.
 
     Args:
         asked: The question.
-        named: Whether the title has the whole name of a file, an address or a tool.
+        named: Whether the title has the complete name of a file, an address or a tool.
     """
     yield from _subject_rows(asked, named=named)
     if asked.repeats:
@@ -153,7 +153,7 @@ def diff_rows(lines: Sequence[str]) -> Iterator[QuestionRow]:
 
 
 def _shared_indent(lines: Sequence[str]) -> str:
-    """What all lines of a diff are indented by beyond the first two cells, which say that there is more."""
+    """Return the indentation shared by all lines of a diff, except two columns that show there is some."""
     first = next((at for at, line in enumerate(lines) if _HEADER.match(line)), len(lines))
     bodies = [line[1:] for line in lines[first:] if line[:1] in ("+", "-", " ") and line[1:].strip()]
     least = min((body[: len(body) - len(body.lstrip(" \t"))] for body in bodies), key=len, default="")
@@ -161,8 +161,8 @@ def _shared_indent(lines: Sequence[str]) -> str:
 
 
 def without_blanks(rows: Iterable[QuestionRow]) -> Iterator[QuestionRow]:
-    """Show one row for many blank ones of a kind."""
-    # Of all blank signs only these are shown as such; the others are written out.
+    """Replace many consecutive blank rows of a kind by one."""
+    # Spaces and tabs are the only blank characters shown as such; others are escaped.
     for (blank, kind), group in groupby(rows, lambda row: (not row.text.strip(" \t"), row.kind)):
         if not blank:
             yield from group

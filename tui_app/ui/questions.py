@@ -1,4 +1,4 @@
-"""What is asked above the prompt: by tools, and by the model with choices by number or for words."""
+"""Questions above the prompt: approvals, and the model's questions with choices or free text."""
 
 from typing import TYPE_CHECKING
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from tui_app.events import ApprovalRequested, QuestionAsked
 
 _LEAST_ROWS, _SHARE = 2, 5
-"""Choices in sight: at most a fifth of the screen, those around the marked one."""
+"""Visible choices: at least two, at most a fifth of the screen, around the marked one."""
 _WORDS, _OR_WORDS = "your answer", "or an answer in words"
 
 
 def choice_rows(choices: tuple[str, ...], marked: int, width: int, most: int) -> list[Content]:
-    """The choices with their numbers, the marked one bold and with a sign.
+    """Return the numbered choices, the marked one bold and with a sign.
 
     Args:
-        choices: All there are.
+        choices: All choices.
         marked: Index of the marked one.
         width: Cells.
-        most: Rows there are; then those around the marked one.
+        most: Maximum number of rows, shown around the marked one.
     """
     first = max(0, min(marked - most // 2, len(choices) - most))
     rows = []
@@ -45,14 +45,14 @@ def choice_rows(choices: tuple[str, ...], marked: int, width: int, most: int) ->
 
 
 class QuestionBox(AskBox):
-    """Shows one question at a time. Attributes down, :class:`AskBox.Replied` up."""
+    """Shows one question of the model at a time. Attributes down, :class:`AskBox.Replied` up."""
 
     HELP = "The model asks. A number or enter chooses, words and enter answer, esc gives no answer."
     BINDINGS = place_bindings("asked")
 
     question: "reactive[QuestionAsked | None]" = reactive(None, toggle_class="-asking")
     marked: reactive[int] = reactive(0, init=False)
-    """Index of the choice that enter takes on an empty line."""
+    """Index of the choice that enter selects in an empty input."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="asked-title", markup=False)
@@ -95,7 +95,7 @@ class QuestionBox(AskBox):
     watch_marked = on_descendant_focus = on_descendant_blur = _explain
 
     def keeps(self, event: Typed) -> bool:
-        """Whether what is typed in the line is none of its words: a number that stands alone chooses."""
+        """Return whether an event in the input is handled elsewhere: a number alone selects a choice."""
         if super().keeps(event):
             return True
         if isinstance(event, events.Key) and not event.is_printable:
@@ -103,7 +103,7 @@ class QuestionBox(AskBox):
                 event.key == "backspace" and bool(self.lone.take())
             )
         if begun := self.lone.take():
-            # More follows a number: it is the beginning of an answer in words.
+            # Text follows a number, so the number begins an answer in words.
             self._line.insert_text_at_cursor(begun)
         asked, letter = self.question, event.character if isinstance(event, events.Key) else None
         if asked is None or not letter or self._line.value or self._early:
@@ -120,7 +120,7 @@ class QuestionBox(AskBox):
             self.marked = (self.marked + step) % len(choices)
 
     def action_none(self) -> None:
-        """Give no answer; first what is written goes."""
+        """Give no answer; if something is written, clear it first."""
         self.lone.take()
         if self._line.value:
             self._line.value = ""
@@ -147,7 +147,7 @@ class QuestionBox(AskBox):
 
 
 class AskPlace(Vertical):
-    """Holds the boxes, of which one at most is shown."""
+    """Contains the question boxes, of which at most one is shown."""
 
     type_ahead: TypeAhead | None = None
 
@@ -159,20 +159,20 @@ class AskPlace(Vertical):
 
     @property
     def box(self) -> AskBox | None:
-        """What asks something."""
+        """The box with an open question."""
         return next((box for box in self.query(AskBox) if box.question is not None), None)
 
     @property
     def has_keys(self) -> bool:
-        """Whether the focus is in one of the boxes."""
+        """Whether one of the boxes has the focus."""
         focused = self.screen.focused
         return focused is not None and self in focused.ancestors
 
     def show(self, question: "ApprovalRequested | None", asked: "QuestionAsked | None") -> tuple[bool, str]:
-        """Show what is asked, or nothing.
+        """Show the open approval or question, or nothing.
 
         Returns:
-            Whether it is something new, and what was written for a question that has gone unanswered.
+            Whether it is new, and the text written for a question that was closed unanswered.
         """
         approval, words = self.query_one(ApprovalBox), self.query_one(QuestionBox)
         before = {box.question.id: box for box in (approval, words) if box.question is not None}

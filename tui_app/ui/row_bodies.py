@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 LONG_CHARS = 200_000
-"""Longer texts are read in a thread: reading one takes a millisecond and more."""
+"""Characters above which a text is read in a thread, because that takes a millisecond or more."""
 _KEPT = 4
-"""Long texts that are kept once they are read."""
+"""Number of long texts that are cached."""
 _KEPT_CHARS = 4_000_000
-"""Characters that are kept of texts that come from a server, long and short."""
+"""Characters that are cached of texts from a server, long and short."""
 _FRESH = 200
-"""Events that have just happened here, whose texts need not come from a server."""
+"""Number of recent events whose texts need not be read from a server."""
 
 
 class LateBodies:
-    """Texts of a session; the log is loaded with the first one that is wanted, behind the first frame."""
+    """Texts of a session; the log is loaded with the first text needed, after the first frame."""
 
     def __init__(self) -> None:
         self._source: StoreBodies | None = None
@@ -41,11 +41,11 @@ class LateBodies:
         self._long: OrderedDict[Entry, Body] = OrderedDict()
         self._reading: dict[Entry, asyncio.Task[None]] = {}
         self.tell: Callable[[Entry], None] = lambda _entry: None
-        """Told when a long text that :meth:`preview` had to promise has been read."""
+        """Called when a long text that :meth:`preview` announced has been read."""
         self._far = False
-        """Whether the log is on a server: a frame waits for no network."""
+        """Whether the log is on a server: a frame must not wait for the network."""
         self.live: dict[int, str] = {}
-        """By the log number of its row, the end of what a command of the user's has printed so far."""
+        """The end of the output of the user's running shell commands, by log number of their rows."""
         self._turn = asyncio.Lock()
         self._fresh: OrderedDict[int, Record] = OrderedDict()
 
@@ -53,7 +53,7 @@ class LateBodies:
         """Read from a session's log from now on.
 
         Raises:
-            sqlite3.Error: if the log cannot be opened.
+            sqlite3.Error: If the log cannot be opened.
         """
         from tui_app.session.preview import StoreBodies
         from tui_app.session.stores.database import open_store
@@ -66,7 +66,7 @@ class LateBodies:
         self._source, self._place = StoreBodies(store, session), (database, session)
 
     def body(self, entry: Entry) -> Body:
-        """The full content of a row; at once where it was painted, or stands in a file of this machine."""
+        """Return the full content of a row; fast if it was painted before, or if the log is a local file."""
         if entry.seq in self.live:
             return Body(text=self.live[entry.seq], args=entry.title)
         if entry in self._long:
@@ -74,7 +74,7 @@ class LateBodies:
         return self._source.body(entry) if self._source is not None else Body(text=entry.title)
 
     def preview(self, entry: Entry) -> Body:
-        """The content of a row; of a long or distant one the promise that it is read, until it has been."""
+        """Return the content of a row; for a long or remote one a placeholder until it has been read."""
         known = entry.seq in self.live or entry in self._long or entry.seq <= 0
         if known or self._place is None or (entry.chars <= LONG_CHARS and not self._far):
             return self.body(entry)
@@ -91,12 +91,12 @@ class LateBodies:
 
         try:
             if self._far and self._source is not None:
-                # One after the other, on the connection there is.
+                # One after the other, on the existing connection.
                 async with self._turn:
                     self._long[entry] = await asyncio.to_thread(self._source.body, entry)
             else:
                 self._long[entry] = await asyncio.to_thread(preview.read_body, database, session, entry)
-        except Exception as error:  # nobody waits for this task: the row would promise the text for ever
+        except Exception as error:  # nothing awaits this task: the placeholder would stay
             _LOG.exception("a text could not be read")
             self._long[entry] = preview.unreadable(error)
         finally:
@@ -112,24 +112,24 @@ class LateBodies:
             await asyncio.wait([reading])
 
     async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> "list[Hit]":
-        """Every place where words stand in some rows; looked for in a thread."""
+        """Return every match in some rows, searched in a thread."""
         from tui_app.ui.transcript.search import look_in
 
         return await self._from_log(lambda source: look_in(source, entries, pattern), [])
 
     async def excerpt(self, entry: Entry, hit: "Hit") -> "Excerpt | None":
-        """The text around a place; read in a thread."""
+        """Return the text around a hit, read in a thread."""
         from tui_app.ui.transcript.search import excerpt_of
 
         return await self._from_log(lambda source: excerpt_of(entry, source.body(entry), hit), None)
 
     async def read(self, entries: Sequence[Entry]) -> list[Body]:
-        """The full content of some rows; read in a thread."""
+        """Return the full content of some rows, read in a thread."""
         titles = [Body(text=entry.title) for entry in entries]
         return await self._from_log(lambda source: [source.body(entry) for entry in entries], titles)
 
     async def _from_log(self, read: "Callable[[StoreBodies], T]", otherwise: T) -> T:
-        """Read in a thread, with a connection of its own; what cannot be read is no reason to fail."""
+        """Read in a thread with a separate connection, returning ``otherwise`` on errors."""
         import sqlite3
 
         from tui_app.session.preview import StoreBodies
@@ -151,23 +151,23 @@ class LateBodies:
         return len(self._long) > 1 and sum(len(body.text) for body in self._long.values()) > _KEPT_CHARS
 
     def note(self, records: "Iterable[Record]") -> None:
-        """Keep what has just happened for the rows that are about to be painted, where the log is far."""
+        """Keep recent events for the rows about to be painted, if the log is remote."""
         if self._far:
             self._fresh.update((record.seq, record) for record in records if record.seq)
             while len(self._fresh) > _FRESH:
                 self._fresh.popitem(last=False)
 
     def shed(self) -> None:
-        """Let go of the long texts that were read; those on screen are read again when they are painted."""
+        """Drop the cached long texts; visible ones are read again when they are painted."""
         self._long.clear()
         self._fresh.clear()
 
     async def record(self, seq: int) -> "Record | None":
-        """One whole event of the log; read in a thread. None where it is not there, or cannot be read."""
+        """Return an event of the log, read in a thread; None if it does not exist or cannot be read."""
         return (await self.records([seq])).get(seq)
 
     async def records(self, seqs: Sequence[int]) -> "Mapping[int, Record]":
-        """Whole events of the log by their numbers, those that can be read; read in a thread."""
+        """Return the readable events with some log numbers, read in a thread."""
         if self._source is None or not seqs:
             return {}
         if self._far:
@@ -189,7 +189,7 @@ class LateBodies:
 
 
 class _Fresh:
-    """Events by number, read as a log is.
+    """Recent events with the interface of a log.
 
     Args:
         records: The events.

@@ -1,4 +1,4 @@
-"""Starting the screen: what it is started with, and the one call that runs it."""
+"""Starting the screen: preparing the process, and the one call that runs the application."""
 
 import gc
 import os
@@ -11,7 +11,8 @@ from tui_app.ui.words.text import clean
 
 _COLOUR_SYSTEMS = ("auto", "standard", "256", "truecolor")
 _SWITCH_S = 0.001
-"""Seconds after which a busy thread lets the screen's go on; with Python's own 5 ms, frames come late."""
+"""Seconds after which a busy thread yields to the screen's thread; with Python's own 5 ms, frames are late.
+"""
 
 
 def run_app(launch: Launch) -> int:
@@ -20,14 +21,14 @@ def run_app(launch: Launch) -> int:
     Returns:
         The process's exit code.
     """
-    # Hardly anything that start-up makes is garbage: looking for it costs a sixth of the time to the prompt.
+    # Start-up creates hardly any garbage, and collecting it takes a sixth of the time to the prompt.
     gc.disable()
     _adapt_environment()
     from tui_app.ui.app import FaultConsole, PlimsollApp
 
     sys.setswitchinterval(_SWITCH_S)
     if not launch.settings.color:
-        # Textual reads this variable and nothing else when the application is made.
+        # The only setting for this that Textual reads when the application is made.
         os.environ["NO_COLOR"] = "1"
     if not launch.settings.plain and not _paints_signs():
         launch = replace(launch, settings=replace(launch.settings, plain=True))
@@ -41,20 +42,20 @@ def run_app(launch: Launch) -> int:
 
         from tui_app.ui.terminal_input import TerminalDriver
 
-        # A driver that the environment names stays.
+        # A driver named in the environment is kept.
         if app.driver_class is LinuxDriver:
             app.driver_class = TerminalDriver
     app.error_console = faults = FaultConsole()
     app.run(mouse=launch.settings.mouse)
     left = _leave_running(app.detached, launch) if app.detached else ""
     _print_farewell(left or app.farewell, app.ended_by or faults.log_faults(launch.paths.log_file))
-    # Everything is closed; searching all that was loaded for cycles would only keep the shell waiting.
+    # Everything is closed. Searching all loaded objects for cycles would only delay the shell.
     gc.freeze()
     return app.return_code or 0
 
 
 def _leave_running(words: tuple[str, ...], launch: Launch) -> str:
-    """Have a process in the background go on with the session that was closed; what there is to say of it."""
+    """Continue the closed session in a background process; returns what to print about it."""
     from tui_app.session.background import StartFailed, begin
 
     command = launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
@@ -67,18 +68,21 @@ def _leave_running(words: tuple[str, ...], launch: Launch) -> str:
 
 
 def _adapt_environment() -> None:
-    """Believe the terminal rather than an environment that says otherwise, before Textual reads that."""
+    """Remove environment variables that contradict the terminal, before Textual reads them."""
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
     if os.environ.get("TEXTUAL_COLOR_SYSTEM") not in _COLOUR_SYSTEMS:
         os.environ.pop("TEXTUAL_COLOR_SYSTEM", None)
     if not os.isatty(2) and os.isatty(1):
-        # Textual paints there.
+        # Textual paints on stderr.
         vars(sys)["__stderr__"] = sys.__stdout__
 
 
 def _paints_signs() -> bool:
-    """Whether the terminal's encoding has our signs; question marks would stand for all others."""
+    """Return whether the terminal's encoding has the program's signs.
+
+    Otherwise they would be printed as question marks.
+    """
     encoding = sys.__stderr__.encoding if sys.__stderr__ is not None else "utf-8"
     try:
         "⊖┃━→✓…".encode(encoding)
@@ -88,7 +92,7 @@ def _paints_signs() -> bool:
 
 
 def _print_farewell(text: str, trouble: str) -> None:
-    """Print on the restored terminal what ended the program and how to go on; nothing without its window."""
+    """Print on the restored terminal what ended the program and how to resume; ignores a closed terminal."""
     try:
         if trouble:
             print(trouble, file=sys.stderr)
@@ -97,5 +101,5 @@ def _print_farewell(text: str, trouble: str) -> None:
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
-        # What is still buffered would fail again at the interpreter's end and change the exit code.
+        # What is still buffered would fail again when the interpreter exits and change the exit code.
         discard_output(sys.stdout.fileno(), sys.stderr.fileno())

@@ -1,6 +1,6 @@
-"""The chat screen: passes keys and messages on, and shows the session's state.
+"""The chat screen: dispatches keys and messages, and shows the session's state.
 
-The first frame is the pane alone. Session, flows and dialogs are imported behind it, in a thread.
+The first frame is the pane alone. Session, flows and dialogs are imported afterwards, in a thread.
 """
 
 import asyncio
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 
 
 class Handover(NamedTuple):
-    """What another session begins with."""
+    """State carried over from the previous session."""
 
     draft: str = ""
     notices: tuple[str, ...] = ()
-    """What was reported and not read."""
+    """Unread notices."""
     then: str = ""
     """A command that is run first."""
 
@@ -57,7 +57,7 @@ NOTHING = Handover()
 
 
 class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
-    """One session. It decides nothing: flows and the session do."""
+    """The screen of one session. Decisions are made by flows and the session."""
 
     BINDINGS = as_bindings("chat")
     HORIZONTAL_BREAKPOINTS = [(0, "-slim"), (LEAST[0], "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - Textual's type
@@ -72,14 +72,14 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.pane.prompt.gate = launch.may_read
         self.pane.prompt.pasted, self.pane.prompt.env = launch.paths.pictures_dir, launch.env
         if not session:
-            # Before anything is mounted: a change afterwards styles all of it again.
+            # Before anything is mounted: a later change would style everything again.
             self.pane.begin(launch)
 
     class Focused(Message):
-        """The prompt is there and has the keys: what is typed can be seen, if not acted on yet."""
+        """Posted when the prompt has the focus: typed text is visible, although nothing acts on it yet."""
 
     class Ready(Message):
-        """The screen has its session: keys can be acted on."""
+        """Posted when the session is open and keys can be acted on."""
 
     @property
     def is_ready(self) -> bool:
@@ -96,8 +96,8 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         yield self.pane
 
     def on_mount(self) -> None:
-        """Give the prompt the keys, and open the session behind the first frame."""
-        # At once: a call of ``focus`` waits until all that is shown has been made.
+        """Focus the prompt, and open the session after the first frame."""
+        # Immediately: ``focus`` would wait until all widgets are mounted.
         self.set_focus(self.pane.prompt.editor)
         self.post_message(self.Focused())
         self.work(self._open(), group=SESSION)
@@ -114,7 +114,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         if self.is_attached:
             await self.pane.complete()
         if not self.is_attached:
-            return  # left while it loaded: nobody would close the session
+            return  # the user left while it loaded, and nothing would close the session
         self._session = ChatSession(self._launch, self._wanted, self.pane, self._admit)
         changed, title = self._session.presenter.changed, self.app.terminal_title
         changed.subscribe(self, lambda state: title.show(state, monotonic()), immediate=True)
@@ -143,14 +143,14 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     @on(PromptEditor.Submitted)
     def submit(self, event: PromptEditor.Submitted) -> None:
         """Send a prompt, or run a command."""
-        # Behind the first frame: it needs neither work for the engine nor what sends it.
+        # Imported after the first frame, which needs neither the engine's work nor the code that sends it.
         from tui_app.conversation.work import Prompt, asked_command
         from tui_app.ui.dialogs.actions import asks_first, run_shell, send, send_custom
 
         self.app.quit_asked = float("-inf")
         custom = self.pane.prompt.editor.completer.custom
         if self.session.is_leaving or self.app.is_changing:
-            # Typed behind the command that leads to another session: it goes along as a draft.
+            # Typed after a command that switches to another session: carried along as a draft.
             self.pane.prompt.editor.restore_prompt(event.text)
             self.app.type_ahead.end()
         elif is_command(event.text) and isinstance(parsed := parse(event.text), ParsedCommand):
@@ -165,11 +165,11 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
                 send(self, prompt)
 
     async def _admit(self) -> None:
-        """Ask, once for each repository, whether what it brings counts; then offer the commands there are."""
+        """Ask once per repository whether to trust what it contains, then offer the commands found."""
         from tui_app.ui.dialogs.extensions.trust import settle_trust
 
         config = self._launch.paths.config
-        # In a thread: it loads the agent side.
+        # In a thread, because it loads the agent side.
         may_read = await asyncio.to_thread(self._launch.may_read)
         find = partial(find_commands, config=config, taken=reserved_names(), may_read=may_read)
         trusted = await settle_trust(self.app, self._launch, find)
@@ -178,7 +178,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.work(self._offer_custom(partial(find, folder)), group="custom")
 
     async def _offer_custom(self, find: Callable[[], tuple[CustomCommand, ...]]) -> None:
-        """Let the prompt offer commands that users have written; the files are looked for in a thread."""
+        """Offer commands defined by users at the prompt; their files are read in a thread."""
         editor = self.pane.prompt.editor
         editor.completer.custom = written = await asyncio.to_thread(find)
         if self.is_ready and not self.session.read_only and self._launch.settings.mcp:
@@ -193,7 +193,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             if command.opens_with(argument):
                 flow = self.app.type_ahead.during(flow)
             else:
-                # What was to open ends with its flow, which may not even have begun.
+                # What the command was to open ends with its flow, which may not even have started.
                 self.app.type_ahead.end()
             asked = self.work(flow)
             self.session.away = asked if command.leaves else None
@@ -208,10 +208,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
     def action_edit_queued(self) -> None:
         from tui_app.ui.dialogs.actions import edit_queued
 
-        # Not exclusive: a second press must not lose the prompt the first is about to give back.
+        # Not exclusive: a second key press must not lose the prompt that the first is about to return.
         self.work(edit_queued(self.session), group="cancel", exclusive=False)
 
-    # By their names: these widgets come behind the first frame.
+    # Handlers by name, because these widgets are imported after the first frame.
 
     def on_approval_box_answered(self, event: "ApprovalBox.Answered") -> None:
         self.session.instruct(lambda now: now.tooling.approvals.decide(event.id, event.decision))
@@ -234,10 +234,10 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         return True
 
     def clear_reply(self, event: Typed) -> None:
-        """Take what answered the key before off the status row, where what is typed now writes or acts here.
+        """Clear the answer to the previous key from the status row when a key or paste is used here.
 
         Args:
-            event: What is typed; a key that means nothing leaves everything.
+            event: What is typed; a key without effect changes nothing.
         """
         if not (self.is_ready and self.is_current) or self.session.state.status.under is None:
             return
@@ -246,12 +246,12 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
 
     @on(Input.Changed)
     def keep_draft(self) -> None:
-        """Keep what is written in a line as drafts are kept."""
+        """Save the text of an input line like a draft."""
         if self.is_ready:
             self.session.unsent.changed()
 
     def take_text(self, text: str) -> None:
-        # At once: the draft may be about to go along to another session.
+        # Immediately: the draft may be about to be carried to another session.
         self.pane.prompt.editor.insert(clean(normalise(text)))
 
     def action_slash(self, text: str) -> None:
@@ -259,7 +259,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
             self.run(parsed.command, parsed.argument)
 
     def action_mode(self) -> None:
-        """Go on in the next mode."""
+        """Switch to the next mode."""
         if self.is_ready:
             self.session.change_mode(next_mode(self.session.state.mode))
 
@@ -270,7 +270,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         self.app.push_screen(DetailsScreen("Notices", notices))
 
     def action_read_along(self) -> None:
-        """Show the summary that is being written."""
+        """Show the summary while it is being written."""
         from tui_app.ui.dialogs.compactions.review_flow import read_along
 
         read_along(self.app, self.session)
@@ -282,20 +282,19 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         step_back(self, self.app.type_ahead.opening)
 
     def action_interrupt(self) -> None:
-        """Copy, clear, stop, or quit when pressed twice."""
+        """Copy, clear or stop; pressed twice, quit."""
         from tui_app.ui.dialogs.actions import stop_or_quit
 
         stop_or_quit(self.app, self)
 
 
 def _load() -> None:
-    """Import all that the screen needs beside its widgets."""
     for module in deferred_modules():
         import_module(module)
 
 
 def deferred_modules() -> tuple[str, ...]:
-    """Modules that the screen needs once it is painted: the session, and every dialog."""
+    """Return the modules that the screen needs after its first frame: the session, and every dialog."""
     from pkgutil import walk_packages
 
     found = walk_packages([str(Path(__file__).with_name("dialogs"))], "tui_app.ui.dialogs.")

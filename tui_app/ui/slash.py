@@ -1,7 +1,7 @@
-"""What a prompt that begins with a slash means: a built-in command, one out of a file, or none.
+"""Slash commands: built-in ones, custom ones from files, and parsing of what was typed.
 
-A command needs its exact name (or an alias). Nothing is ever guessed and run: a near miss is named, and
-the user decides.
+A command needs its exact name (or an alias). Nothing is guessed and run: for a near miss the closest command
+is suggested, and the user decides.
 """
 
 import re
@@ -17,30 +17,30 @@ if TYPE_CHECKING:
     from tui_app.system.project_files import MayRead
 
 Busy = Literal["now", "queue"]
-"""While an answer is written: run at once, or wait in the queue because it changes the history."""
+"""While an answer is being written: run at once, or wait in the queue because it changes the history."""
 
 
 Opens = Literal["", "alone", "always"]
-"""Whether a command shows something: never, when it is not told what to choose, or always."""
+"""Whether a command opens a screen or row: never, only without an argument, or always."""
 
 
 class SlashCommand(NamedTuple):
     """A built-in command, declared in :mod:`tui_app.ui.slash_commands`."""
 
     name: str
-    """Without the slash; may hold one space (``session checkpoints``)."""
+    """Without the slash; may contain one space (``session checkpoints``)."""
     summary: str
     handler: Callable[..., Coroutine[Any, Any, None]]
-    """Takes the chat screen and the argument."""
+    """Called with the chat screen and the argument."""
     aliases: tuple[str, ...] = ()
     argument: str = ""
-    """How the argument is written in help, for example ``[focus]``; empty when it takes none."""
+    """The argument as shown in help, for example ``[focus]``; empty if it takes none."""
     busy: Busy = "now"
     opens: Opens = ""
     writes: bool = False
-    """Whether it is refused at once where the session can only be looked at."""
+    """Whether it is refused at once in a read-only session."""
     leaves: bool = False
-    """Whether it leads to another session."""
+    """Whether it switches to another session."""
 
     @property
     def synopsis(self) -> str:
@@ -52,30 +52,30 @@ class SlashCommand(NamedTuple):
         return (self.name, *self.aliases)
 
     def opens_with(self, argument: str) -> bool:
-        """Whether it shows a screen or a row, for which what is typed behind it is meant."""
+        """Return whether it opens a screen or row, which then gets what is typed next."""
         return self.opens == "always" or (self.opens == "alone" and not argument)
 
 
 COMMANDS: list[SlashCommand] = []
-"""All built-in commands, in the order of help; :mod:`tui_app.ui.slash_commands` fills it."""
+"""All built-in commands, in the order of help; filled by :mod:`tui_app.ui.slash_commands`."""
 
 
 class ParsedCommand(NamedTuple):
-    """A command by its exact name, with what was typed behind it."""
+    """A command by its exact name, with its argument."""
 
     command: SlashCommand
     argument: str = ""
 
     @property
     def refusal(self) -> str:
-        """Why it is not run as it stands: words behind a name that takes none may be a prompt."""
+        """Why it is not run: text after a command that takes no argument may be a prompt."""
         name = self.command.name
         surplus = self.argument and not self.command.argument
         return f"/{name} takes no arguments. Send /{name} alone." if surplus else ""
 
 
 class UnknownCommand(NamedTuple):
-    """A name that does not exist, and the nearest one that does."""
+    """An unknown name, and the closest existing one."""
 
     name: str
     closest: str
@@ -86,7 +86,7 @@ class UnknownCommand(NamedTuple):
 
 
 def is_command(text: str) -> bool:
-    """Whether a prompt is meant as a command: it starts with one slash and no path (``/etc/hosts``)."""
+    """Return whether a prompt is a command: it starts with one slash and no path (``/etc/hosts``)."""
     stripped = text.strip()
     if not stripped.startswith("/"):
         return False
@@ -94,7 +94,7 @@ def is_command(text: str) -> bool:
 
 
 def parse(text: str) -> ParsedCommand | UnknownCommand:
-    """Read a prompt that starts with a slash. Names are case-insensitive; nothing is completed."""
+    """Parse a prompt that starts with a slash. Names are case-insensitive; nothing is completed."""
     body = text.strip().removeprefix("/").strip()
     for words in (2, 1):
         parts = body.split(maxsplit=words)
@@ -109,16 +109,15 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
 
 
 def text_opens(text: str) -> bool:
-    """Whether a prompt is a command that shows something."""
+    """Return whether a prompt is a command that opens a screen or row."""
     parsed = parse(text) if is_command(text) else None
     return isinstance(parsed, ParsedCommand) and parsed.command.opens_with(parsed.argument)
 
 
 def complete(prefix: str) -> list[SlashCommand]:
-    """Commands whose name or alias starts with ``prefix`` (with or without the slash), the likeliest first.
+    """List commands whose name or alias starts with ``prefix`` (with or without the slash), likeliest first.
 
-    What is typed in full comes before what only begins so, and a name before an alias; among equals the
-    order of the table is kept.
+    Exact matches come before prefix matches, and names before aliases; ties keep the order of the table.
     """
     wanted = prefix.removeprefix("/").lower()
     found = [command for command in COMMANDS if any(name.startswith(wanted) for name in command.names)]
@@ -138,19 +137,19 @@ _PLACE = re.compile(r"\$(ARGUMENTS|[1-9])(?![0-9])")
 
 
 class CustomCommand(NamedTuple):
-    """One file."""
+    """A custom command: a file, or a prompt of an MCP server."""
 
     name: str
     """Without the slash."""
     summary: str
-    """Foreign text."""
+    """Untrusted text."""
     argument: str = ""
-    """How its argument is written in help."""
+    """The argument as shown in help."""
     file: Path = Path()
     root: Path | None = None
-    """Folder that the file must not lead out of; None for the user's own."""
+    """Folder that the file must not resolve outside of; None for the user's own."""
     prompt: "McpPrompt | None" = None
-    """The prompt of an MCP server that it stands for, instead of a file."""
+    """The MCP server's prompt, instead of a file."""
 
     @property
     def synopsis(self) -> str:
@@ -160,13 +159,13 @@ class CustomCommand(NamedTuple):
 def find_commands(
     folder: Path | None, config: Path, taken: Collection[str], may_read: "MayRead"
 ) -> tuple[CustomCommand, ...]:
-    """Look for files: the nearest to the working folder wins a name, the user's own come last.
+    """Find command files. For equal names the one nearest to the working folder wins, then the user's own.
 
     Args:
-        folder: The working folder; None looks for the user's own alone.
-        config: The user's own folder of settings.
-        taken: Names that are built in: no file ever gets one of them.
-        may_read: What the rules say of files.
+        folder: The working folder; None finds the user's own only.
+        config: The user's own settings folder.
+        taken: Built-in names, which no file can have.
+        may_read: What the rules allow to be read.
     """
     from tui_app.system.project_files import Refused, read_document, read_inside, read_nearest
 
@@ -192,7 +191,7 @@ def find_commands(
 
 
 def named(commands: Sequence[CustomCommand], typed: str) -> tuple[CustomCommand, str] | None:
-    """The command whose exact name is typed, with what stands behind it; None where there is none."""
+    """Return the command whose exact name is typed, with its argument; None if there is none."""
     words = typed.strip().removeprefix("/").split(maxsplit=1)
     wanted = words[0].lower() if words else ""
     found = next((command for command in commands if command.name == wanted), None)
@@ -200,13 +199,13 @@ def named(commands: Sequence[CustomCommand], typed: str) -> tuple[CustomCommand,
 
 
 def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str:
-    """The prompt that a command stands for; its file is read anew.
+    """Return the prompt for a command; its file is read again.
 
-    ``$ARGUMENTS`` is everything behind the name, ``$1`` to ``$9`` its words, quotes kept together. What is
-    typed behind a command that names neither is put at the end.
+    ``$ARGUMENTS`` is everything after the name, ``$1`` to ``$9`` its words, with quoted words kept together.
+    If the file uses neither, the argument is appended.
 
     Raises:
-        Refused: if the file is gone, or may not or cannot be read any more.
+        Refused: If the file is gone, or may not or cannot be read any more.
     """
     from tui_app.system.project_files import Refused, read_document, read_inside
 
@@ -220,13 +219,13 @@ def prompt_of(command: CustomCommand, argument: str, may_read: "MayRead") -> str
             return argument
         return words[int(place[1]) - 1] if int(place[1]) <= len(words) else ""
 
-    # In one pass: what was put in is not looked through again.
+    # In a single pass, so that inserted text is not expanded again.
     text, count = _PLACE.subn(put, body)
     return text if count or not argument else f"{text}\n\n{argument}"
 
 
 def prompt_commands(prompts: "Sequence[McpPrompt]") -> tuple[CustomCommand, ...]:
-    """The slash commands of prompts that servers have ready."""
+    """Return slash commands for the prompts that servers offer."""
     return tuple(
         CustomCommand(
             name=prompt.command,
@@ -239,7 +238,7 @@ def prompt_commands(prompts: "Sequence[McpPrompt]") -> tuple[CustomCommand, ...]
 
 
 def split_arguments(argument: str) -> Sequence[str]:
-    """The words behind a command, quotes kept together."""
+    """Split an argument into words, keeping quoted words together."""
     import shlex
 
     try:

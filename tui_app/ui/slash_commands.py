@@ -1,6 +1,6 @@
 """The built-in slash commands: each is declared here once, with what it does.
 
-Prompt, help, palette and the page of the keys read the table. It is made before the first frame: what a
+Prompt, help, palette and the page of keys read the table. It is made before the first frame, so what a
 command needs is imported when it runs.
 """
 
@@ -21,15 +21,15 @@ COMMANDS = slash.COMMANDS
 
 
 class Flow:
-    """What a command does by one function, mostly of a dialog.
+    """A command implemented by one function, mostly of a dialog.
 
-    It is called with what its parameters are named after: ``app``, ``session``, ``taken`` (names that no file
-    gets); any other one is the argument.
+    Arguments are passed by parameter name: ``app``, ``session``, ``taken`` (names that custom commands cannot
+    have); any other parameter gets the command's argument.
 
     Args:
         name: Module and function.
-        folder: Where the module is.
-        fixed: What it is called with besides, by name.
+        folder: Package of the module.
+        fixed: Further keyword arguments.
     """
 
     def __init__(self, name: str, folder: str = "tui_app.ui.dialogs", **fixed: bool) -> None:
@@ -41,7 +41,6 @@ class Flow:
         return partial(getattr(import_module(f"{self._folder}.{module}"), name), **self._fixed)
 
     async def __call__(self, chat: "Chat", argument: str) -> None:
-        """Run it."""
         values = {"app": chat.app, "session": chat.session, "taken": reserved_names()}
         function = self.function
         takes = (
@@ -53,14 +52,14 @@ class Flow:
 
 
 def reserved_names() -> set[str]:
-    """Names that no file gets. A command of two words takes its first one too: who could tell them apart?"""
+    """Return the names that custom commands cannot have, with the first words of two-word commands."""
     return {word for command in COMMANDS for name in command.names for word in (name, name.split()[0])}
 
 
 async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> None:
-    """Do what a command asks for, or say why not; runs in a worker, so dialogs may be awaited.
+    """Run a command, or report why not. Runs in a worker, so dialogs may be awaited.
 
-    What was typed behind the name of a refused one is back in the editor, to be corrected.
+    A refused command that had an argument is put back into the editor, to be corrected.
     """
     session, editor = chat.session, chat.pane.prompt.editor
     try:
@@ -73,7 +72,7 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
         if isinstance(error, Refusal | SessionNotFound):
             session.reply(str(error))
         elif why := explained(error, session.launch.paths.database):
-            # What is wrong with a file that was named is an answer, what is wrong with the log is kept.
+            # An error of a named file is an answer to the user; an error of the log is kept as a notice.
             tell = session.reply if isinstance(error, OSError) else session.report
             tell(f"/{command.name} did not work. {why}")
         else:

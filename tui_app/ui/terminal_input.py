@@ -1,4 +1,4 @@
-"""The terminal in front of Textual: what it sends is text, a key or a paste, and never an end."""
+"""Terminal input: a filter that passes nothing but text, keys and pastes to Textual, and Textual's driver."""
 
 import asyncio
 import logging
@@ -41,33 +41,33 @@ _LOG = logging.getLogger(__name__)
 
 START, END = b"\x1b[200~", b"\x1b[201~"
 SPLIT_S = 0.4
-"""Seconds that the rest of a sequence may take on a slow line; then its escape was a key."""
+"""Seconds that the rest of a sequence may take on a slow connection; after that, its escape was a key."""
 BY_HAND_S = 0.05
-"""Seconds between two reads above which fingers may have typed the second one."""
+"""Seconds between two reads above which the second one may have been typed by hand."""
 UNENDED_S = 1.0
-"""Seconds of silence after which the end of a paste is lost."""
+"""Seconds of silence after which the end of a paste is considered lost."""
 BURST_S = 0.03
-"""Seconds within which no hand types a letter, Enter and a letter."""
+"""Seconds that are too short to type a letter, enter and another letter by hand."""
 MANY_LINES = 3
-"""Lines in one burst that are a paste, though the terminal did not say so."""
+"""Lines in one burst that make it a paste although the terminal did not mark it as one."""
 ASK_STATUS = "\x1b[5n"
-"""Asks the terminal for its status: its answer comes behind all that was on its way before."""
+"""Requests the terminal's status: the answer arrives after all input already on its way."""
 
 _ESCAPE = b"\x1b"
 _WANTED_IN_PASTE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
-"""ctrl+c and ctrl+q alone in a read: typed, as no text ends there."""
+"""ctrl+c or ctrl+q alone in a read: typed, because no pasted text ends there."""
 
-# Inside a paste what a user could mean as text stays; whole sequences that are known to drive a terminal go.
-# Lengths are limited, so that no text waits for an end that never comes.
+# Inside a paste, whatever a user could mean as text is kept; complete sequences known to control a terminal
+# are removed. Lengths are limited, so that text never waits for an end that does not come.
 _STRING = rb"[\]PX^_][^\x07\x1b\r\n]{0,1024}"
 _SEQUENCE = rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,2}[@-~]|" + _STRING + rb"(?:\x07|\x1b\\)|[()*+][012AB])?"
 _UNFINISHED = rb"(?:\x1b(?:\[[0-?]{0,64}[ -/]{0,2}|" + _STRING + rb"\x1b?|[()*+])?|[\x03\x11]+)\Z"
 
-# Outside. Answers to a program that asked for a clipboard are the longest.
+# Outside of a paste. The longest answers are those to a program that requested the clipboard.
 _ANSWER = rb"(?:\](?=[0-9lLI])|P(?=[0-9>!?=$|+{])|[X^_](?=[^ -/\x00-\x1f]))"
 _ANSWERED = rb"[^\x00-\x1f\x7f]{0,1048576}?"
 _COORDINATE = rb"(?:[ -\x7f]|[\xc2-\xdf][\x80-\xbf])"
-"""A number of the mouse in a terminal that writes them as signs of UTF-8."""
+"""A mouse coordinate in a terminal that encodes them as UTF-8 characters."""
 _TYPED = re.compile(
     rb"\x1b(?P<alt>\x1b)?(?:"
     rb"\[(?:M(?:" + _COORDINATE + rb"{3}|[ -\xff]{3})|(?P<old>\[[A-E]|[0-9]+\$(?!y))"
@@ -82,23 +82,23 @@ _BEGUN = re.compile(
     rb"\x1b{1,2}(?:\[(?:M[ -\xff]{0,2}|\[|[0-?\-]{0,256}[ -/]{0,4})|O[0-9]?"
     rb"|" + _ANSWER + _ANSWERED + rb"\x1b?|[\]PX^_]|[\xc2-\xf4][\x80-\xbf]{0,2})?"
 )
-"""A sequence that may not be whole yet."""
+"""A sequence that may be incomplete."""
 _EIGHT_BITS = re.compile(rb"\xc2(?:[\x90\x98\x9b\x9d-\x9f]|\Z)")
-"""A sequence of a terminal that writes the escape and what is behind it as one sign, perhaps in part."""
+"""A sequence with an 8-bit C1 control, encoded in UTF-8, instead of escape and letter; perhaps incomplete."""
 _BEGINS = re.compile(rb"\x1b|" + _EIGHT_BITS.pattern)
 _WITH_ALT = re.compile(rb"\x1b\x1b(?:\[(?:[0-9;:]*[ABCDFH]|[1-8](?:;[0-9:]*)?~)|O[ABCDFH])")
-"""Keys that terminals send with alt as an escape in front of their sequence."""
+"""Keys for which terminals send alt as an additional escape before their sequence."""
 _MOUSE = re.compile(r"<\d{1,5};-?\d{1,5};-?\d{1,5}")
 _SIZE = re.compile(r"48(?:;[1-9]\d{0,4}){4}")
 _MODE = re.compile(r"\?\d{1,5};\d")
 _EDITING = frozenset({*range(1, 9), *range(11, 16), *range(17, 22), 23, 24})
-"""Numbers of keys that end in a tilde, up to F12."""
+"""Numbers of keys whose sequence ends in a tilde, up to F12."""
 _SHIFT, _ALT, _CTRL = 1, 2, 4
 _ESCAPE_KEY = "\x1b" if DISABLE_KITTY_KEY else "\x1b[27u"
-"""In the form that can be no beginning of another key, unless the user has turned that form off."""
+"""In the form that cannot begin another key's sequence, unless the user has turned that form off."""
 _ENTER, _TAB, _ESC, _DELETE = 13, 9, 27, 127
 _KITTY_KEYS, _WITH_BASE_KEYS = "\x1b[>25u", "\x1b[>29u"
-"""What Textual asks of a terminal about keys, and the same with where they are on a Latin keyboard."""
+"""Textual's request for extended keys, and the same with keys of the base (Latin) layout included."""
 _LATIN = {
     ord(letter): ord(key)
     for letters, keys in (
@@ -108,16 +108,16 @@ _LATIN = {
     )
     for letter, key in zip(letters, keys, strict=True)
 }
-"""Where letters of other scripts are on a Latin keyboard, for terminals that do not tell."""
+"""Keys of a Latin layout for letters of other scripts, for terminals that do not report them."""
 
 
 def _csi(key: int | str, modifiers: int, final: str) -> str:
-    """A key with its modifiers, as all terminals with extended keys write it."""
+    """Return a key with modifiers, as all terminals with extended keys send it."""
     return f"\x1b[{key};{modifiers + 1}{final}" if modifiers else f"\x1b[{key}{final}"
 
 
 def _is_sign(code: int) -> bool:
-    """Whether a code point is text."""
+    """Return whether a code point is text."""
     return 32 <= code < _DELETE or 0x9F < code < 0xD800 or 0xF8FF < code <= 0x10FFFF
 
 
@@ -126,11 +126,11 @@ def _numbers(field: str) -> list[int]:
 
 
 def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -1, base: int = -1) -> str:
-    """A key that is named by its code point: text, a key Textual knows, or nothing."""
+    """Return a key given by its code point: text, a key that Textual knows, or nothing."""
     if not modifiers & ~(_SHIFT | _ALT) and (signs := "".join(map(chr, filter(_is_sign, text)))):
         return signs
     if code == _ENTER:
-        # Many terminals are set to send alt+enter where a user presses shift+enter.
+        # Many terminals are configured to send alt+enter for shift+enter.
         return _csi(code, _SHIFT if modifiers & (_SHIFT | _ALT) else modifiers, "u")
     if code in (_TAB, _ESC, _DELETE) or 57358 <= code <= 57454:
         return _csi(code, modifiers, "u")
@@ -144,21 +144,21 @@ def _coded(code: int, modifiers: int, text: Sequence[int] = (), shifted: int = -
 
 
 def _moved(final: str, modifiers: int) -> str:
-    """An arrow or another key that is named by a letter; alt and an arrow go a word, as ctrl does."""
+    """Return an arrow or another key named by a letter; alt with an arrow moves by words, like ctrl."""
     if final in "CD" and modifiers in (_ALT, 8):
         modifiers = _CTRL
-    if final == "R":  # could be a report of the cursor
+    if final == "R":  # could be a cursor position report
         return _csi(13, modifiers, "~")
     return _csi("" if not modifiers else 1, modifiers, final)
 
 
 def _sequence_key(given: str, final: str, alt: int) -> str:
-    """What to pass on of a whole control sequence; nothing for what is no key.
+    """Return what to pass on for a complete control sequence; empty if it is not a key.
 
     Args:
         given: Its parameters.
-        final: Its last letter, behind what stands in between.
-        alt: :data:`_ALT` where a second escape was in front, 0 where none was.
+        final: Its final letter, after any intermediate characters.
+        alt: :data:`_ALT` if a second escape preceded it, 0 if not.
     """
     if given[:1] in tuple("<=>?") or final == "t" or len(final) > 1:
         shapes = {"M": _MOUSE, "m": _MOUSE, "t": _SIZE, "$y": _MODE}
@@ -169,7 +169,7 @@ def _sequence_key(given: str, final: str, alt: int) -> str:
     fields = [*given.split(";"), "", ""]
     (code, *alternates), (held, *event) = (_numbers(field) for field in fields[:2])
     modifiers = (held - 1 if 0 < held <= 256 else 0) & 63 | alt
-    if event[:1] == [3]:  # let go
+    if event[:1] == [3]:  # key released
         return ""
     if final == "u":
         return _coded(code, modifiers, _numbers(fields[2]), *alternates[:2])
@@ -186,7 +186,7 @@ def _sequence_key(given: str, final: str, alt: int) -> str:
 
 
 def _keypad_key(sign: str, modifiers: int) -> str:
-    """What to pass on of a key that a terminal names by a single shift."""
+    """Return what to pass on for a key sent as a single shift (SS3) sequence."""
     if sign in "ABCDEFHPQRS":
         return _moved(sign, modifiers)
     if sign in "abcd":
@@ -197,20 +197,23 @@ def _keypad_key(sign: str, modifiers: int) -> str:
 
 
 def _alt_key(letter: str) -> str:
-    """What to pass on of a letter behind an escape: the key with alt."""
+    """Return what to pass on for a letter after an escape: the key with alt."""
     if letter in "bf":
         return _moved("D" if letter == "b" else "C", _CTRL)
     if letter in "\x7f\x08":
         return "\x17"
     if letter in "!/":
-        # Behind Esc in one piece they begin a command, which without its sign would be sent as a prompt.
+        # Typed right after esc they begin a command, which without this character would be sent as a prompt.
         return letter
     code = _ENTER if letter in "\r\n" else ord(letter.lower()[0])
     return _coded(code, _ALT | (_SHIFT if letter.isupper() else 0))
 
 
 def _key(whole: re.Match[bytes], alt: int) -> str:
-    """What to pass on of a whole sequence; nothing for an answer, and for the mouse of small terminals."""
+    """Return what to pass on for a complete sequence.
+
+    It is empty for answers, and for the mouse reports of basic terminals.
+    """
     if whole["pad"]:
         return _keypad_key(whole["pad"].decode(), int(whole["mods"] or b"1") - 1 & 15 | alt)
     if old := whole["old"]:
@@ -223,33 +226,35 @@ def _key(whole: re.Match[bytes], alt: int) -> str:
 
 
 class InputFilter:
-    """Reads one stream of input; pieces may end anywhere."""
+    """Filters one input stream, which may be split anywhere."""
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        """When :meth:`expire` is due; None while nothing is awaited."""
+        """When :meth:`give_up` is due; None if nothing is pending."""
         self._inside = False
         self._held = b""
-        """What may be the beginning of a sequence, or of the end of a paste."""
+        """Possible beginning of a sequence, or of the end of a paste."""
         self._by_hand = self._is_apart = False
-        """Whether what is held may be an escape and text that was typed behind it, and of that one sign."""
+        """Whether a held escape may have been typed by hand, and whether one character typed after it is
+        held, too.
+        """
         self._burst = b""
-        """What came at once with an Enter in it: a paste, if there is more."""
+        """Input that arrived at once with an enter in it: a paste, if more follows."""
         self._many = MANY_LINES
         self._decode = getincrementaldecoder("utf-8")("replace").decode
         self._read_at = self._pasted_at = float("-inf")
 
     @property
     def is_escape_held(self) -> bool:
-        """Whether an escape waits that may be a key, or the beginning of one."""
+        """Whether an escape is held that may be a key, or the beginning of one."""
         return not self._inside and self._held in (_ESCAPE, _ESCAPE * 2)
 
     def feed(self, data: bytes, now: float, *, ahead: bool = False) -> bytes:
-        """Take the next piece of input.
+        """Process the next chunk of input.
 
         Args:
-            data: What was read.
-            now: Seconds that only go forward.
+            data: The bytes read.
+            now: Monotonic seconds.
             ahead: Whether it was typed or pasted before the program read keys.
 
         Returns:
@@ -263,7 +268,7 @@ class InputFilter:
             self._burst or (b"\r" in data and not self._held and (gap < BURST_S / 3 or data.strip(b"\r\n")))
         ):
             if self._burst and _WHOLE.fullmatch(data):
-                # What the terminal tells comes whenever it likes.
+                # Reports of the terminal may arrive at any time.
                 return self._read(data).encode()
             if not self._burst:
                 self._many = MANY_LINES + ahead
@@ -280,7 +285,7 @@ class InputFilter:
         return passed.encode()
 
     def expire(self, now: float) -> bytes:
-        """Decide about what was awaited and did not come; returns what to pass on."""
+        """Stop waiting for pending input that did not come; returns what to pass on."""
         burst, self._burst, held = self._burst, b"", self._held
         if burst:
             lines = burst.count(b"\r") + (not burst.endswith(b"\r"))
@@ -316,13 +321,13 @@ class InputFilter:
         return passed
 
     def _end_paste(self) -> str:
-        # Behind a paste that does not end, ctrl+c and ctrl+q were typed.
+        # ctrl+c and ctrl+q after an unended paste were typed.
         wanted = self._held.decode() if not self._held.strip(b"\x03\x11") else ""
         self._inside, self._held = False, b""
         return self._decode(b"", final=True) + END.decode() + wanted
 
     def _typed(self, data: bytes) -> tuple[str, bytes]:
-        """Read text, or one sequence; returns what to pass on, and what is still to read."""
+        """Read text, or one sequence; returns what to pass on, and the remaining input."""
         begins = _BEGINS.search(data)
         if at := begins.start() if begins else len(data):
             return self._decode(data[:at], final=at < len(data)), data[at:]
@@ -353,24 +358,24 @@ class InputFilter:
         return _key(whole, _ALT if whole["alt"] else 0), rest
 
     def _broken(self, begun: bytes) -> str:
-        """What to pass on of a sequence that will not be whole: its escape as a key, where it was one."""
+        """Return what to pass on for a sequence that stays incomplete: its escape as a key, if it was one."""
         by_hand, self._by_hand = self._by_hand, False
         text = begun.lstrip(_ESCAPE)
         escapes = _ESCAPE_KEY * (len(begun) - len(text))
         if not text or by_hand or not escapes:
             return escapes + text.decode("utf-8", "replace")
-        # alt and a bracket or the like; what was typed behind it is no answer of a terminal.
+        # alt and a bracket or similar: text typed after it is not an answer of a terminal.
         return ""
 
 
 _READ = 1 << 16
-"""Bytes read at once; more than terminals keep."""
+"""Bytes per read; more than terminals buffer."""
 
 
 class TerminalDriver(LinuxDriver):
     """Textual's driver, with a relay between the terminal and its reader.
 
-    What the relay passes on is nothing but text, keys, pastes and reports of a form that is known.
+    The relay passes on nothing but text, keys, pastes and reports of a known form.
     """
 
     def __init__(
@@ -382,16 +387,16 @@ class TerminalDriver(LinuxDriver):
         self._extends_keys = "TMUX" in os.environ
         self._writer: TerminalWriter | None = None
         self._painter = 0
-        """The thread that paints."""
+        """Id of the thread that paints."""
         self._held: AbstractContextManager[None] | None = None
-        """While frames are held back, as the terminal has not taken the ones before."""
+        """Delays frames while the terminal has not accepted earlier output."""
 
     def write(self, data: str) -> None:
-        """Have something written; while a line is slow, what changes meanwhile is painted as one frame."""
+        """Queue output; while the terminal is slow, changes are combined into one frame."""
         if self._writer is None:
             screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
             self._writer = TerminalWriter(screen, lambda: self._app.call_later(self._paint_again))
-        # Keys say where they are on a keyboard, too: a letter of another script is none of our keys.
+        # Ask for the base layout's keys, too, because keys are not bound to letters of other scripts.
         behind = self._writer.put(_WITH_BASE_KEYS if data == _KITTY_KEYS else data)
         if behind and self._held is None and get_ident() == self._painter:
             self._held = self._app.batch_update()
@@ -401,7 +406,7 @@ class TerminalDriver(LinuxDriver):
         held, self._held = self._held, None
         if held is not None:
             held.__exit__(None, None, None)
-            # What changed meanwhile is no longer marked as changed.
+            # Changes made meanwhile are no longer marked as such.
             self._app.refresh()
 
     def close(self) -> None:
@@ -411,9 +416,9 @@ class TerminalDriver(LinuxDriver):
         super().close()
 
     def process_message(self, message: Message) -> None:
-        """Send on what was read; a button beyond the screen would take the keys from the prompt.
+        """Forward a message, dropping mouse presses outside of the screen, which would unfocus the prompt.
 
-        A release counts at the edge, or what is dragged would be dragged on.
+        A release is moved to the edge; otherwise a drag would continue.
         """
         if isinstance(message, Key):
             message = typed_key(message.key, message.character)
@@ -426,11 +431,11 @@ class TerminalDriver(LinuxDriver):
         super().process_message(message)
 
     def start_application_mode(self) -> None:
-        """Take the terminal, its title included; one that is gone is not taken once more.
+        """Take over the terminal and its title, but not again if the terminal is gone.
 
-        The kernel continues a program whose terminal it takes away: a second writer would fail at once, and
-        whoever wrote to it would wait for ever. It also continues one that was stopped without being asked,
-        while the shell has had the terminal.
+        When the kernel takes a program's terminal away, it continues the program: a second writer would fail
+        at once, and writing to it would block forever. It also continues a program that was stopped from
+        outside, while the shell has used the terminal.
         """
         if self._taken and not (sys.__stderr__ and os.isatty(sys.__stderr__.fileno())):
             return
@@ -438,11 +443,11 @@ class TerminalDriver(LinuxDriver):
         if self._has_terminal:
             self.suspend_application_mode()
         super().start_application_mode()  # type: ignore[no-untyped-call]
-        if not self._is_raw():  # stopped once more, in the background
+        if not self._is_raw():  # stopped again, in the background
             return
         again, self._taken, self._has_terminal = self._taken, True, True
         if self._extends_keys:
-            # tmux knows this way to ask alone, and other terminals know the one of Textual.
+            # tmux knows only this request, and other terminals know Textual's.
             self.write("\x1b[>4;1m")
         if self._title is not None:
             self._title.attach(self.write)
@@ -458,7 +463,7 @@ class TerminalDriver(LinuxDriver):
         super().stop_application_mode()
 
     def _is_raw(self) -> bool:
-        """Whether keys come one by one; also where no terminal collects them."""
+        """Return whether keys arrive one by one; True if there is no terminal that buffers lines."""
         try:
             return not termios.tcgetattr(self.fileno)[tty.LFLAG] & termios.ICANON
         except termios.error:
@@ -470,14 +475,14 @@ class TerminalDriver(LinuxDriver):
         ours, theirs = socket.socketpair()
         relay = Thread(target=_relay, args=(terminal, ours, translated, self.write), name="terminal-input")
         relay.start()
-        # The driver sets the modes of the terminal before this thread starts and after it has ended.
+        # The driver sets the terminal's modes before this thread starts and after it has ended.
         self.fileno = theirs.fileno()
         try:
             while True:
                 try:
                     return super().run_input_thread()
                 except (ArithmeticError, LookupError, ValueError):
-                    # Input that the parser fails at must not end it.
+                    # Input that the parser cannot handle must not end the thread.
                     _LOG.exception("a part of the input was not understood")
         finally:
             self.fileno = terminal
@@ -492,7 +497,7 @@ def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callab
     Args:
         terminal: File descriptor to read from.
         reader: Where to pass it on.
-        translated: Whether the terminal made line feeds of Enter until a moment ago.
+        translated: Whether the terminal translated enter to line feeds until a moment ago.
         write: Writes to the terminal.
     """
     typed = InputFilter()
@@ -512,7 +517,7 @@ def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callab
         elif data is None:
             continue
         else:
-            # A terminal that is closed does not always tell the program.
+            # A closed terminal does not always send a signal.
             os.kill(os.getpid(), signal.SIGHUP)
             return
         try:
@@ -522,7 +527,7 @@ def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callab
 
 
 def _read(terminal: int) -> bytes | None:
-    """Read what is there; empty when the terminal has gone, None when another reader was faster."""
+    """Read available input; empty if the terminal is gone, None if another reader was faster."""
     try:
         return os.read(terminal, _READ)
     except BlockingIOError:
@@ -535,8 +540,8 @@ _LIMIT_S = 2.0
 
 
 def tmux_option(name: str) -> str:
-    """The value of a server option; empty when tmux does not say. Blocks until it has answered."""
-    # Nobody asked for it to run: one that the folder brings is not meant.
+    """Return a tmux server option; empty if tmux does not answer. Blocks until it has."""
+    # Not started on the user's request, so an executable that the folder contains is not used.
     path = search_path(os.environ.get("PATH", ""), repository_root(Path()))
     tmux = shutil.which("tmux", path=path)
     if tmux is None:
@@ -551,17 +556,17 @@ def tmux_option(name: str) -> str:
 
 
 _NEVER_APART = frozenset({"shift+enter", "ctrl+enter"})
-"""Keys that arrive as ``enter`` where keys are not extended."""
+"""Keys that arrive as ``enter`` without extended keys."""
 
 
 async def suggest_newline_key(session: "ChatSession", *, ask: Callable[[str], str] = tmux_option) -> None:
-    """Name the key for a new line inside a tmux that passes shift+enter on as enter, if nobody has yet.
+    """Report once the key for a new line, inside a tmux that sends shift+enter as enter.
 
-    It stays among the notices until it is read, and is not said again at any later start.
+    The notice stays until it is read, and later starts do not repeat it.
 
     Args:
-        session: Where it is said.
-        ask: Gives the value of an option of tmux; called in a thread.
+        session: Where it is reported.
+        ask: Returns a tmux option; called in a thread.
     """
     launch = session.launch
     told = launch.paths.told_of_tmux_file
@@ -572,15 +577,15 @@ async def suggest_newline_key(session: "ChatSession", *, ask: Callable[[str], st
     session.report(keys_text(launch.settings.keymap), aloud=False)
     try:
         await asyncio.to_thread(write_atomic, told, "")
-    except OSError as error:  # it is said once more: no harm
+    except OSError as error:  # the notice is repeated once, which does no harm
         _LOG.warning("that tmux was told of could not be noted: %s", error)
 
 
 def keys_text(keymap: Mapping[str, str]) -> str:
-    """What does not work, what does instead, and how to change it.
+    """Word the problem, the keys that work instead, and how to fix it.
 
     Args:
-        keymap: Keys of the actions that have others than the built-in ones.
+        keymap: The user's key mappings.
     """
     keys = next(key.key for key in in_force(keymap) if key.id == "prompt.newline").split(",")
     works = [key_labels(key) for key in keys if key not in _NEVER_APART]

@@ -1,4 +1,4 @@
-"""Writes to the terminal in a thread: whoever paints never waits for a line that is slow or takes nothing."""
+"""Terminal output from a thread, so that painting never waits for a slow or blocked line."""
 
 import contextlib
 import os
@@ -7,19 +7,19 @@ from collections.abc import Callable
 from threading import Condition, Thread
 
 _BEHIND = 4_096
-"""Bytes on their way above which another frame comes too early: a fifth of a second at 20 kB/s."""
+"""Pending bytes above which another frame is too early: a fifth of a second at 20 kB/s."""
 _PIECE = 1_024
-"""Bytes that are written at once."""
+"""Bytes per write."""
 _STUCK_S = 1.0
-"""Seconds in which a terminal must take something, or it is not waited for."""
+"""Seconds without progress after which a terminal is not waited for any longer."""
 
 
 class TerminalWriter:
-    """Writes what it is given, in order.
+    """Writes texts to the terminal, in order.
 
     Args:
         file: Descriptor of the terminal.
-        caught_up: Called in the thread once all is written, after :meth:`put` has said that it is behind.
+        caught_up: Called in the thread once all is written, after :meth:`put` has returned True.
     """
 
     def __init__(self, file: int, caught_up: Callable[[], object]) -> None:
@@ -32,7 +32,11 @@ class TerminalWriter:
         self._thread.start()
 
     def put(self, text: str) -> bool:
-        """Have a text written; returns whether what came before it has still to be."""
+        """Queue a text for writing.
+
+        Returns:
+            Whether too much output queued before it is not written yet.
+        """
         data = text.encode("utf-8", "replace")
         with self._changed:
             behind = self._bytes > _BEHIND
@@ -43,7 +47,7 @@ class TerminalWriter:
         return behind
 
     def stop(self) -> bool:
-        """Write what waits and end; returns whether all of it was taken."""
+        """Write what is queued and end; returns whether all of it was written."""
         with self._changed:
             self._ends, left = True, -1
             self._changed.notify_all()
@@ -60,7 +64,7 @@ class TerminalWriter:
                     count = os.write(self._file, data[written : written + _PIECE])
                 except BlockingIOError:
                     continue
-                except OSError:  # there is no terminal any more
+                except OSError:  # the terminal is gone
                     count = len(data) - written
                 written += count
                 with self._changed:
@@ -78,7 +82,7 @@ class TerminalWriter:
 
 
 def discard_output(*files: int) -> None:
-    """Let nothing reach some files any more: a write there would fail, or be waited for at the end."""
+    """Redirect files to the null device: a write to them would fail, or block at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for file in files:

@@ -1,4 +1,4 @@
-"""What is said outside the screen: the window's title, its progress, and that the user is waited for."""
+"""The window title, taskbar progress and desktop notifications."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from tui_app.ui.chat.state import ChatState
 
 KEEP_TITLE, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
-"""Ask the terminal to remember its title, and to show it again (xterm's window operations)."""
+"""Make the terminal save its title, and restore it (xterm's window operations)."""
 NO_PROGRESS = "\x1b]9;4;0;0\x07"
 _SOME_PROGRESS = "\x1b]9;4;3;0\x07"
 _TITLE_CELLS = 60
 
 
 class TerminalTitle:
-    """Tells the terminal what changes, once each.
+    """Sends each change of title and progress to the terminal once, and notifies the user.
 
     Args:
-        env: Names the terminal.
+        env: Environment variables that identify the terminal.
         title: Whether to set its title.
         bell_after_s: Seconds a turn must have taken for a bell at its end; 0 for no bell at all.
         ring: Rings the bell.
-        notify: When the end of a turn, however short, or a question calls the user: ``unfocused``,
+        notify: When the end of a turn, however short, or a question notifies the user: ``unfocused``,
             ``always`` or ``off``.
     """
 
@@ -40,7 +40,7 @@ class TerminalTitle:
     ) -> None:
         self.notify = notify
         self.has_focus = True
-        """Whether the terminal has the focus; one that does not tell is taken to have it."""
+        """Whether the terminal has the focus; assumed if it does not report that."""
         self._titled, self._progress = title, shows_progress(env)
         self._notification = notification(env)
         self._ring = ring
@@ -48,7 +48,7 @@ class TerminalTitle:
         """Seconds a turn must have taken for a bell at its end; 0 for no bell at all."""
         self._write: Callable[[str], None] | None = None
         self._said = "", ""
-        """The title, and the escape sequence of the progress; empty where there is none to say."""
+        """The last title, and the last progress sequence; empty if none was sent."""
         self._turn_started: float | None = None
         self._asked = ""
 
@@ -60,14 +60,14 @@ class TerminalTitle:
         self._say(said)
 
     def farewell(self) -> str:
-        """The sequence that restores the terminal's own title and ends the progress."""
+        """Return the sequence that restores the terminal's own title and ends the progress."""
         return (TITLE_BACK if self._titled else "") + (NO_PROGRESS if self._progress else "")
 
     def show(self, state: "ChatState", now: float) -> None:
-        """Say what a new state changes.
+        """Send what a new state changes.
 
         Args:
-            state: Of the chat.
+            state: State of the chat.
             now: Monotonic seconds, the clock of the state.
         """
         self._say((window_title(state) if self._titled else "", progress(state) if self._progress else ""))
@@ -82,17 +82,17 @@ class TerminalTitle:
             self._call("is done", state)
 
     def ask(self, state: "ChatState") -> None:
-        """Call the user to a question that is in a dialog of its own."""
+        """Notify the user of a question that has its own dialog."""
         if self.bell_after_s or self._calls:
             self._call("needs your answer", state)
 
     @property
     def _calls(self) -> bool:
-        """Whether the user is called however long it took."""
+        """Whether the end of a turn notifies the user however short it was."""
         return self.notify == "always" or (self.notify == "unfocused" and not self.has_focus)
 
     def _call(self, what: str, state: "ChatState") -> None:
-        """Call the user, who may look at another window."""
+        """Notify the user, who may be in another window."""
         self._ring()
         if self._write is not None and self._notification:
             self._write(
@@ -108,11 +108,11 @@ class TerminalTitle:
 
 
 def window_title(state: "ChatState") -> str:
-    """The load line's sign, how full the context is, and the session's title; without control characters."""
+    """Return the title: sign, context utilization and session title, without control characters."""
     share = ""
     if state.usage is not None:
         total, limit = state.usage.total, state.usage.window.stated
-        # In the words of the gauge; nothing where the limit is not known.
+        # In the words of the gauge; empty if the limit is unknown.
         share = percent_text(total, limit, (BACKGROUND, BLOCKING))
         if total > limit > 0:
             share = f"over by {tokens(total - limit)}"
@@ -123,7 +123,7 @@ def window_title(state: "ChatState") -> str:
 
 
 def question_of(state: "ChatState") -> str:
-    """A name for what waits for the user's decision; empty when nothing does."""
+    """Return an id for what waits for the user's decision; empty if nothing does."""
     if state.question is not None:
         return state.question.id
     if state.asked is not None:
@@ -132,14 +132,14 @@ def question_of(state: "ChatState") -> str:
 
 
 def progress(state: "ChatState") -> str:
-    """The sequence for taskbars and tabs: how far a compaction is, or just that something is under way."""
+    """Return the progress sequence for taskbars: a compaction's share, or just that something runs."""
     if state.background:
         return f"\x1b]9;4;1;{round(state.background * 100)}\x07"
     return _SOME_PROGRESS if state.busy else NO_PROGRESS
 
 
 def notification(env: Mapping[str, str]) -> str:
-    """The sequence for a notification on the desktop, ``{}`` for its words; empty where there is none."""
+    """Return the sequence for a desktop notification, with ``{}`` for its text; empty if unsupported."""
     terminal = env.get("TERM", "")
     is_bare = terminal.startswith(("linux", "screen")) and not env.get("TMUX")
     if is_bare or env.get("STY"):
@@ -152,7 +152,10 @@ def notification(env: Mapping[str, str]) -> str:
 
 
 def shows_progress(env: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to show progress; others may take the sequence for a notification."""
+    """Return whether the terminal is known to show progress.
+
+    Other terminals may take the sequence for a notification.
+    """
     if env.get("TMUX") or env.get("STY"):
         return False
     if env.get("WT_SESSION") or env.get("ConEmuANSI") == "ON":

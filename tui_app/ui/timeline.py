@@ -21,17 +21,17 @@ from tui_app.ui.words.text import clock, count, one_line, tokens
 
 _CELLS = 200
 _LATER, _ASIDE = 2**62, -1
-"""A log number behind all others; the place of a row that is no entry's."""
+"""A log number after all others; the slot of a row without an entry."""
 Relatives = tuple[tuple[str, str] | None, Sequence[Branch]]
 _STEPS = frozenset({"system", "assistant", "tool", "hook", "approval", "memory", "notice"})
-"""Kinds of rows that are steps under a prompt, counted with it where they have no rows of their own."""
+"""Kinds of entries that are steps of a prompt's turn, hidden by the default filter."""
 _BAD: frozenset[EntryState] = frozenset(
     {"failed", "denied", "cancelled", "interrupted", "vetoed", "discarded"}
 )
 
 
 class TimelineFilter(Enum):
-    """Which rows are shown; the value is the word that says so."""
+    """Which rows are shown; the value is its name on the screen."""
 
     MOMENTS = "moments"
     ALL = "all"
@@ -54,17 +54,17 @@ class TimelineFilter(Enum):
 
 
 class BranchRow(NamedTuple):
-    """A row of the tree that is none of this session's own."""
+    """A row of the tree that belongs to another session."""
 
     at: int
     """Log number of the entry below which it is shown."""
     row: Row
     session: str
-    """What it opens."""
+    """Id of the session it opens."""
 
 
 def branch_rows(branches: Sequence[Branch]) -> list[BranchRow]:
-    """A row for each branch and one for each of its prompts."""
+    """Return a row for each branch and one for each of its prompts."""
     rows: list[BranchRow] = []
     for branch in branches:
         is_done = branch.state == "merged"
@@ -80,7 +80,7 @@ def branch_rows(branches: Sequence[Branch]) -> list[BranchRow]:
 
 
 def rows_of(entry: Entry) -> int:
-    """Return the number of rows of an entry: none where there is nothing to say, two with figures."""
+    """Return the number of rows of an entry: none if it is empty, two for a compaction's figures."""
     if (entry.kind == "notice" and not entry.guard) or not has_lines(entry):
         return 0
     return 2 if entry.kind == "compaction" and entry.state in ("ok", "undone") and entry.title else 1
@@ -92,15 +92,15 @@ def timeline_row(
     """Word one row of an entry.
 
     Args:
-        entry: What happened.
+        entry: The entry.
         number: Which of its rows, from 0.
-        scale: Tokens as the model counts them for each counted one.
-        steps: Tools that a prompt has led to.
-        sunk: Whether the model does not see it any more: one level quieter.
+        scale: Model tokens per locally counted token.
+        steps: Tool calls of a prompt.
+        sunk: Whether the model no longer sees it: one level dimmer.
         newest: Whether it is the newest prompt.
     """
     if number:
-        # The figures of a compaction as short as possible; the transcript has them in full.
+        # The shortest form of a compaction's figures; the transcript shows them in full.
         parts = one_line(entry.title, _CELLS).split(" · ")
         figures = [part.removesuffix(" facts") for part in parts if not part.endswith("became a summary")]
         row = Row(f"  {' · '.join(figures[:2])}", "", "timeline--detail")
@@ -154,7 +154,7 @@ def _first_row(entry: Entry, scale: float, steps: int) -> Row:
             return Row(f"$ {command}", word, "timeline--detail")
     title = title.split(" · ")[0]
     if entry.kind == "tool" and (sign := tool_sign(title, UNICODE)) != UNICODE.server:
-        # In a narrow column the file or the words of a call tell more than the name of its tool.
+        # In a narrow column a call's file or words are more useful than the name of its tool.
         title = f"{sign} {title.partition(' ')[2] or title}"
     if entry.at_work:
         calls = count(entry.calls, "call") if entry.calls else ""
@@ -163,7 +163,6 @@ def _first_row(entry: Entry, scale: float, steps: int) -> Row:
 
 
 def _detail_row(entry: Entry, title: str, scale: float) -> Row:
-    """Word a tool, an answer or a rewrite: its size, and how it ended unless it went well."""
     bad = entry.state in _BAD
     word = {"ok": "", "asking": "waiting", "undone": "" if entry.left else "undone"}.get(
         entry.state, entry.state
@@ -195,7 +194,7 @@ def _compaction_row(entry: Entry, title: str, time: str) -> Row:
 
 
 class Timeline(RowList):
-    """Lists what happened; enter on a row asks to jump there."""
+    """Lists what happened; enter on a row jumps to it in the transcript."""
 
     HELP = "What happened so far. Enter shows a row in the conversation, f rows of one kind only."
     BINDINGS = place_bindings("timeline")
@@ -205,19 +204,19 @@ class Timeline(RowList):
     }  # fmt: skip
 
     scale: reactive[float] = reactive(1.0)
-    """Tokens as the model counts them for each counted one."""
+    """Model tokens per locally counted token."""
     shown: reactive[TimelineFilter] = reactive(TimelineFilter.MOMENTS, init=False)
-    """The filter in force."""
+    """The current filter."""
     rail: reactive[Rail] = reactive(Rail())
     """What the model sees."""
     relatives: reactive[Relatives] = reactive((None, ()), init=False)
-    """Id and title of the session that this one has left, if it has; and the branches that have left it."""
+    """Id and title of the session that this one branched off from, if any; and its own branches."""
     running: reactive[Entry | None] = reactive(None, init=False)
-    """A compaction under way: the last row until it ends and has an entry."""
+    """A running compaction: the last row until it ends and has an entry."""
 
     @dataclass
     class Jump(Message):
-        """The user wants to see an entry in the transcript."""
+        """Posted to show an entry in the transcript."""
 
         entry: Entry
 
@@ -226,11 +225,11 @@ class Timeline(RowList):
         self._entries: list[Entry] = []
         self._slots: dict[int, int] = {}
         self._lines: list[tuple[int, int]] = []
-        """For each row the index of its entry, and which row of it; a row of a branch has none."""
+        """For each row the index of its entry, and which of its rows; branch rows have `_ASIDE` as index."""
         self._aside: list[BranchRow] = []
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show another conversation, from its end."""
+        """Replace the conversation and scroll to its end."""
         self._entries = list(entries)
         self._slots = {entry.seq: slot for slot, entry in enumerate(self._entries)}
         self.cursor = None
@@ -238,14 +237,14 @@ class Timeline(RowList):
         self.follow()
 
     def prepend(self, entries: Sequence[Entry]) -> None:
-        """Add older entries in front of all others; what is in the window stays there."""
+        """Add older entries at the top without moving the visible rows."""
         before, self._entries = len(self._lines), [*entries, *self._entries]
         self._slots = {entry.seq: slot for slot, entry in enumerate(self._entries)}
         self._list_rows()
         self.push_down(len(self._lines) - before)
 
     def append(self, entry: Entry) -> None:
-        """Add an entry; a cursor on what runs now stays there."""
+        """Add an entry; a cursor on the running compaction stays there."""
         on_running = self._on_running
         self._slots[entry.seq] = len(self._entries)
         self._entries.append(entry)
@@ -255,7 +254,7 @@ class Timeline(RowList):
             self.cursor = self.count - 1
 
     def replace(self, *entries: Entry) -> None:
-        """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
+        """Replace the entries with the same log numbers; unknown log numbers are ignored."""
         shows, same_rows = self.shown.shows, []
         for entry in entries:
             if (slot := self._slots.get(entry.seq)) is not None:
@@ -267,7 +266,7 @@ class Timeline(RowList):
             self.refresh()
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Turn the selected row into its entry; what runs now comes after the last one."""
+        """Jump to the selected row's entry; for the running compaction to the last one."""
         event.stop()
         slot = self._slot(event.index)
         if slot is not None and slot < 0:
@@ -278,7 +277,6 @@ class Timeline(RowList):
             self.post_message(self.Jump(self._entries[-1]))
 
     def _go_to(self, session: str = "") -> None:
-        """Go to a branch, or have read which there are."""
         self.call_later(self.run_action, f"screen.slash({f'/tree {session}'.strip()!r})")
 
     def action_filter(self) -> None:
@@ -292,12 +290,13 @@ class Timeline(RowList):
         if self.shown is TimelineFilter.TREE:
             self._go_to()
             if self.cursor is None:
-                # Below the newest row of this conversation hang branches that down comes to one by one.
+                # Branches are listed below this conversation's newest row, so that "down" reaches them one by
+                # one.
                 own = (row for row, (slot, _) in enumerate(self._lines) if slot != _ASIDE)
                 self.cursor = max(own, default=None)
 
     def on_click(self, event: events.Click) -> None:
-        """Change the filter with a click on the title; rows are the list's own."""
+        """Change the filter with a click on the title; the list handles clicks on rows."""
         offset = event.get_content_offset(self)
         if offset is not None and offset.y == 0:
             self.action_filter()
@@ -312,7 +311,7 @@ class Timeline(RowList):
         return self.cursor is not None and self._slot(self.cursor) is None
 
     def _rebuild_rows(self) -> None:
-        """List the rows that pass, and keep the cursor on its entry."""
+        """List the rows again and keep the cursor on its entry."""
         on_running = self._on_running
         slot = self._slot(self.cursor) if self.cursor is not None else None
         self._list_rows()
@@ -342,7 +341,6 @@ class Timeline(RowList):
         self._add_branches(entry.seq, _LATER if newest else self._entries[slot + 1].seq)
 
     def _add_branches(self, first: int, before: int) -> None:
-        """Add the rows of the branches that have left between two entries."""
         if self.shown is TimelineFilter.TREE:
             begin, end = (bisect_left(self._aside, at, key=lambda each: each.at) for at in (first, before))
             self._lines.extend((_ASIDE, place) for place in range(begin, end))
@@ -354,7 +352,7 @@ class Timeline(RowList):
     watch_running = _count_rows
 
     def _slot(self, row: int) -> int | None:
-        """Return the entry of a row; None for what runs now."""
+        """Return the slot of a row's entry; None for the running compaction."""
         return self._lines[row][0] if row < len(self._lines) else None
 
     def _entry_row(self, index: int) -> Row:
@@ -368,7 +366,7 @@ class Timeline(RowList):
             steps = sum(each.kind == "tool" for each in turn) if entry.kind == "user" else 0
             sunk = not self.rail.sees(entry)
             row = timeline_row(entry, number, self.scale, steps=steps, sunk=sunk, newest=entry is newest)
-            # What a rewind has left is a branch nobody has gone on with.
+            # Rewound rows are shown as a branch that was not continued.
             aside = entry.left and self.shown is TimelineFilter.TREE
             return row._replace(text=f"{UNICODE.pipe} {row.text}", leads=()) if aside else row
         return timeline_row(self.running, 0, self.scale) if self.running else Row("")

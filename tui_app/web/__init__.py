@@ -1,1 +1,1 @@
-"""The screen in a browser: a small web server on this machine, and who may use it."""
+"""The screen in a browser: a small web server on this machine, with access control."""

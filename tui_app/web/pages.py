@@ -1,4 +1,4 @@
-"""A page in a browser: a program of its own behind a web socket, which ends with it."""
+"""A browser page: a separate program connected by a web socket, which ends with the page."""
 
 import asyncio
 import json
@@ -15,27 +15,27 @@ from aiohttp import WSMsgType, web
 from tui_app.system.processes import Listener, NotStarted, Pipes, ProcessGroup, start_group
 
 WIDEST, HIGHEST = 600, 250
-"""Cells of a terminal; of a larger one, which no screen can show, the rest stays empty."""
+"""Maximum size of a terminal in cells; the rest of a larger one stays empty."""
 _USUAL = (80, 24)
 GRACE_S = 5.0
-"""Seconds that a program may take to end when its page is closed."""
+"""Seconds for a program to end when its page is closed."""
 _BEAT_S = 15.0
 _MOST_WAITING = 1 << 20
-"""Bytes that a program may have printed before the browser has taken them."""
+"""Maximum bytes of output that the browser has not taken yet."""
 _MOST_TYPED = 16 << 20
-"""Bytes for a program that reads none of them: its page is closed then."""
+"""Maximum bytes of input that the program has not read; with more its page is closed."""
 _START = b"__GANGLION__\n"
 _HEAD = 5
-"""Bytes in front of each portion: its kind, and its length."""
+"""Bytes before each portion: its kind and length."""
 
 
 def page_command(arguments: Sequence[str]) -> tuple[str, ...]:
-    """How the program of one page is started, with the interpreter that runs this one.
+    """Return the command of a page's program, with the interpreter that runs this one.
 
-    Without ``-P`` modules of the folder would be imported for ours.
+    Without ``-P``, modules in the folder would be imported instead of ours.
 
     Args:
-        arguments: Those of ``plimsoll`` itself, for example a folder and a model.
+        arguments: Arguments of ``plimsoll``, for example a folder and a model.
     """
     return (sys.executable, "-P", "-m", "tui_app", *arguments)
 
@@ -46,9 +46,9 @@ async def serve_page(
     """Run a program for one page until either ends.
 
     Args:
-        request: Its web socket.
+        request: The request for the web socket.
         words: The program and its arguments.
-        pages: All that are open.
+        pages: All open pages.
     """
     socket = web.WebSocketResponse(heartbeat=_BEAT_S)
     await socket.prepare(request)
@@ -85,7 +85,7 @@ def _environment(width: int, height: int) -> dict[str, str]:
 
 
 def bounded_size(width: object, height: object) -> tuple[int, int] | None:
-    """A size within bounds; None for what is none."""
+    """Return a size within the bounds; None for an invalid one."""
     texts = [str(each) for each in (width, height)]
     if not all(text.isdecimal() and text.isascii() and len(text) < 10 for text in texts):
         return None
@@ -94,7 +94,7 @@ def bounded_size(width: object, height: object) -> tuple[int, int] | None:
 
 
 class _Screen(Listener):
-    """Takes apart what the program of a page prints."""
+    """Parses the output of a page's program."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class _Screen(Listener):
         self.pipe = pipe if isinstance(pipe, asyncio.ReadTransport) else None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what is complete."""
+        """Queue the complete portions."""
         rest = self._rest
         rest += data
         if not self._has_begun:
@@ -129,20 +129,20 @@ class _Screen(Listener):
         self.portions.put_nowait((b"", b""))
 
     async def next_portion(self) -> tuple[bytes, bytes]:
-        """Its kind and what is in it; nothing at the end."""
+        """Return kind and content of the next portion; empty at the end."""
         kind, portion = await self.portions.get()
         self._count(-_HEAD - len(portion))
         return kind, portion
 
     def _count(self, more: int) -> None:
-        """A browser that does not read holds the program up."""
+        """Pause the program's output while the browser does not read."""
         self._waiting += more
         if self.pipe is not None:
             (self.pipe.pause_reading if self._waiting > _MOST_WAITING else self.pipe.resume_reading)()
 
 
 async def _show(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
-    """Send the browser what the program prints."""
+    """Send the program's output to the browser."""
     with suppress(ConnectionError):
         while (said := await group.listener.next_portion())[0]:
             kind, portion = said
@@ -161,7 +161,7 @@ async def _show_meta(said: dict[str, Any], socket: web.WebSocketResponse) -> Non
 
 
 async def _hand_on(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
-    """Give the program what the browser sends, until the page is closed or the program has ended."""
+    """Send the browser's input to the program, until the page is closed or the program has ended."""
     pipe = group.transport.get_pipe_transport(0)
     async for message in socket:
         said = _told(message.data) if message.type is WSMsgType.TEXT else []
@@ -196,7 +196,7 @@ def _write(group: ProcessGroup[_Screen], kind: bytes, data: bytes) -> None:
 
 
 async def _end(group: ProcessGroup[_Screen]) -> None:
-    """Ask a program to end, and end it."""
+    """Ask a program to end, then kill it."""
     cancelled = False
     _write_meta(group, {"type": "quit"})
     try:

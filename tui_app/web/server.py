@@ -1,4 +1,4 @@
-"""Serves the screen to browsers, one program for each open page, and decides who may use it."""
+"""The web server for the screen: one program per open page, with access control."""
 
 import asyncio
 import ipaddress
@@ -21,11 +21,11 @@ LOOPBACK_NAMES = ("localhost",)
 
 
 class Answer(Enum):
-    """What becomes of a request."""
+    """The decision about a request."""
 
     SERVE = auto()
     SIGN_IN = auto()
-    """The token is right: set the cookie and show the address without it."""
+    """The token is right: set the cookie and redirect to the address without it."""
     WRONG_HOST = auto()
     WRONG_ORIGIN = auto()
     NO_TOKEN = auto()
@@ -33,12 +33,12 @@ class Answer(Enum):
 
 @frozen(kw_only=True)
 class Gate:
-    """What is asked of every request.
+    """Access control for every request.
 
     Args:
-        host: Address or name that the server listens on.
+        host: Address or name on which the server listens.
         port: Its port.
-        token: What the first visit must bring; empty lets everybody in who reaches the server.
+        token: Required at the first visit; empty allows everyone who reaches the server.
     """
 
     host: str
@@ -47,17 +47,17 @@ class Gate:
 
     @property
     def cookie(self) -> str:
-        """Name of the cookie; one for each port, because browsers do not keep ports apart."""
+        """Name of the cookie, with the port because browsers share cookies between ports."""
         return f"plimsoll-{self.port}"
 
     @property
     def room(self) -> str:
-        """Path below which the cookie is sent, as hard to guess as the token; empty without a token."""
+        """Path for which the cookie is sent, as hard to guess as the token; empty without a token."""
         return f"/{sha256(f'room of {self.token}'.encode()).hexdigest()[:32]}" if self.token else ""
 
     @property
     def address(self) -> str:
-        """Address that the user opens in the browser."""
+        """Address for the user to open in the browser."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
@@ -67,9 +67,9 @@ class Gate:
         """Decide about one request.
 
         Args:
-            headers: Case-insensitive.
-            query: Of its address.
-            cookies: As the browser sent them.
+            headers: Headers, case-insensitive.
+            query: Query of the address.
+            cookies: Cookies sent by the browser.
         """
         host = headers.get("Host", "")
         if not self._is_ours(host):
@@ -82,13 +82,13 @@ class Gate:
         return Answer.SIGN_IN if _same(query.get("token", ""), self.token) else Answer.NO_TOKEN
 
     def _is_ours(self, host: str) -> bool:
-        """Whether a Host header names the address we serve; any address of ours where we serve them all."""
+        """Return whether a Host header names our address; any of this machine's if we listen on all."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
-        # Nothing but a host with its port: no user in front, no path behind.
+        # Only a host with a port is valid, without user and path.
         if port != self.port or parts.netloc != host or "@" in host:
             return False
         if name == self.host.lower():
@@ -105,12 +105,12 @@ class Gate:
 
 
 def new_token() -> str:
-    """A token that cannot be guessed: 32 letters, digits, dashes and underscores."""
+    """Return a token that cannot be guessed: 32 letters, digits, dashes and underscores."""
     return secrets.token_urlsafe(24)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host.lower() in LOOPBACK_NAMES:
         return True
     try:
@@ -120,7 +120,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_any(host: str) -> bool:
-    """Whether an address stands for all of this machine's."""
+    """Return whether an address stands for all of this machine's addresses."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
@@ -128,14 +128,14 @@ def is_any(host: str) -> bool:
 
 
 def _same(one: str, other: str) -> bool:
-    # What is no UTF-8 comes as half surrogates.
+    # Invalid UTF-8 arrives as lone surrogates.
     return secrets.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())
 
 
 SOCKET = "/ws"
 STATIC = "/static"
 _OWN = Path(__file__).parent
-"""Where the page is, with its style and its script."""
+"""Folder of the page, with its style and script."""
 _PAGE = (_OWN / "page.html").read_text(encoding="utf-8")
 SAFETY = {
     "Content-Security-Policy": (
@@ -147,15 +147,15 @@ SAFETY = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""Headers of every answer: nothing from elsewhere is loaded, and no other page may frame this one."""
+"""Headers of every response: nothing external is loaded, and no other page may frame this one."""
 
 
 def page(host: str, font_size: int, room: str = "") -> str:
-    """The page for one visit.
+    """Return the page for one visit.
 
     Args:
-        host: The Host header that the browser sent; the web socket goes to the same address.
-        room: The path below which all is.
+        host: The browser's Host header; the web socket uses the same address.
+        room: The path below which everything is served.
         font_size: Pixels.
     """
     return _PAGE.format(socket=escape(f"ws://{host}{room}{SOCKET}", quote=True), size=font_size)
@@ -167,23 +167,23 @@ REFUSALS = {
     Answer.NO_TOKEN: "The address lacks its token, or has an old one. Use what plimsoll serve printed.",
 }
 FONT_SIZES = range(6, 49)
-"""Pixels a page may ask for with ``?fontsize=``."""
+"""Pixels that a page may request with ``?fontsize=``."""
 _USUAL_SIZE = 16
 HEAD_S = 10.0
-"""Seconds that a connection may take to send the head of a request, or to stay without one."""
+"""Seconds within which a connection has to send a request's headers."""
 _MOST_WAITING = 100
 COOKIE_S = 30 * 24 * 3600
-"""A browser stays signed in so long, in seconds; a new start of the server makes a new token."""
+"""Seconds for which a browser stays signed in. Restarting the server makes a new token."""
 
 
 class Connections:
-    """Those that nothing has asked for yet: a browser says what it wants at once, others are closed."""
+    """Connections without a request yet. Browsers send one at once; others are closed."""
 
     def __init__(self) -> None:
         self._waiting: dict[web.RequestHandler, asyncio.TimerHandle] = {}
 
     def wait_for_head(self, connection: web.RequestHandler) -> None:
-        """Close a connection that sends no whole head in time, and the oldest of too many."""
+        """Close a connection without complete headers in time, and the oldest one if there are too many."""
         later = asyncio.get_running_loop().call_later(HEAD_S, self._close, connection)
         self._waiting[connection] = later
         if len(self._waiting) > _MOST_WAITING:
@@ -204,12 +204,12 @@ class Connections:
 
 
 def build(gate: Gate, command: Sequence[str], connections: Connections) -> web.Application:
-    """Put the web application together.
+    """Build the web application.
 
     Args:
-        gate: Who may use it.
-        command: What starts the screen of one page.
-        connections: Those that wait for their request.
+        gate: The access control.
+        command: The command for the screen of one page.
+        connections: The connections without a request yet.
     """
     statics = Path(textual_serve.__file__).parent / "static"
     pages: set[web.WebSocketResponse] = set()
@@ -270,15 +270,15 @@ async def _answered(gate: Gate, request: web.Request, handler: Handler) -> web.S
 
 
 async def serve(gate: Gate, command: Sequence[str], ready: Callable[[], None]) -> None:
-    """Serve until cancelled; then the programs of all open pages are ended.
+    """Serve until cancelled, then end the programs of all open pages.
 
     Args:
-        gate: Who may use it, and the address to listen on.
-        command: What starts the screen of one page.
+        gate: The access control, with the address to listen on.
+        command: The command for the screen of one page.
         ready: Called once the server listens.
 
     Raises:
-        OSError: if the address cannot be listened on.
+        OSError: if it cannot listen on the address.
     """
     connections = Connections()
     application = build(gate, command, connections)

@@ -1,1 +1,1 @@
-"""The wires: how requests and answers of each protocol look, and what servers make of them."""
+"""Wires: the requests and responses of each protocol, and the deviations of servers from it."""

@@ -1,7 +1,7 @@
-"""Adjustments learned from refusals: which form a request is tried in when a provider has refused it.
+"""Adjustments of the request's form learned from refusals.
 
-What a provider says orders the tries, by the fields, tools and ids of the request that it names; its answer
-to the next try decides. What a model has taken before is suspected only where it is named.
+The fields, tools and ids named in a refusal determine the order of attempts; the response to the next attempt
+decides. What a model has accepted before is suspected only if it is named.
 """
 
 import re
@@ -38,11 +38,11 @@ from tui_app.wires.tool_schemas import OwnNames
 from tui_app.wires.wire_form import Learned, WireForm
 
 _MOST_TRIES, _MOST_GUESSES = 8, 2
-"""Forms that one request is tried in, and fields among them of which nothing says that they are some."""
+"""Maximum forms tried for one request, and maximum names of a refusal that are guessed to be fields."""
 _REFUSED = frozenset({400, 415, 422})
-"""Statuses of a request that is refused for what it is."""
+"""Statuses of a request that is refused because of its content."""
 _PERHAPS = frozenset({404, 405, 500, 501})
-"""Those of relays that find nobody who takes it, and of servers whose template fails: where it is named."""
+"""Statuses of relays without a matching server and of failing templates: only what is named is suspected."""
 _NOT_THE_FORM = (
     ModelAuthenticationError,
     ModelConnectionError,
@@ -53,56 +53,56 @@ _NOT_THE_FORM = (
 _NEEDED = frozenset(
     {"model", "messages", "input", "contents", "content", "role", "system", "instructions", "tools", "stream"}
 )
-"""Fields without which there is no request, or which have a form of their own."""
+"""Fields that every request needs, or that have a form of their own."""
 _FIRST = re.compile(r"[a-z_]\w*", re.IGNORECASE)
 _PATH = re.compile(r"[a-z][a-z0-9_]*(?=(\.\w+|\[\d+\])*: )")
-"""At the beginning of a sentence: where in the request something is."""
+"""Path into the request at the beginning of a sentence."""
 _FIELD = re.compile(r"(?<![\w.-])([a-z]+(?:_[a-z0-9]+)+)(?![\w-])|[`'\"]([a-z][a-zA-Z0-9_]*)[`'\"]")
 _TOOL_AT = re.compile(r"(?:tools|functions?|function_?declarations)(?:\[|\.|/)(\d+)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 
 
 _Reason = Literal["named", "new", "none"]
-"""It is named, it is new in this request, or nothing speaks for it."""
+"""Why a change is tried: it is named, it is new in this request, or there is no sign."""
 
 
 @dataclass(slots=True)
 class Adjustments:
-    """The forms in which one model is asked, one refusal after the other."""
+    """The forms of one model's requests, changed after each refusal."""
 
     first: WireForm
-    """By the model's protocol alone."""
+    """The form by the model's protocol alone."""
     learnt: InitVar[Mapping[str, Learned]]
-    """What was learnt of the model in earlier sessions."""
+    """Adjustments learned in earlier sessions."""
     form: WireForm = field(init=False)
-    """The one that the next request is sent in."""
+    """The form of the next request."""
     lasting: WireForm = field(init=False)
-    """What of it a later start may rely on: what was answered after a refusal that named it."""
+    """The form that later sessions can rely on: accepted after a refusal that named the reason."""
     _proven: WireForm = field(init=False)
-    """The last one that was answered, and may be relied on."""
+    """The last accepted form that can be relied on."""
     _guess: WireForm | None = field(default=None, init=False)
-    """One that was answered once, of which no refusal said that it would be."""
+    """A form accepted once although no refusal pointed to it."""
     _before: WireForm = field(init=False)
-    """The one before the newest try."""
+    """The form before the newest attempt."""
     _taken: set[str] = field(default_factory=set, init=False)
-    """Rows, kinds of files and tools that requests with an answer had."""
+    """Rows, kinds of files and tools of accepted requests."""
     _tried: list[WireForm] = field(default_factory=list, init=False)
     refused: Exception | None = field(default=None, init=False)
-    """The first refusal of the request: what is told where no form helps."""
+    """The first refusal of the request, raised if no form helps."""
     _said: str = field(default="", init=False)
-    """The last refusal."""
+    """Text of the last refusal."""
     _failed: bool = field(default=False, init=False)
-    """Whether the request before failed for a reason that may pass."""
+    """Whether the previous request failed for a reason that may be temporary."""
     _names: Mapping[str, OwnNames] = field(default_factory=dict, init=False)
-    """Own names of the newest request's tools, by those that were sent in their place."""
+    """Original names of the newest request's tools, by the names that were sent."""
     _reasons: set[_Reason] = field(default_factory=set, init=False)
-    """Of the tries of the request."""
+    """Reasons of the request's attempts."""
 
     def __post_init__(self, learnt: Mapping[str, Learned]) -> None:
         self.form = self.lasting = self._proven = self._before = self.first.taught(learnt)
 
     def formed(self, request: ModelRequestContext) -> ModelRequestContext:
-        """The request in the form that is tried now."""
+        """Return the request in the form to try now."""
         form, parameters = self.form, request.model_request_parameters
         self._names = form.own_names(parameters)
         messages, parameters = form.of_request(request.messages, parameters)
@@ -116,7 +116,7 @@ class Adjustments:
         )
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
-        """The answer with tools and arguments by their own names, which its provider may not take."""
+        """Return the response with the original names of tools and arguments."""
         if not self._names:
             return response
         own = self._names
@@ -129,16 +129,16 @@ class Adjustments:
         return replace(response, parts=parts)
 
     def begin(self) -> None:
-        """Forget the tries of the last request."""
+        """Start a new request: forget the attempts of the last one."""
         self.form = self._before = self._proven
         self._tried, self._said, self._reasons, self.refused = [], "", set(), None
 
     def next_form(self, request: ModelRequestContext, error: Exception) -> WireForm | None:
-        """The form to try next, where one was refused; None where there is no other.
+        """Return the form to try next after a refusal; None if there is no other.
 
         Args:
-            request: As it was sent.
-            error: What came back.
+            request: The request as sent.
+            error: The error.
         """
         refusal = _refusal(error, request.model.model_name)
         if refusal is None:
@@ -149,7 +149,7 @@ class Adjustments:
             return None
         self._tried = self._tried or [self.form]
         if refusal.words == self._said:
-            # Word for word the same: what was changed was not the reason.
+            # The same text again: the change was not the reason.
             self.form = self._before
         self._said = refusal.words
         asked = _asked(request)
@@ -163,12 +163,12 @@ class Adjustments:
         return form
 
     def answered(self, request: ModelRequestContext) -> str:
-        """Note that the form was taken; return what the user has to know of it, empty for nothing."""
+        """Record that the form was accepted; return a note for the user, or an empty text."""
         before, self._failed = self._proven, False
         asked = replace(_asked(request), streams=request.streaming and self.form.streams)
         self._taken |= {*asked.kinds, *asked.tools, *(row.name for row in _ROWS if row.is_in(asked))}
         if "none" in self._reasons and self.form != self._guess:
-            # What was refused may have been a passing trouble: the next request is sent as before.
+            # The refusal may have been temporary: send the next request as before.
             self._guess = self.form
             return _change_text(before, self.form)
         self._proven = self.form
@@ -179,7 +179,7 @@ class Adjustments:
         return "" if self.form in (before, self._guess) else _change_text(before, self.form)
 
     def _steps(self, refusal: "_Refusal", asked: "_Asked") -> Iterator[tuple[WireForm, _Reason]]:
-        """Forms to try in turn, and why what they change is suspected."""
+        """Yield the forms to try in order, each with the reason for its change."""
         form = self.form
         kinds = {kind: place for kind in asked.kinds if (place := refusal.first(_FILES[kind])) is not None}
         named = [
@@ -193,7 +193,8 @@ class Adjustments:
                 named += row.tries(form)
         named += (replace(form, dropped=form.dropped | {name}) for name in refusal.perhaps)
         yield from ((each, "named") for each in named)
-        # A server may fail at what it does not know: the second time in a row it is asked without.
+        # A server may crash at unknown content: after the second failure in a row, send the request without
+        # it.
         if not (refusal.certain or self._failed):
             return
         if self._guess is not None:
@@ -211,17 +212,17 @@ class Adjustments:
 
 @frozen
 class _Asked:
-    """What of a request may have been refused."""
+    """Parts of a request that may have been refused."""
 
     kinds: frozenset[str]
-    """Of its files."""
+    """Kinds of its files."""
     tools: tuple[str, ...]
     ids: frozenset[str]
-    """Of its calls."""
+    """Ids of its calls."""
     thinks: bool
-    """Whether it sends thinking back."""
+    """Whether it contains thinking."""
     spoken: bool
-    """Whether it has an answer in it."""
+    """Whether it contains a response."""
     shown: frozenset[str]
     """Rows that the model has taken, by its own answers in it."""
     streams: bool
@@ -253,7 +254,7 @@ def _files(part: object) -> Sequence[object]:
 
 
 def _kind(file: object) -> str:
-    """What a piece of a message is to a provider: a kind of file, or empty for text."""
+    """Return the kind of file for a provider; empty for text."""
     if isinstance(file, FileUrl):
         return type(file).__name__.removesuffix("Url").lower()
     media = file.media_type.partition("/")[0] if isinstance(file, BinaryContent) else ""
@@ -263,21 +264,21 @@ def _kind(file: object) -> str:
 
 @frozen
 class _Refusal:
-    """What an error says of the request, as far as it names parts of that."""
+    """Parts of the request that an error names."""
 
     words: str
     fields: tuple[str, ...]
-    """Fields of the body by the error's own fields, or where its sentence begins."""
+    """Fields of the body named in the error's own fields, or at the beginning of its sentence."""
     perhaps: tuple[str, ...]
-    """Other names in it that look like one."""
+    """Other names in it that look like fields."""
     certain: bool
-    """Whether its status says by itself that the request is refused for what it is."""
+    """Whether its status alone shows that the content was refused."""
 
     def quotes(self, name: str) -> bool:
         return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", self.words) is not None
 
     def first(self, names: Iterable[str]) -> int | None:
-        """Where one of some names of the protocols comes first, in whatever way it is joined."""
+        """Return the position of the first of the names, with any separator between its words."""
         pattern = "|".join(name.replace("_", "[_ -]?") for name in names)
         found = re.search(rf"(?<![\w-])(?:{pattern})(?![\w-])", self.words, re.IGNORECASE)
         return None if found is None else found.start()
@@ -286,7 +287,7 @@ class _Refusal:
 def _refusal(error: Exception, model: str) -> _Refusal | None:
     if not isinstance(error, ModelAPIError) or isinstance(error, _NOT_THE_FORM):
         return None
-    # What an answer says while it is read has no status.
+    # An error within a stream has no status.
     status = error.status_code if isinstance(error, ModelHTTPError) else 500
     if status not in _REFUSED | _PERHAPS:
         return None
@@ -307,17 +308,17 @@ def _refusal(error: Exception, model: str) -> _Refusal | None:
 
 @frozen(kw_only=True)
 class _Row:
-    """Something of a request that providers refuse."""
+    """A part of requests that providers refuse."""
 
     name: str
     names: Sequence[str]
-    """What the protocols call it."""
+    """Its names in the protocols."""
     has: str = ""
-    """The part of a request without which it is not suspected."""
+    """Attribute of ``_Asked`` without which it is not suspected; empty for none."""
     changes: Sequence[Mapping[str, Learned]]
-    """What is tried in turn."""
+    """Changes to try in order."""
     unnamed: bool = False
-    """Whether it is tried where nothing is named, unless the model has taken it before."""
+    """Whether to try it without being named, unless the model has accepted it before."""
 
     def is_in(self, asked: _Asked) -> bool:
         return bool(getattr(asked, self.has, True))
@@ -333,14 +334,14 @@ class _Row:
 _TABLE: Mapping[str, Any] = toml_beside(__file__, "refusals")
 _ROWS = tuple(_Row(name=name, **row) for name, row in _TABLE["rows"].items())
 _FILES: Mapping[str, Sequence[str]] = _TABLE["files"]
-"""What the protocols call each kind of file."""
+"""Names of each kind of file in the protocols."""
 
 
 def _of_tools(form: WireForm, refusal: _Refusal, asked: _Asked) -> Iterator[WireForm]:
-    """Forms in which the tools that are named are others, or fewer where their number is."""
+    """Yield the forms with simpler or fewer tools if tools are named, or with a limit if their number is."""
     named = set(filter(refusal.quotes, asked.tools))
     places = [int(place) for place in _TOOL_AT.findall(refusal.words)]
-    # Google puts all of them into its first tool.
+    # Google puts all tools into the first one.
     named |= {asked.tools[place] for place in places[-1:] if place < len(asked.tools)}
     if named:
         yield from _without_tools(form, named)
@@ -351,13 +352,13 @@ def _of_tools(form: WireForm, refusal: _Refusal, asked: _Asked) -> Iterator[Wire
 
 
 def _without_tools(form: WireForm, tools: Collection[str]) -> Iterator[WireForm]:
-    """With plainer definitions of some tools, and without them."""
+    """Yield the forms with simpler definitions of some tools, and without these tools."""
     yield replace(form, plain=form.plain.union(tools))
     yield replace(form, unfit=form.unfit.union(tools))
 
 
 def _change_text(before: WireForm, now: WireForm) -> str:
-    """What has become of requests, as far as the user would miss it."""
+    """Describe what changed in requests, as far as the user needs to know."""
     said = []
     if before.tools and not now.tools:
         said.append("takes no tools, so it answers without them")

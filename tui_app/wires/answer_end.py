@@ -1,4 +1,4 @@
-"""Tell whether a response is whole, and why not; and what its usage report is good for."""
+"""The end of a response: whether it is complete, why not, and whether its usage report is plausible."""
 
 from collections.abc import Mapping
 from copy import copy
@@ -26,7 +26,7 @@ PAUSED: Final = "the provider paused the model's answer again and again"
 MALFORMED: Final = "the model's answer or tool call was malformed"
 STOPPED: Final = "the provider stopped the model's answer"
 ASKED_AGAIN: Final = frozenset({CUT_OFF, MALFORMED, STOPPED})
-"""Ends that another try may mend; no call of such an answer is run."""
+"""Ends after which the request is retried. No call of such an answer is run."""
 _WHOLE: Final = ""
 
 _MEANINGS = {
@@ -37,9 +37,9 @@ STOPS: Mapping[str, Mapping[str, str]] = {
     protocol: {word: _MEANINGS[meaning] for meaning, words in row.items() for word in words}
     for protocol, row in toml_beside(__file__, "stops").items()
 }
-"""What the word means by which each protocol says why an answer ended."""
+"""The meaning of each protocol's finish reasons."""
 _STOPS = {word.lower(): end for stops in STOPS.values() for word, end in stops.items()}
-"""All of them: relays pass on the words of the server behind them."""
+"""All of them together: relays forward the reason of another protocol's server."""
 _FINISH: Mapping[str, FinishReason] = {
     TOO_LONG: "length",
     FULL: "length",
@@ -53,17 +53,17 @@ _ENDINGS: Mapping[str | None, str] = {"length": TOO_LONG, "content_filter": FILT
 
 
 def incomplete_reason(answer: ModelResponse) -> str:
-    """Say why a response is not whole; empty where nothing says so.
+    """Return why a response is incomplete; empty if there is no sign of that.
 
-    A stream may end in order in the middle of an answer, from a proxy that has given up its server. Where
-    its protocol tells a reason, pydantic-ai then takes ``stop`` for it, but not for the provider's own word.
-    A server that never tells reasons still tells the usage, which comes last.
+    A stream may end cleanly in the middle of an answer, behind a proxy that dropped its server. In protocols
+    with a finish reason, pydantic-ai then assumes ``stop``, but has no original reason of the provider. A
+    server that never sends reasons still sends the usage, which comes last.
     """
     word = _finish_reason(answer)
     if reason := _STOPS.get(word.lower()) or _ENDINGS.get(answer.finish_reason):
         return reason
     if answer.finish_reason is None and answer.provider_response_id is not None and answer.parts and not word:
-        # On all other wires a reason comes with the end of every stream.
+        # In all other protocols, the end of every stream has a reason.
         return CUT_OFF
     taken_for_whole = answer.finish_reason == "stop" and answer.provider_response_id is not None
     unsaid = taken_for_whole and not word and not answer.usage.has_values()
@@ -71,7 +71,7 @@ def incomplete_reason(answer: ModelResponse) -> str:
 
 
 def provider_end_text(answer: ModelResponse) -> str:
-    """The same with the provider's own words for it, where it has any that say more."""
+    """Return the same with the provider's own words, if it has any that add something."""
     reason, details = incomplete_reason(answer), answer.provider_details or {}
     if reason == FILTERED and (said := details.get("refusal") or details.get("block_reason_message")):
         return f"{reason}: {said}".rstrip(".")
@@ -82,7 +82,7 @@ def provider_end_text(answer: ModelResponse) -> str:
 
 
 def has_content(answer: ModelResponse) -> bool:
-    """Whether it has a text or a call: thoughts alone, or nothing at all, are no answer."""
+    """Return whether it has a text or a call. Thinking alone, or nothing, is no answer."""
     return any(
         isinstance(part, BaseToolCallPart) or (isinstance(part, TextPart) and part.content.strip() != "")
         for part in answer.parts
@@ -90,16 +90,16 @@ def has_content(answer: ModelResponse) -> bool:
 
 
 def _finish_reason(answer: ModelResponse) -> str:
-    """The provider's own word for why an answer ended; empty for none."""
+    """Return the provider's own finish reason; empty for none."""
     said = (answer.provider_details or {}).get("finish_reason")
     return said if isinstance(said, str) else ""
 
 
 def half_call(answer: ModelResponse) -> ToolCallPart | None:
-    """The call in which an answer was stopped, at a limit or by a filter; None where it is whole.
+    """Return the call in which a limit or filter stopped an answer; None if all calls are complete.
 
-    Calls before the last part are whole: another part was begun after them. The last one is where its
-    arguments are a complete object. None at all, or an empty one, is also what there is before the first.
+    Calls before the last part are complete, because another part follows. The last one is complete if its
+    arguments are a non-empty object: none or an empty one are also the state before the first argument.
     """
     last = answer.parts[-1] if answer.parts else None
     if not isinstance(last, ToolCallPart) or incomplete_reason(answer) not in (TOO_LONG, FULL, FILTERED):
@@ -109,9 +109,9 @@ def half_call(answer: ModelResponse) -> ToolCallPart | None:
 
 
 def with_unique_calls(response: ModelResponse) -> ModelResponse:
-    """Give each call of an answer an id of its own: some servers give two the same, and none can be answered.
+    """Give each call of an answer a unique id. Some servers repeat ids, and such calls cannot be answered.
 
-    The first of several keeps the one it came with.
+    The first of several calls keeps its id.
     """
     ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
     if len(set(ids)) == len(ids):
@@ -131,7 +131,7 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
 
 
 def without_calls(response: ModelResponse) -> ModelResponse | None:
-    """An answer that was cut off, as far as it may count; None for one that is whole or calls nothing."""
+    """Return a cut-off answer without its calls; None for one that is complete or has no calls."""
     said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
     if len(said) == len(response.parts) or incomplete_reason(response) not in ASKED_AGAIN:
         return None
@@ -139,16 +139,16 @@ def without_calls(response: ModelResponse) -> ModelResponse | None:
 
 
 _TOKENS_MOST = 1_000_000_000
-"""No request or answer has more: a report that says so is made up."""
+"""Maximum plausible token count; a larger one is invalid."""
 _FIGURES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
 def as_known(answer: ModelResponse) -> ModelResponse:
-    """The response with a known reason for its end, and a usage report of whole numbers that can be true.
+    """Return the response with a known finish reason and a plausible usage report in whole numbers.
 
-    What becomes of it rests on the reason, and the log and all sums on the report. pydantic-ai knows no more
-    reasons than those of each vendor's own API; servers report fractions, less than nothing, or figures that
-    no request has.
+    What the program does next depends on the reason, and the log and all sums on the report. pydantic-ai
+    knows only the reasons of each vendor's own API, and servers report fractions, negative or impossible
+    numbers.
     """
     known = _STOPS.get(_finish_reason(answer).lower())
     if known is not None:
@@ -173,11 +173,11 @@ def _plain(tokens: object) -> int:
 
 
 _OWN_MARK, _LIBRARYS_MARK = ("plimsoll", "context"), ("__pydantic_ai__", "context_input_tokens")
-"""Where the metadata of a response say how large the context of its last request was."""
+"""Where a response's metadata have the context size of its last request."""
 
 
 def context_input(answer: ModelResponse) -> int:
-    """Input tokens of the last request of an answer: its usage is the sum, where there were more."""
+    """Return the input tokens of an answer's last request; its usage is the sum if there were several."""
     for place, name in (_OWN_MARK, _LIBRARYS_MARK):
         marks = (answer.metadata or {}).get(place)
         if isinstance(marks, Mapping) and isinstance(tokens := marks.get(name), int):
@@ -186,6 +186,6 @@ def context_input(answer: ModelResponse) -> int:
 
 
 def with_context(metadata: Mapping[str, Any] | None, usage: RequestUsage) -> dict[str, Any]:
-    """Metadata of an answer that another request has continued, with the size of that alone."""
+    """Return the metadata of an answer continued by another request, with the size of that request alone."""
     place, name = _OWN_MARK
     return {**(metadata or {}), place: {**(metadata or {}).get(place, {}), name: usage.input_tokens}}

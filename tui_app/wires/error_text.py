@@ -1,4 +1,4 @@
-"""Read an exception: its causes, its HTTP status, and the text a provider sent with it."""
+"""Reading exceptions: causes, HTTP status, and the provider's text."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 ECHOED = frozenset(
     {"input", "inputs", "messages", "prompt", "contents", "request", "revised_prompt", "failed_generation"}
 )
-"""Keys under which servers send the request back; what the user wrote must not be read as an error."""
+"""Keys under which servers repeat the request. The user's text must not be read as an error."""
 _KEY = re.compile(rf"""(\\*["'])(?:{"|".join(sorted(ECHOED))})\1\s*:\s*(?=\\*["']|[\[{{(])""", re.IGNORECASE)
 _MARK = re.compile(r"""\\*["']|[\[\](){}]""")
 _CLOSERS = {"[": "]", "(": ")", "{": "}"}
@@ -20,17 +20,17 @@ _INTRODUCED = re.compile(
     r"|parameter|string)\b|\binput_value=)[^\"'\n]{0,30}$",
     re.IGNORECASE,
 )
-"""Words after which a sentence quotes what it was given."""
+"""Words after which a sentence quotes its input."""
 _LOOK_BACK = 60
 _GONE = "…"
 
 
 def without_echoes(text: str, *, sentences: bool) -> str:
-    """Leave out of an error's text what it quotes of the request.
+    """Remove quotations of the request from the text of an error.
 
     Args:
-        text: One text of a provider, or an exception's own words.
-        sentences: Whether it is prose, in which such a quotation may stand; a printed structure is none.
+        text: One text of a provider, or an exception's own text.
+        sentences: Whether it is prose, which may contain quotations; printed structures do not.
     """
     pieces: list[str] = []
     end = 0
@@ -42,7 +42,7 @@ def without_echoes(text: str, *, sentences: bool) -> str:
 
 
 def _end_of_value(text: str, start: int) -> int:
-    """Where the string or bracket that opens at ``start`` ends; if it was cut off, the end of the text."""
+    """Return the end of the string or bracket opened at ``start``; of the text if it was cut off."""
     open_brackets: list[str] = []
     place = start
     while (mark := _MARK.search(text, place)) is not None:
@@ -60,7 +60,7 @@ def _end_of_value(text: str, start: int) -> int:
 
 
 def _unquoted(text: str) -> str:
-    """Prose without what it quotes of a request: several words in quotation marks, introduced as a value."""
+    """Remove quotations from prose: several words in quotation marks, introduced as a value."""
     pieces: list[str] = []
     end = place = 0
     while (opening := _QUOTE.search(text, place)) is not None:
@@ -86,7 +86,7 @@ _DEPTH = 12
 
 
 def chain(error: BaseException) -> list[BaseException]:
-    """The exception, what groups hold, and what caused each, without repeats."""
+    """Return the exception, the members of groups, and all causes, without repeats."""
     found: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting and len(found) < _CHAIN:
@@ -96,21 +96,21 @@ def chain(error: BaseException) -> list[BaseException]:
         found.append(current)
         if isinstance(current, BaseExceptionGroup):
             waiting.extend(current.exceptions)
-        # Not __context__: it may be an error that was dealt with before this one happened.
+        # Not __context__: it may be an error that was handled before this one.
         waiting.append(current.__cause__)
     return found
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status of the exception or of the nearest cause that has one."""
+    """Return the HTTP status of the exception or of the nearest cause that has one."""
     statuses = (getattr(one, "status_code", None) for one in chain(error))
     return next((status for status in statuses if isinstance(status, int)), None)
 
 
 def url_of(error: BaseException) -> str:
-    """The address of the failed request, empty if no cause knows it."""
+    """Return the address of the failed request; empty if no cause has it."""
     for one in chain(error):
-        # httpx raises RuntimeError where an error was made without its request.
+        # httpx raises RuntimeError for an error without a request.
         with suppress(RuntimeError):
             for holder in (one, getattr(one, "response", None)):
                 if (url := getattr(getattr(holder, "request", None), "url", None)) is not None:
@@ -119,24 +119,24 @@ def url_of(error: BaseException) -> str:
 
 
 def _body(error: BaseException) -> object:
-    """What the provider sent, which Google's SDK keeps under another name; None if it sent nothing."""
+    """Return the body sent by the provider; None if there is none. Google's SDK stores it as ``details``."""
     details = getattr(error, "details", None)
     return getattr(error, "body", details if isinstance(details, Mapping) else None)
 
 
 def body_text(error: BaseException) -> str:
-    """Everything the provider sent, as lines ``key: value``; empty if it sent nothing."""
+    """Return the provider's body as lines ``key: value``; empty if there is none."""
     return "\n".join(_lines(_body(error), "", _DEPTH)).strip()
 
 
 def full_text(error: BaseException) -> str:
-    """All text of the exception and its causes: the body where there is one, else what it says itself."""
+    """Return all text of the exception and its causes: the body, or else the message."""
     texts = (body_text(one) or str(one) for one in chain(error))
     return "\n".join(dict.fromkeys(text for text in texts if text))
 
 
 def own_words(error: BaseException) -> str:
-    """The text of the exception and its causes without what is quoted of the request in it."""
+    """Return the text of the exception and its causes without quotations of the request."""
     texts: dict[str, None] = {}
     for one in chain(error):
         lines = _lines(_body(one), "", _DEPTH)
@@ -146,21 +146,21 @@ def own_words(error: BaseException) -> str:
 
 
 def outline(error: BaseException) -> str:
-    """Type and status of an error without its text, for a log: the text may quote the conversation."""
+    """Return an error's types and status for a log. Its text may quote the conversation."""
     status = status_of(error)
     kinds = " from ".join(dict.fromkeys(type(one).__name__ for one in chain(error)))
     return kinds if status is None else f"{kinds}, status {status}"
 
 
 def provider_message(error: BaseException) -> str:
-    """The provider's own sentence, if the answer has the usual shape (``message`` or ``detail``), else ''."""
+    """Return the provider's own sentence, from ``message``, ``detail`` or ``error``; else ''."""
     return next(filter(None, (_message(_body(one), _DEPTH) for one in chain(error))), "")
 
 
 def values_of(error: BaseException, *names: str) -> list[object]:
-    """What a provider's answer holds under some keys, at any depth but in what it repeats.
+    """Return values at some keys of the provider's body, at any depth, outside of echoed request parts.
 
-    Gateways hand the answer of another provider on as JSON in a string.
+    Gateways forward another provider's response as JSON in a string.
     """
     return [found for one in chain(error) for found in _values(_body(one), names, _DEPTH)]
 
@@ -183,14 +183,14 @@ def _values(value: object, names: Sequence[str], depth: int) -> Iterator[object]
 
 
 def asked_pause(error: BaseException) -> float:
-    """Seconds the provider asks to wait, in a header, as Google does it or in words; 0 where it does not."""
+    """Return the seconds to wait requested in a header, in Google's form or in words; 0 for none."""
     asked: list[object] = [getattr(one, "retry_after", None) for one in chain(error)]
     asked += values_of(error, "retryDelay", "retry_delay")
-    # Not every server keeps to whole seconds, which are all that the standard knows.
+    # Some servers send fractions, although the standard allows only whole seconds.
     headers = (getattr(one, "headers", None) for one in chain(error))
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
     told = max(map(_seconds, asked), default=0.0)
-    # What stands between hands the answer on and keeps the headers to itself.
+    # Proxies forward the body, but not the headers.
     if told or (words := _ASKED.search(own_words(error))) is None:
         return told
     return sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
@@ -199,18 +199,18 @@ def asked_pause(error: BaseException) -> float:
 _LIMIT_RESET = re.compile(r"rate-?limit.*reset")
 _NUMBER = re.compile(r"\d{1,16}(\.\d{1,9})?")
 _THIS_CENTURY = 946_684_800
-"""Seconds since 1970, from which on a number is a point in time; a thousand times that in milliseconds."""
+"""Numbers from here on are points in time, in seconds since 1970; from 1,000 times that, in milliseconds."""
 
 
 def known_pause(error: BaseException) -> float:
-    """Seconds until the request may pass: as asked for, else until the limit that is used up is renewed."""
+    """Return seconds until the request may succeed: as requested, or until an exhausted limit is reset."""
     if asked := asked_pause(error):
         return asked
     given = (each for one in chain(error) if isinstance(each := getattr(one, "headers", None), Mapping))
     headers = {str(name).lower(): str(value) for each in given for name, value in each.items()}
     resets = {name: headers[name] for name in headers if _LIMIT_RESET.search(name)}
     used_up = [name for name in resets if _number_of(headers.get(name.replace("reset", "remaining"))) == 0]
-    # Of several limits, the one that is not used up says nothing about the request.
+    # Limits that are not exhausted do not matter.
     counted = used_up or (list(resets) if len(resets) == 1 else [])
     now = _moment(headers.get("date", ""))
     return max((_until(resets[name], now) for name in counted), default=0.0)
@@ -221,7 +221,7 @@ def _number_of(text: str | None) -> float | None:
 
 
 def _until(text: str, now: datetime | None = None) -> float:
-    """Seconds until what a header names: a number of seconds, a duration, or a point in time in any form."""
+    """Return seconds until a header's value: a number of seconds, a duration, or any point in time."""
     now = now or datetime.now(UTC)
     if (number := _number_of(text)) is not None:
         if number < _THIS_CENTURY:
@@ -246,7 +246,7 @@ def _in_seconds(number: str, unit: str) -> float:
 
 
 def _seconds(asked: object) -> float:
-    """How long a value asks to wait; 0 where it is none."""
+    """Return the seconds from a value that requests a pause; 0 if it is none."""
     if isinstance(asked, Mapping):
         asked = asked.get("seconds")
     if isinstance(asked, str):

@@ -1,10 +1,10 @@
-"""Answers of model servers as the one kind of event stream that every vendor's SDK reads.
+"""Normalization of model servers' event streams to the form that every vendor's SDK reads.
 
-The SDKs read server-sent events each in its own way: one takes a block without data for a damaged event,
-another loses the first event after a byte order mark, a third wants a space after ``data:``. What a server
-sends is brought into the form that all of them take before any SDK sees it, line by line as it comes. An
-answer that comes as one JSON object where a stream was asked for becomes a stream, too. An error that comes
-with HTTP 200 where none was asked for gets the status that it names: the SDKs take it for an answer.
+The SDKs parse server-sent events differently: one takes a block without data for a damaged event, another
+loses the first event after a byte order mark, a third needs a space after ``data:``. Each line is converted
+on arrival to the form that all of them accept. A response that is one JSON object instead of a stream becomes
+a stream, too. An error with HTTP 200 outside of a stream gets the status that it names, because the SDKs
+would take it for an answer.
 """
 
 import asyncio
@@ -24,36 +24,36 @@ _Json = Mapping[str, Any]
 
 _EVENTS = "text/event-stream"
 _MAY_BE_EVENTS = (_EVENTS, "application/json", "text/plain", "")
-"""Media types of streams, and of answers to requests for one; pages of proxies have others."""
+"""Media types of streams and of responses to stream requests. Pages of proxies have other types."""
 _MARK = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _UNUSED = (b"id", b"retry")
-"""Fields for a client that connects again, which none does."""
+"""Fields for clients that reconnect, which none does."""
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
 _SAID = ("message", "detail", "msg")
-"""Fields in which servers say what is wrong, where they have no object for that."""
+"""Fields with an error message, for servers without an error object."""
 PAGE = "a web page came in place of it"
 SIGN_IN = 511
-"""The status of a network that wants a sign-in first: a page with HTTP 200 is told as that."""
+"""Status for a network that requires a sign-in: a web page with HTTP 200 is reported as that."""
 _NAMELESS = "the server reports an error without saying which"
 _NO_USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 MOST_CHARS = 2_000_000
-"""Characters of text, thinking and calls that one answer may have."""
+"""Maximum characters of text, thinking and calls in one answer."""
 MOST_CALLS = 256
 _MOST_LINE = 8 * 2**20
-"""Bytes of one event at most."""
+"""Maximum bytes of one event."""
 _MOST_WHOLE = 4 * _MOST_LINE
-"""Bytes of an answer in one piece, pictures included."""
+"""Maximum bytes of an unstreamed answer, pictures included."""
 
 
 class AnswerTooLong(Exception):
-    """An answer does not come to an end, or has more calls than any use."""
+    """Raised when an answer does not end, or has more calls than is useful."""
 
 
 class Wire(Enum):
-    """The protocols whose streams are known, by the end of the path of their requests."""
+    """Protocols with known streams, by the end of the request's path."""
 
     CHAT = re.compile(r"/chat/completions$")
     RESPONSES = re.compile(r"/responses$")
@@ -66,7 +66,7 @@ class Wire(Enum):
 
 
 def with_plain_streams(provider: Provider[Any]) -> Provider[Any]:
-    """Let the client that a provider has made, and each it makes later, read streams in their plain form."""
+    """Normalize the streams of a provider's client, and of each client it creates later."""
     own_client(provider, _hooked)
     return provider
 
@@ -77,7 +77,7 @@ def _hooked(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
 
 
 async def _plain(response: httpx2.Response) -> None:
-    """Read an answer that is a stream, or was to be one, through the reader of plain events."""
+    """Hook for a response: normalize it if it is a stream, or was meant to be one."""
     wire = Wire.of_path(response.request.url.path)
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if wire is None or response.status_code != httpx2.codes.OK:
@@ -88,9 +88,9 @@ async def _plain(response: httpx2.Response) -> None:
         return
     assert isinstance(response.stream, httpx2.AsyncByteStream)
     packed, headers = response.stream, response.headers.copy()
-    # What is put in its place is unpacked.
+    # The replacement is uncompressed.
     response.headers.pop("content-encoding", None)
-    # An answer in one piece is one where nobody has asked for a stream.
+    # A response in one piece is expected if no stream was requested.
     if kind == _EVENTS or _asks_for_stream(response.request):
         response.stream = _PlainStream(packed, headers, PlainEvents(wire))
         return
@@ -98,7 +98,7 @@ async def _plain(response: httpx2.Response) -> None:
     told = object_in(body.removeprefix(_MARK))
     if told is not None and _is_error(told, wire):
         error = _plain_error(told, wire)
-        # Without any hint the request was refused.
+        # Without any status, assume a refused request.
         response.status_code = _status(error["error"]) or httpx2.codes.BAD_REQUEST
         body = _dumped(error)
     response.stream = httpx2.ByteStream(body)
@@ -107,7 +107,7 @@ async def _plain(response: httpx2.Response) -> None:
 def _asks_for_stream(request: httpx2.Request) -> bool:
     if Wire.of_path(request.url.path) is Wire.GOOGLE:
         return request.url.path.endswith(":streamGenerateContent")
-    # Long requests are read only where it is likely: an argument of a tool may have that name, too.
+    # Long requests are parsed only if likely: a tool's argument may have that name, too.
     body = object_in(request.content) if _STREAMED.search(request.content) else None
     return body is not None and body.get("stream") is True
 
@@ -121,7 +121,7 @@ class _PlainStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         unpacked = httpx2.Response(httpx2.codes.OK, headers=self._headers, stream=self._packed)
         async for chunk in unpacked.aiter_bytes():
-            # What is always ready must not keep everybody else waiting.
+            # A source that is always ready must not starve other tasks.
             await asyncio.sleep(0)
             if plain := self._events.feed(chunk):
                 yield plain
@@ -133,28 +133,28 @@ class _PlainStream(httpx2.AsyncByteStream):
 
 
 class PlainEvents:
-    """Brings one stream into its plain form, piece by piece; holds nothing but the line under way.
+    """Normalizes one stream, piece by piece. Buffers only the present line.
 
-    Blocks hold data, one space after each name, and end in a line feed. There are no comments, and none of
-    the fields that are for the connection.
+    Normalized blocks contain data, have one space after each name, and end in a line feed. There are no
+    comments, and no fields for the connection.
     """
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
         self._line = bytearray()
-        """As far as it has come; before the first event also all that may be a mark or an object."""
+        """The present line so far; before the first event, anything that may be a mark or an object."""
         self._begun = False
         self._whole = False
-        """Whether this is no stream, but one object."""
+        """Whether this is one object instead of a stream."""
         self._behind_return = False
         self._event = b""
         self._has_data = False
         self._chat = _ChatPieces()
         self._shown = False
-        """Whether any of an answer has come before its end."""
+        """Whether any part of the answer came before its end."""
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return what the next bytes complete.
+        """Return the lines completed by a chunk.
 
         Raises:
             AnswerTooLong: if a line is longer than any event.
@@ -174,7 +174,7 @@ class PlainEvents:
             self._line += chunk
             return b""
         if self._behind_return:
-            # The other half of a line end.
+            # The second half of a line end.
             chunk = chunk.removeprefix(b"\n")
         self._behind_return = chunk.endswith(b"\r")
         first, *lines = _LINE_END.split(chunk)
@@ -186,7 +186,7 @@ class PlainEvents:
         return bytes(plain)
 
     def finish(self) -> bytes:
-        """Return what is left at the end; a block that did not end stays one that did not."""
+        """Return the rest at the end of the stream. An incomplete block stays incomplete."""
         rest = bytes(self._line)
         self._line.clear()
         if self._whole:
@@ -204,11 +204,11 @@ class PlainEvents:
         if not name or name in _UNUSED:
             return b""
         if name == b"event":
-            # It is sent with the data, as there may be none.
+            # Sent with the data, as there may be none.
             self._event = value.strip()
             return b""
         if name != b"data":
-            # No field at all, such as Google's errors, which come as they are.
+            # No field, for example an error of Google, which is passed on unchanged.
             return line + b"\n"
         value = value.strip()
         if not value or self._event == b"ping":
@@ -220,7 +220,7 @@ class PlainEvents:
     def _of_data(self, value: bytes, kind: bytes) -> bytes:
         told = object_in(value) if self._may_need_mending(value, kind) else None
         if told is not None and _is_nonstandard_error(told, kind, self._wire):
-            # The line feed at its end is that of the block.
+            # The block ends with its own line feed.
             return _error_event(told, self._wire).removesuffix(b"\n")
         if told is not None and self._wire is Wire.ANTHROPIC:
             kind = kind or str(told.get("type", "")).encode()
@@ -231,7 +231,7 @@ class PlainEvents:
         if told is not None and self._wire is Wire.RESPONSES:
             whole = told.get("response")
             if not self._shown and isinstance(whole, dict) and whole.get("output"):
-                # All of it comes with its end.
+                # The whole answer comes with its end.
                 return _as_events(_dumped(whole), self._wire).removesuffix(b"\n")
             value = _dumped(_with_item_ids(told))
         before = b""
@@ -258,35 +258,35 @@ _ODD = {
     Wire.ANTHROPIC: re.compile(rb'"(text|thinking|partial_json|signature|id)"\s*:\s*(null|\d)'),
     Wire.GOOGLE: re.compile(rb'"parts"\s*:\s*\['),
 }
-"""What servers send in other forms than the SDK knows; text has its quotation marks escaped."""
+"""Content that some servers send in other forms than the SDK expects. Quotation marks in text are escaped."""
 _COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 
 class _ChatPieces:
-    """Keeps the pieces of one answer in OpenAI's chat protocol apart, as its SDK adds them all up.
+    """Normalizes the chunks of one answer in OpenAI's chat protocol, which its SDK adds up.
 
-    Some servers count the tokens so far with each piece, repeat the name of a call with each of its pieces,
-    or send one call after the other in the same place. Others send a call by itself, or in the form of 2023,
-    a whole message as a piece, none with the end, ids that are numbers, and counts that are none.
+    Some servers send the token count so far with each chunk, repeat a call's name with each of its pieces, or
+    use the same index for consecutive calls. Others send a single call outside of a list, calls in the form
+    of 2023, a whole message as a chunk, no message at the end, numeric ids, or invalid counts.
     """
 
     def __init__(self) -> None:
         self._usages = list[_Json]()
-        """What came with pieces of the answer; only the last one counts."""
+        """Usage sent with chunks of the answer; only the last counts."""
         self._ended = False
         self._calls = list[dict[str, Any]]()
         self._places = dict[int, int]()
-        """Of calls, by those that the server gives them."""
+        """Places of calls, by the server's index."""
 
     def counted(self, *, whole: bool) -> bytes:
-        """The usage so far as an event of its own, once: at the end of a stream, if the answer is whole."""
+        """Return the usage so far as one separate event, if the answer is complete."""
         held, self._usages = self._usages, []
-        # A single one ends an answer also where nothing else does.
+        # A single usage report marks the end of an answer that has no other mark.
         counts = held and (whole or self._ended or len(held) == 1)
         return b"data: " + _dumped({**held[-1], "choices": []}) + b"\n\n" if counts else b""
 
     def own(self, chunk: _Json) -> _Json:
-        """A piece with its own share of the answer alone."""
+        """Return a chunk with only its own part of the answer."""
         choices = chunk.get("choices")
         if isinstance(usage := chunk.get("usage"), dict):
             chunk = {**chunk, "usage": _counts(usage)}
@@ -332,7 +332,7 @@ class _ChatPieces:
 
 
 def _counts(usage: _Json) -> _Json:
-    """A usage report without what is no number of tokens, and with those that the SDK cannot do without."""
+    """Clean a usage report: drop everything but numbers, add the counts that the SDK requires."""
     plain = {name: told for name, told in usage.items() if told is not None}
     for name in [each for each in plain if each.endswith("_details")]:
         details = plain[name] if isinstance(plain[name], dict) else {}
@@ -345,7 +345,7 @@ def _dumped(value: object) -> bytes:
 
 
 def _with_usage(event: _Json) -> _Json:
-    """An event of Anthropic's with the tokens that its SDK cannot do without; 0 is for not known."""
+    """Add the token counts that Anthropic's SDK requires to an event; 0 if unknown."""
     message = event.get("message")
     match event.get("type"):
         case "message_start" if isinstance(message, dict) and not message.get("usage"):
@@ -360,11 +360,11 @@ _PARTS = frozenset(
     {"text", "functionCall", "functionResponse", "inlineData", "fileData", "executableCode"}
     | {"codeExecutionResult", "toolCall", "toolResponse", "thoughtSignature"}
 )
-"""What a part of Google's holds one of; the library fails at any other kind."""
+"""The kinds of Google's parts. The library fails at any other."""
 
 
 def _with_texts(event: _Json) -> _Json:
-    """An event of Anthropic's with texts and ids in the place of nulls and numbers."""
+    """Replace nulls and numbers in the texts and ids of an Anthropic event."""
     delta, block = event.get("delta"), event.get("content_block")
     if isinstance(delta, dict) and None in delta.values():
         texts = {name: "" for name in _TEXTS if name in delta and delta[name] is None}
@@ -375,7 +375,7 @@ def _with_texts(event: _Json) -> _Json:
 
 
 def _with_known_parts(answer: _Json) -> _Json:
-    """An answer of Google's without parts of unknown kinds."""
+    """Remove parts of unknown kinds from a Google response."""
     try:
         (candidate,) = answer["candidates"]
         content = candidate["content"]
@@ -388,7 +388,7 @@ def _with_known_parts(answer: _Json) -> _Json:
 
 
 def _with_item_ids(event: _Json) -> _Json:
-    """An event of the Responses API with an id for an item that has none, by its place."""
+    """Give an item without an id in a Responses API event an id by its index."""
     own, item = f"item_{event.get('output_index')}", event.get("item")
     if isinstance(item, dict) and item.get("id") is None:
         event = {**event, "item": {**item, "id": own}}
@@ -396,7 +396,7 @@ def _with_item_ids(event: _Json) -> _Json:
 
 
 def _is_nonstandard_error(told: _Json, kind: bytes, wire: Wire) -> bool:
-    """Whether an error is told in another way than the SDK of its protocol reads."""
+    """Return whether an error has another form than the protocol's SDK reads."""
     error = told.get("error")
     if error is None:
         return kind == b"error" and not (wire is Wire.RESPONSES and told.get("type") == "error")
@@ -412,7 +412,7 @@ def _error_event(told: _Json, wire: Wire) -> bytes:
 
 
 def _plain_error(told: _Json, wire: Wire) -> _Json:
-    """An error in the words of its server, and in the form that is known for it."""
+    """Return an error with its server's text, in the form that the protocol's SDK reads."""
     error = told.get("error")
     inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
     said = inner.get("message") or next((told[name] for name in _SAID if told.get(name)), error or "")
@@ -420,7 +420,7 @@ def _plain_error(told: _Json, wire: Wire) -> _Json:
     for name in ("code", "type"):
         if inner.get(name) is None and told.get(name) not in (None, "error"):
             inner[name] = told[name]
-    # Each SDK takes the status from another field.
+    # Each SDK reads the status from another field.
     status = _status(inner)
     if wire is not Wire.ANTHROPIC:
         inner["code"] = status if wire is Wire.GOOGLE else inner.get("code") or status or None
@@ -440,18 +440,18 @@ _STATUSES: _Json = {
     "api_error": httpx2.codes.INTERNAL_SERVER_ERROR,
     "server_error": httpx2.codes.INTERNAL_SERVER_ERROR,
 }
-"""Statuses of errors by their type, as the APIs document them."""
+"""Statuses by type of error, as documented by the APIs."""
 
 
 def _status(inner: _Json) -> int:
-    """The HTTP status that an error stands for; 0 where nothing says so."""
+    """Return the HTTP status of an error; 0 if there is no sign of one."""
     code, kind = (str(inner.get(name, "")) for name in ("code", "type"))
     known = _STATUSES.get(kind, _STATUSES.get(code, 0))
     return int(code) if re.fullmatch(r"[45]\d\d", code, re.ASCII) else int(known)
 
 
 def _as_events(body: bytes, wire: Wire) -> bytes:
-    """The stream that says the same as one object; the body as it is, where it cannot be told what it is."""
+    """Convert one object to an equivalent stream; return the body unchanged if it is unknown."""
     if body.startswith(b"<"):
         return _error_event({"error": {"message": PAGE}}, wire)
     try:
@@ -472,7 +472,7 @@ _ANSWER_IN = {
 
 
 def _is_error(told: _Json, wire: Wire) -> bool:
-    """Whether an object is no answer and says why."""
+    """Return whether an object is no answer but has an error message."""
     answers = any(told.get(name) for name in _ANSWER_IN[wire])
     return not answers and any(told.get(each) for each in ("error", *_SAID))
 
@@ -507,16 +507,16 @@ def _of_chat(answer: _Json) -> Iterator[_Json]:
 
 
 _EMPTY: dict[str, _Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
-"""What an item of the Responses API begins as."""
+"""Initial fields of an item of the Responses API."""
 _SAID_IN = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
-"""The field with the text of each part of an item."""
+"""The field with the text, by kind of part."""
 _TOLD_IN = {
     "text": ("text",),
     "thinking": ("thinking", "signature"),
     "tool_use": ("input",),
     "server_tool_use": ("input",),
 }
-"""The fields of a block of Anthropic's that come after its beginning."""
+"""The fields of an Anthropic block that follow its start."""
 
 
 def _of_responses(answer: _Json) -> Iterator[_Json]:

@@ -1,4 +1,4 @@
-"""What differs between the supported versions of pydantic-ai, and what of it has no public name."""
+"""Differences between supported versions of pydantic-ai, and access to its private names."""
 
 from collections.abc import Callable
 from copy import copy
@@ -16,35 +16,37 @@ from pydantic_ai.settings import ModelSettings
 
 
 class OutermostCapability(AbstractCapability[Any]):
-    """A capability before those that an agent has of its own, in the order in which they are given."""
+    """A capability outside of those that an agent has itself, in the order given."""
 
     def get_ordering(self) -> CapabilityOrdering:
         return CapabilityOrdering(position="outermost")
 
 
 PREPARES_ATTEMPTS: bool = hasattr(exceptions, "RetryModelRequest")
-"""Whether pydantic-ai prepares each attempt with hooks of its own, and makes another one where asked to: from
-2.64 on. Before, a request is prepared once, and who wants another attempt makes it."""
+"""Whether pydantic-ai prepares each attempt with hooks and repeats one on request (2.64 and later).
+
+Before, a request is prepared once, and repeating it is up to the caller.
+"""
 
 
 class PreparesAttempts(AbstractCapability[Any]):
-    """A capability that sees each attempt as it is sent, or before 2.64 the request."""
+    """A capability with a hook for each attempt; before 2.64, for the request."""
 
     if not PREPARES_ATTEMPTS:
 
         async def before_model_request(
             self, ctx: RunContext[Any], request_context: ModelRequestContext
         ) -> ModelRequestContext:
-            """Stand in for the hook that is not there."""
+            """Replace the missing hook."""
             return await self.prepare_model_request(ctx, request_context)
 
 
 FRAMES: bool = "framing_announcement" in ModelSettings.__annotations__
-"""Whether pydantic-ai says in system messages of its own which text is whose: after 2.66."""
+"""Whether pydantic-ai adds system messages that tell whose text is whose (after 2.66)."""
 
 
 def without_system_messages(model: Model[Any]) -> Model[Any]:
-    """The same model, known to take no system message in the middle of a conversation."""
+    """Return a copy of the model that is known to accept no system message within a conversation."""
     same: Any = copy(model)
     if isinstance(model, WrapperModel):
         same.wrapped = without_system_messages(model.wrapped)
@@ -59,7 +61,7 @@ def own_client(
     client: httpx2.AsyncClient | None = None,
     make: Callable[[], httpx2.AsyncClient] | None = None,
 ) -> None:
-    """Let a provider own the client it was given, and close and make it anew; one of its own is changed."""
+    """Make a provider own the given client, to close and recreate it; without one, change its own client."""
     if client is None:
         its: Any = provider._own_http_client  # noqa: SLF001
         own: Any = provider._http_client_factory  # noqa: SLF001
@@ -71,5 +73,5 @@ def own_client(
 
 
 def new_messages_from(result: AgentRunResult[Any], place: int) -> None:
-    """Say where the messages of a run begin whose history was rewritten."""
+    """Set where the new messages of a run begin whose history was rewritten."""
     result._new_message_index = place  # noqa: SLF001

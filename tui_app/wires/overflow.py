@@ -1,7 +1,7 @@
-"""Recognise that a request was too long for its model, whichever provider says so.
+"""Detection of requests that were too long for the model, for every provider.
 
-pydantic-ai names the case for about half of the providers; the rest is read from the text of the error, and
-where no error comes at all, from how the answer ended.
+pydantic-ai identifies about half of the cases. The others are detected from the error's text, or without an
+error from how the answer ended.
 """
 
 import re
@@ -17,7 +17,7 @@ from tui_app.wires.answer_end import FULL, incomplete_reason
 from tui_app.wires.error_text import chain, full_text, own_words, status_of, url_of, values_of
 
 NUMBER = r"\d[\d,_]*(?:[km]\b)?"
-"""A number of tokens as providers write it: ``8192``, ``8,192``, ``8k``."""
+"""A token count as providers write it: ``8192``, ``8,192``, ``8k``."""
 
 
 @frozen
@@ -29,7 +29,7 @@ class Signal:
 
 
 PER_REQUEST = "per-request"
-"""Signal of a limit for a single request, however small the others were."""
+"""Signal for a limit on a single request, independent of other requests."""
 
 _TABLE: Mapping[str, Any] = toml_beside(__file__, "overflow")
 _PLACE = re.compile(r"<(\w+)>")
@@ -40,7 +40,7 @@ def _signals(rows: Iterable[Sequence[str]]) -> tuple[Signal, ...]:
 
 
 def _filled(text: str) -> str:
-    """A pattern of the table with a group in the place of each number, and the words that it names."""
+    """Return a pattern of the table with its placeholders replaced by groups for numbers and words."""
     words: Mapping[str, Sequence[str]] = _TABLE["words"]
     return _PLACE.sub(
         lambda place: (
@@ -51,62 +51,62 @@ def _filled(text: str) -> str:
 
 
 SIGNALS = _signals([*_TABLE["numbered"], *_TABLE["worded"]])
-"""Known wordings; the first that matches names the signal, the first with a limit gives the numbers."""
+"""Known wordings. The first match gives the signal, the first with a limit gives the numbers."""
 _OF_NOBODY_KNOWN = _signals(("no-name", text) for text in _TABLE["of_nobody_known"])
 _OF_ONE_REQUEST = _signals(_TABLE["one_request"])
 
 ANSWER_INCLUDED = re.compile(
     rf"(?P<answer>{NUMBER})(?: tokens)? (?:in|for) the (?:completion|output)", re.IGNORECASE
 )
-"""How much of what was requested is room for the answer, where a provider says so (OpenAI's format)."""
+"""The part of the requested tokens reserved for the answer, if named (OpenAI's format)."""
 
 RATE_LIMIT = re.compile(
     r"(?:tokens?|requests?)[ _]per[ _](?:sec|second|min|minute|hour|day)(?:\b|_)|\b[TR]P[MD]\b"
     r"|too many requests|\brate[ _-]?limit|throttl|too many tokens, please wait|insufficient_quota",
     re.IGNORECASE,
 )
-"""Words of a limit over time: the same request may be fine a minute later, so nothing is too long."""
+"""Words of a rate limit: the same request may succeed a minute later, so it is not too long."""
 
 SIZE_WORDS = re.compile(
     r"too (?:large|long)|context (?:length|window|size)|maximum (?:prompt|context)|token (?:count|limit)",
     re.IGNORECASE,
 )
-"""Words without which an error code alone does not mean a length: Mistral's 3051 also says other things."""
+"""Words that an ambiguous error code needs in addition: Mistral's 3051 has other meanings, too."""
 
 _FILE = r"\b(?:image|picture|photo|file|audio|video|document|attachment|pdf)s?\b"
 _SIZE = r"(?:too (?:large|big|many)|exceed|maximum|larger than)"
 ONE_FILE = re.compile(rf"{_FILE}.{{0,80}}?{_SIZE}|{_SIZE}.{{0,80}}?{_FILE}", re.IGNORECASE)
-"""Words of a single file that is too large, which a shorter conversation does not mend."""
+"""Words for a single file that is too large, which a shorter conversation does not fix."""
 
 _A_MINUTE = re.compile(
     rf"({NUMBER}) (?:input |prompt )?tokens per min|tokens per min(?:ute)?(?: \(TPM\))?:? limit:? ({NUMBER})",
     re.IGNORECASE,
 )
-"""How many tokens an account may send in a minute."""
+"""Number of tokens that an account may send per minute."""
 
 OVERFLOW_CODES = frozenset({
     "context_length_exceeded", "exceed_context_size_error", "max_prompt_tokens_exceeded",
     "model_context_window_exceeded", "model_max_prompt_tokens_exceeded", "request_too_large",
     "tokens_limit_reached", "tokens_too_long",
 })  # fmt: skip
-"""Machine-readable codes that mean nothing but this."""
+"""Error codes that mean only this."""
 
 OTHER_STATUSES = frozenset({401, 402, 403, 404, 405, 408, 409, 429})
-"""HTTP statuses that say what is wrong by themselves; their text is not searched."""
+"""HTTP statuses that are clear by themselves; their text is not searched."""
 
 _TOO_EARLY = 429
 _REFUSED = frozenset({400, 413, 422})
-"""HTTP statuses of a request that is refused for what it is."""
+"""HTTP statuses of a request that is refused because of its content."""
 
 GATEWAY_STATUSES = frozenset({502, 503, 504, 529})
-"""HTTP statuses of a server that is down; gateways also wrap a refusal so, which then names the limit."""
+"""HTTP statuses of a failed server. Gateways also use them for a refusal, which then names the limit."""
 
 _MORE = 8
-"""Characters around some words that must agree too before they count as taken from the request."""
+"""Characters next to a quotation that must match too."""
 
 
 def request_text(messages: Sequence[ModelMessage]) -> str:
-    """All text of a request, to be looked at for what an error repeats."""
+    """Return all text of a request, to find what an error quotes of it."""
     texts: list[str] = []
     for part in (part for message in messages for part in message.parts):
         content = getattr(part, "content", None)
@@ -120,10 +120,10 @@ def request_text(messages: Sequence[ModelMessage]) -> str:
 
 
 def is_repeated(text: str, start: int, end: int, said: str) -> bool:
-    """Whether a stretch of an error's text was taken from the request.
+    """Return whether a part of an error's text was quoted from the request.
 
-    It was if more than the stretch agrees, and the line around it holds other words as well: a line that
-    stands there as a whole may be an earlier error which the user asks about, and has now come up again.
+    It was if a longer part matches too, but not the whole line: a line that is in the request as a whole may
+    be an earlier error that the user asks about, and has now occurred again.
     """
     if not said or text[start:end] not in said:
         return False
@@ -142,44 +142,45 @@ _ESCAPE = re.compile(r"\\+u00([2-7][0-9a-f])|\\+([\"'])", re.IGNORECASE)
 _MISTRAL_INVALID = "3051"
 _UNITS = {"k": 1_000, "m": 1_000_000}
 _MOST = 1_000_000_000
-"""A size above it, in tokens, is no size of any model."""
+"""Maximum plausible size in tokens."""
 _LEAST, _MOST_OF_ELSE = 0.65, 1_000
-"""Share by which a server counts less or more than we do, and what other numbers of a refusal are below."""
+"""Minimum ratio of a server's count to ours; minimum of numbers taken for sizes."""
 _FULL = 0.99
-"""Share of the window from which on input has left no room for an answer."""
+"""Share of the window from which on the input leaves no room for an answer."""
 
 
 @frozen
 class ContextOverflow:
-    """A request was longer than its model accepts."""
+    """A request that was longer than its model accepts."""
 
     limit: int | None
-    """Tokens the provider says it accepts, if it says."""
+    """Tokens the provider accepts, if it says so."""
     requested: int | None
-    """Tokens the request had by the provider's count, room for the answer included where it counts that."""
+    """Tokens of the request as counted by the provider, with room for the answer if it counts that."""
     signal: str
-    """What gave it away: the provider whose wording it is, ``http-413``, ``code`` or ``pydantic-ai``."""
+    """How it was detected: the provider with this wording, or for example ``http-413``, ``code``."""
     answer: int | None = 0
-    """Tokens of ``requested`` that are room for the answer, the rest was input; None when nobody knows."""
+    """Tokens of ``requested`` reserved for the answer; the rest was input. None if unknown."""
 
     @property
     def input(self) -> int | None:
-        """Tokens of input by the provider's own count: what a tokenizer factor can be learnt from."""
+        """Tokens of input as counted by the provider, from which a tokenizer factor can be learned."""
         if self.requested is None or self.answer is None:
             return None
         return max(0, self.requested - self.answer)
 
 
 def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) -> ContextOverflow | None:
-    """Tell whether an error means that the request was too long for the model.
+    """Detect whether an error means that the request was too long for the model.
 
-    Limits over time (429, tokens per minute, throttling) are none, even where their text speaks of too many
-    tokens; nor are errors that merely quote such words from the conversation.
+    Rate limits (429, tokens per minute, throttling) do not count, even if their text mentions too many
+    tokens, nor do errors that only quote such words from the conversation.
 
     Args:
-        error: Of pydantic-ai, of a vendor's SDK, or any other; its causes are searched too. Each member of a
-            group is judged by itself: one model's rate limit does not hide that another's window is full.
-        request: What was sent, as far as it is known: words that an error repeats from there say nothing.
+        error: Any error, whose causes are searched too. Members of a group are examined one by one: the rate
+            limit of
+            one model does not hide another's full window.
+        request: The messages sent, as far as known: words quoted from them are ignored.
     """
     groups = [one for one in chain(error) if isinstance(one, BaseExceptionGroup)]
     members = [one for group in groups for one in group.exceptions if not isinstance(one, BaseExceptionGroup)]
@@ -188,9 +189,9 @@ def detect_overflow(error: BaseException, request: Sequence[ModelMessage] = ()) 
 
 
 def tokens_a_minute(error: BaseException) -> int | None:
-    """How many tokens of input a minute may have, where a refusal for coming too early says so.
+    """Return the maximum input tokens per minute, if a rate limit names it.
 
-    A single request that is larger than that never passes. Google names its limits in fields of their own.
+    A single larger request can never succeed. Google names its limits in separate fields.
     """
     if status_of(error) != _TOO_EARLY:
         return None
@@ -207,11 +208,11 @@ def tokens_a_minute(error: BaseException) -> int | None:
 def overflow_by_numbers(
     error: BaseException, size: int, request: Sequence[ModelMessage]
 ) -> ContextOverflow | None:
-    """Tell whether a refusal names the size of its request beside a smaller number, whatever its words are.
+    """Detect a refusal in any language by the request's size next to a smaller number.
 
     Args:
-        error: One that no wording tells.
-        size: Tokens of the request by our estimate.
+        error: An error that matches no wording.
+        size: Estimated tokens of the request.
         request: Its messages: some servers count characters.
     """
     if status_of(error) not in _REFUSED:
@@ -226,7 +227,7 @@ def overflow_by_numbers(
 
 
 def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow | None:
-    """Tell whether an answer was cut off or kept back because the window was full, though no error came.
+    """Detect whether a full window cut off or prevented an answer without an error.
 
     Args:
         response: The complete answer.
@@ -242,10 +243,10 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
 def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     status = status_of(error)
     spoken = own_words(error)
-    # Characters that JSON inside of JSON has written as escapes.
+    # Characters escaped in nested JSON.
     text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], spoken)
     alone = _from_wording(text, request, _OF_ONE_REQUEST)
-    # What would have fitted by itself came too early only.
+    # A request within the limit was only sent too early.
     if alone is not None and (alone.requested is None or alone.requested > (alone.limit or 0)):
         return alone
     if status in OTHER_STATUSES:
@@ -265,15 +266,15 @@ def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOve
 
 
 def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bool) -> ContextOverflow | None:
-    """What is known by other signs than a wording, without any numbers.
+    """Detect an overflow without a known wording or numbers.
 
     Args:
         error: The error.
         status: Its HTTP status.
         text: Its own words.
-        echoes: Whether there was more, taken from the request: pydantic-ai goes by all of it.
+        echoes: Whether it also quoted the request: pydantic-ai examines all of its text.
     """
-    # pydantic-ai also calls it so by Mistral's code for any invalid request.
+    # pydantic-ai also uses this class for Mistral's code for any invalid request.
     named = any(
         isinstance(one, ModelContextWindowExceededError)
         and (one.provider_error_code != _MISTRAL_INVALID or SIZE_WORDS.search(text) is not None)
@@ -283,7 +284,7 @@ def _unworded(error: BaseException, status: int | None, text: str, *, echoes: bo
         return ContextOverflow(None, None, "pydantic-ai")
     if status == 413 and not ONE_FILE.search(text):
         return ContextOverflow(None, None, "http-413")
-    # Cerebras refuses long requests with a 400 without any body.
+    # Cerebras refuses long requests with status 400 without a body.
     body_less = all(one.body in (None, "", {}) for one in chain(error) if isinstance(one, ModelAPIError))
     if status == 400 and body_less and "cerebras" in url_of(error):
         return ContextOverflow(None, None, "cerebras")
@@ -296,7 +297,7 @@ def _from_wording(
     matches = [(signal, match) for signal in signals if (match := signal.pattern.search(text))]
     if matches and request:
         said = request_text(request)
-        # Of each signal the first place that is not taken from the request.
+        # The first place of each signal that is not quoted from the request.
         places = ((signal, signal.pattern.finditer(text)) for signal, _ in matches)
         matches = [
             (signal, match)
@@ -310,14 +311,14 @@ def _from_wording(
         apart = _first(matches, "answer") or 0
         return ContextOverflow(limit, requested + apart, name, apart)
     if total := _first(matches, "total"):
-        # Room for the answer, where it is told beside a total; 0 is told too.
+        # Room for the answer, if named together with a total; it may be 0.
         match = ANSWER_INCLUDED.search(text)
         return ContextOverflow(limit, total, name, None if match is None else _tokens(match["answer"]) or 0)
     return ContextOverflow(limit, None, name)
 
 
 def _first(matches: Sequence[tuple[Signal, re.Match[str]]], group: str) -> int | None:
-    """The number in a named group, from the first signal that has one worth the name."""
+    """Return the number in a named group, from the first signal with a valid one."""
     numbers = (_tokens(digits) for _, match in matches if (digits := match.groupdict().get(group)))
     return next(filter(None, numbers), None)
 
@@ -327,7 +328,7 @@ def _field(pattern: re.Pattern[str], text: str) -> int | None:
 
 
 def _tokens(written: str) -> int | None:
-    """The number of tokens that is written there; None for nothing, and for more than any model has."""
+    """Parse a number of tokens; None for an empty or implausible one."""
     digits = re.sub(r"\D", "", written)
     if not digits or len(digits) > len(str(_MOST)):
         return None

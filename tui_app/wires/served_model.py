@@ -1,4 +1,4 @@
-"""A model as it is asked within one request: streamed or not, paused a few times at most, and measured."""
+"""Wrapper of a model for one request: with or without streaming, with limited pauses, and measured."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -13,11 +13,11 @@ from pydantic_ai.settings import ModelSettings
 from tui_app.wires.answer_end import with_context
 
 MOST_PAUSES = 8
-"""Times that a provider may pause an answer of its own and be asked to go on."""
+"""Maximum times that a provider may pause an answer and be asked to continue."""
 
 
 class ServedModel(WrapperModel):
-    """Belongs to one request: an answer that is paused is asked for again and again within it."""
+    """Serves one request, within which a paused answer is continued by further requests."""
 
     def __init__(self, wrapped: Model[Any], *, streams: bool) -> None:
         super().__init__(unserved(wrapped))
@@ -55,7 +55,7 @@ class ServedModel(WrapperModel):
             self._end(messages, stream)
 
     def _end(self, messages: list[ModelMessage], answer: ModelResponse | StreamedResponse) -> None:
-        """Measure what goes on with a paused answer by itself: pydantic-ai adds up what all of it used."""
+        """Record the size of each continuation alone: pydantic-ai adds up the usage of all."""
         if messages and isinstance(messages[-1], ModelResponse):
             answer.metadata = with_context(answer.metadata, answer.usage)
         if answer.state == "suspended":
@@ -64,5 +64,5 @@ class ServedModel(WrapperModel):
 
 
 def unserved(model: Model[Any]) -> Model[Any]:
-    """The model as the program knows it."""
+    """Return the model without this wrapper."""
     return model.wrapped if isinstance(model, ServedModel) else model

@@ -1,7 +1,7 @@
-"""Schemas of tools in a form that providers take.
+"""Conversion of tool schemas to a form that providers accept.
 
-An MCP server may give any JSON schema. No provider takes all of it: alternatives at the top, lists of nothing
-in particular and names of properties in other letters are refused, and each of them takes every turn with it.
+An MCP server may define any JSON schema. Providers refuse top-level alternatives, lists without an item type
+and property names with other characters, and each of these would fail every turn.
 """
 
 import json
@@ -23,13 +23,13 @@ _DEPTH = 8
 
 
 class OwnNames(NamedTuple):
-    """A tool's own name, and those of its arguments that are sent as others, by those."""
+    """A tool's original name, and its renamed arguments: original names by sent names."""
 
     tool: str
     arguments: Mapping[str, str]
 
     def call(self, part: ToolCallPart) -> ToolCallPart:
-        """A call by these names."""
+        """Return a call with the original names."""
         args = part.args
         with suppress(ValueError):
             given = json.loads(args) if self.arguments and isinstance(args, str) else args
@@ -39,7 +39,7 @@ class OwnNames(NamedTuple):
 
 
 def own_keys(schema: Mapping[str, Any]) -> dict[str, str]:
-    """The names of properties that are sent as others, by those."""
+    """Return the original names of renamed properties, by sent names."""
     names = list(_as_object(schema, schema, _DEPTH)["properties"])
     taken, found = {name for name in names if _KEY.fullmatch(name)}, dict[str, str]()
     for name in names:
@@ -53,11 +53,11 @@ def own_keys(schema: Mapping[str, Any]) -> dict[str, str]:
 
 
 def sent_schema(schema: _Schema, *, plain: bool = False) -> _Schema:
-    """The schema of a tool's arguments as it is sent; the same object where that changes nothing.
+    """Convert the schema of a tool's arguments for sending. Returns the same object if nothing changes.
 
     Args:
-        schema: Any.
-        plain: Whether only types, texts and names are left, as a provider has refused the rest.
+        schema: Any schema.
+        plain: Keep only types, texts and names, because a provider refused the rest.
     """
     made = _as_object(schema, schema, _DEPTH)
     names = {own: sent for sent, own in own_keys(schema).items()}
@@ -69,7 +69,7 @@ def sent_schema(schema: _Schema, *, plain: bool = False) -> _Schema:
 
 
 def _as_object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> _Schema:
-    """An object with the properties of all its alternatives; what each of them needs is needed."""
+    """Merge all alternatives into one object. What each of them requires is required."""
     made = {name: each for name, each in schema.items() if name not in _NOT_AT_THE_TOP}
     properties, required = dict(_mapping(made.get("properties"))), list(_names(made.get("required")))
     groups = [(kind, schema.get(kind)) for kind in _BRANCHES]
@@ -87,7 +87,7 @@ def _as_object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -
 
 
 def _target(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a reference within the schema leads to; the schema itself where it is none."""
+    """Resolve a reference within the schema; return the schema itself if it is none."""
     seen = 0
     while isinstance(place := schema.get("$ref"), str) and seen < _DEPTH:
         found: Any = root
@@ -99,7 +99,7 @@ def _target(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, 
 
 
 def _mended(node: Any) -> Any:
-    """The same with items for each list, numbers for limits, and no names that are refused further down."""
+    """Add items to lists, convert limits to numbers, and remove refused names from nested objects."""
     if isinstance(node, list):
         return [_mended(each) for each in node]
     if not isinstance(node, dict):
@@ -116,7 +116,7 @@ def _mended(node: Any) -> Any:
         listed = made.get("items") or made.get("prefixItems")
         made["items"] = listed[0] if isinstance(listed, list) and len(listed) == 1 else {}
     for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
-        # In the fourth draft of the standard it was a flag.
+        # In draft 4 of JSON Schema this is a flag.
         if isinstance(made.get(exclusive), bool) and made.pop(exclusive) and limit in made:
             made[exclusive] = made.pop(limit)
     if not all(map(_KEY.fullmatch, _mapping(made.get("properties")))):
@@ -126,7 +126,7 @@ def _mended(node: Any) -> Any:
 
 
 def _plain(node: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> _Schema:
-    """Only what every provider takes: one type each, no references, no conditions."""
+    """Reduce to what every provider accepts: one type each, no references, no conditions."""
     node = _target(node, root)
     branches = (each for kind in _BRANCHES for each in node.get(kind) or () if isinstance(each, Mapping))
     branch = next((each for each in branches if each.get("type") != "null"), None)

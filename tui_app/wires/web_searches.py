@@ -1,6 +1,6 @@
-"""Searches of the web that a provider made itself while it answered: what was looked for and found, as text.
+"""Web searches that a provider ran itself while answering, converted to text.
 
-Call and result are parts of the answer, in a form that only that provider reads again.
+Calls and results are parts of the answer, in a form that only the same provider can read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,21 +25,21 @@ class WebSearch(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What another model reads of it."""
+        """The text for other models."""
         asked = ", ".join(f'"{query}"' for query in self.queries)
         found = "\n".join(f"- {f'{title}: ' if title else ''}{url}" for title, url in self.sources)
         return f"[Web search{f' for {asked}' if asked else ''}; the provider's results:\n{found or 'none'}]"
 
 
 def is_search(part: object) -> bool:
-    """Whether a part of an answer is a provider's search, or what it found."""
+    """Return whether a part of an answer is a provider's search or its result."""
     return (
         isinstance(part, NativeToolCallPart | NativeToolReturnPart) and part.tool_name == WebSearchTool.kind
     )
 
 
 def searches_of(parts: Sequence[ModelResponsePart]) -> list[WebSearch]:
-    """The searches in an answer, in order; a result is found by the id of its call."""
+    """Return the searches in an answer, in order. Results are matched to calls by id."""
     found = {part.tool_call_id: part for part in parts if isinstance(part, NativeToolReturnPart)}
     calls = [part for part in parts if isinstance(part, NativeToolCallPart) and is_search(part)]
     return [search_of(call, found.get(call.tool_call_id)) for call in calls]
@@ -52,11 +52,11 @@ def search_of(call: NativeToolCallPart, result: "NativeToolReturnPart[Any] | Non
 
 
 def as_text(parts: Sequence[ModelResponsePart], *, kept: bool) -> list[ModelResponsePart]:
-    """Parts of an answer for who cannot read another provider's searches: each is a text instead.
+    """Replace searches by text, for models of other providers.
 
     Args:
         parts: All parts of the answer.
-        kept: Whether the searches are this provider's own, and stay as they are.
+        kept: Whether the searches are this provider's own, and stay unchanged.
     """
     if kept or not any(map(is_search, parts)):
         return list(parts)
@@ -79,7 +79,7 @@ def _queries(args: Any) -> Iterator[str]:
 
 
 def _places(value: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """Whatever has an address, however a provider nests it."""
+    """Yield the title and address of everything that has an address, however nested."""
     if depth <= 0:
         return
     if isinstance(value, dict):

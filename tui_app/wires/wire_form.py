@@ -1,8 +1,10 @@
-"""The form in which a provider takes a view: the last thing done to a request, and never to what is kept.
+"""Conversion of requests to the form that a provider accepts, as the last step before sending.
 
-A provider refuses more than a call without its result: ids and names of another alphabet, two messages of the
-user in a row or two of the system, files of a kind its protocol lacks, thinking that another server signed.
-The same messages always give the same form, so a prompt cache finds its prefix again.
+Nothing stored is changed.
+
+Providers refuse more than calls without results: ids and names with other characters, consecutive user or
+system messages, unsupported kinds of files, thinking signed by another server. Equal messages always give the
+same form, so that a prompt cache finds its prefix.
 """
 
 import json
@@ -59,13 +61,13 @@ from tui_app.wires.web_searches import as_text, is_search
 _Part = TypeVar("_Part")
 
 NO_OUTPUT = "(no output)"
-"""Stands for a result without text."""
+"""Replaces an empty result."""
 NOT_RECORDED = "(not recorded)"
-"""Stands for thinking that a server wants back and that nobody has."""
+"""Replaces missing thinking that a server requires."""
 NO_ANSWER = "(No answer.)"
-"""Stands between results and a prompt, where a server wants roles to alternate."""
+"""Answer inserted between results and a prompt, for servers with alternating roles."""
 SYSTEM_TAG = "system_prompt" if FRAMES else "system"
-"""Around a system prompt in the user's place: no tag that the library takes for an imitation of its own."""
+"""Tag of a system prompt in a user message, not one that the library takes for a forgery of its own."""
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _SOUNDS = frozenset({"audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3"})
 _TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|toml)")
@@ -78,9 +80,9 @@ _LASTING = (
     *("one_system", "joined_system", "systems", "alternating", "short_ids", "reasoning", "caching"),
     *("streams", "tools", "most_tools", "plain", "unfit", "dropped"),
 )
-"""What a server wants of every request. What it takes of files and signatures may change from day to day."""
+"""Fields that are the same for every request. Support of files and signatures may change at any time."""
 EVERY = "*"
-"""In a set of tools: all of them."""
+"""Stands for all tools in a set of names."""
 _OF_THINKING = re.compile(r"think|thought|reason")
 _SUMMARY_TAG = re.compile(r"<(?=/?conversation_summary\b)", re.IGNORECASE)
 _SUMMARY = """<conversation_summary>
@@ -92,53 +94,53 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 Learned = bool | int | list[str]
-"""An adjustment as it is kept in a file."""
+"""An adjustment as stored in a file."""
 
 
 @frozen
 class WireForm:
-    """What one model takes, by its protocol and by what its server has refused."""
+    """What one model accepts, by its protocol and what its server has refused."""
 
     system: str
-    """Name of the provider, as answers carry it."""
+    """Name of the provider, as in responses."""
     address: str = ""
-    """Where the server is."""
+    """Address of the server."""
     short_ids: bool = False
     """Whether ids of calls are nine letters and digits."""
     one_system: bool = True
-    """Whether a system prompt may only come first."""
+    """Whether system prompts are accepted only at the beginning."""
     joined_system: bool = False
-    """Whether that is a single message, whatever it is made of."""
+    """Whether that has to be a single message."""
     systems: bool = True
-    """Whether there is a role for it at all."""
+    """Whether the system role is accepted at all."""
     files: frozenset[str] = _KINDS
-    """Kinds of files that the model takes."""
+    """Kinds of files that the model accepts."""
     downloads: bool = False
-    """Whether the library may fetch a file that is only named, from this machine."""
+    """Whether the library may download a file given by address, from this machine."""
     thinking: bool = True
     """Whether thinking is sent back."""
     reasoning: bool = False
     """Whether each answer needs thinking."""
     alternating: bool = False
-    """Whether each prompt needs an answer before it."""
+    """Whether each prompt needs a preceding answer."""
     caching: bool = True
-    """Whether the server takes what asks for its prompt cache."""
+    """Whether the server accepts prompt cache settings."""
     searches: bool = False
-    """Whether the provider reads the searches again that it made itself."""
+    """Whether the provider reads its own earlier searches."""
     streams: bool = True
-    """Whether answers may be asked for as streams."""
+    """Whether streaming may be requested."""
     tools: bool = True
-    """Whether tools are defined at all; without them earlier calls and results are told as text."""
+    """Whether tools may be defined; if not, earlier calls and results become text."""
     most_tools: int = 0
-    """How many may be defined; 0 for no limit."""
+    """Maximum number of tools; 0 for no limit."""
     plain: frozenset[str] = frozenset()
-    """Tools whose schemas are cut to types and names; ``EVERY`` for all."""
+    """Tools whose schemas are reduced to types and names; ``EVERY`` for all."""
     unfit: frozenset[str] = frozenset()
     """Tools that are left out."""
     dropped: frozenset[str] = frozenset()
     """Fields of the request's body that are left out."""
     is_note: Callable[[object], bool] = field(default=lambda _part: False, compare=False)
-    """Whether a part of a prompt is a note, which asks for no answer."""
+    """Whether a part of a prompt is a note, which needs no answer."""
 
     @classmethod
     def of(
@@ -148,11 +150,11 @@ class WireForm:
         downloads: bool = False,
         is_note: Callable[[object], bool] = lambda _part: False,
     ) -> Self:
-        """What is known of a model before it has refused anything.
+        """Return what is known of a model before any refusal.
 
         Args:
-            model: Any model that has a provider.
-            downloads: Whether the library may fetch files that are only named.
+            model: Any model with a provider.
+            downloads: Whether the library may download files given by address.
             is_note: Whether a part of a prompt is a note.
         """
         address, profile = model.base_url or "", model.profile
@@ -163,11 +165,11 @@ class WireForm:
             model.system,
             address,
             searches=WebSearchTool in profile.get("supported_native_tools", ())
-            # The others' adapters, and OpenAI's for models without encrypted items, leave them out.
+            # Other adapters leave them out, as does OpenAI's for models without encrypted items.
             and bool(model.system == ANTHROPIC or profile.get("openai_supports_encrypted_reasoning_content")),
             short_ids=mistral,
             one_system=not own_rules,
-            # Who is asked to cache takes a system prompt in pieces: the end of one is where a cache ends.
+            # With prompt caching a system prompt is sent in pieces, because a cache ends at the end of one.
             joined_system=not own_rules and not profile.get("supports_cache", False),
             files=_files(profile),
             downloads=downloads,
@@ -176,16 +178,16 @@ class WireForm:
         )
 
     def learnt(self, first: Self) -> dict[str, Learned]:
-        """The adjustments that hold for later requests.
+        """Return the adjustments that apply to later requests.
 
         Args:
-            first: The form before anything was refused.
+            first: The form before any refusal.
         """
         own = {name: getattr(self, name) for name in _LASTING if getattr(self, name) != getattr(first, name)}
         return {name: sorted(each) if isinstance(each, frozenset) else each for name, each in own.items()}
 
     def taught(self, learnt: Mapping[str, Learned]) -> Self:
-        """The form with the adjustments that are known."""
+        """Return the form with these adjustments."""
         known = {
             name: frozenset(each) if isinstance(each, list) else each
             for name, each in learnt.items()
@@ -196,7 +198,7 @@ class WireForm:
     def of_request(
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> tuple[list[ModelMessage], ModelRequestParameters]:
-        """Bring a whole request into this form: its messages, instructions and tools."""
+        """Convert a whole request: its messages, instructions and tools."""
         formed = self.of_messages(messages)
         parts = [_encodable(each) for each in parameters.instruction_parts or ()]
         if parts:
@@ -221,7 +223,7 @@ class WireForm:
     def of_model(
         self, model: Model[Any], settings: ModelSettings | None
     ) -> tuple[Model[Any], ModelSettings | None]:
-        """Ask for no cache, and keep the library from a system message, where the server takes none."""
+        """Drop cache settings and the library's system messages if the server does not accept them."""
         if not self.caching:
             kept = {name: value for name, value in (settings or {}).items() if "cache" not in name}
             settings = cast("ModelSettings", kept)
@@ -233,14 +235,14 @@ class WireForm:
         return without_system_messages(model), quiet
 
     def _without_dropped(self, model: Model[Any], settings: Mapping[str, Any]) -> ModelSettings:
-        """Settings by which the fields are not sent: some are the library's own and are in no setting."""
+        """Return settings that omit the dropped fields, some of which the library adds without a setting."""
         thinks = any(map(_OF_THINKING.search, self.dropped))
         kept = {
             name: value
             for name, value in settings.items()
             if not (thinks and _OF_THINKING.search(name)) and name.partition("_")[2] not in self.dropped
         }
-        # Both SDKs leave a field out that is given as this.
+        # Both SDKs leave out a field with this value.
         sdk = type(getattr(model.provider, "client", None)).__module__.partition(".")[0]
         if sdk in ("openai", "anthropic"):
             omit = import_module(sdk).omit
@@ -248,7 +250,7 @@ class WireForm:
         return cast("ModelSettings", kept)
 
     def own_names(self, parameters: ModelRequestParameters) -> dict[str, OwnNames]:
-        """Tools and arguments whose sent name is another one, by the tool's sent name."""
+        """Return the original names of renamed tools and arguments, by the tool's sent name."""
         names = {
             self._named(tool.name): OwnNames(tool.name, own_keys(tool.parameters_json_schema))
             for tool in (*parameters.function_tools, *parameters.output_tools)
@@ -276,7 +278,7 @@ class WireForm:
         return _with(tool, name=name, parameters_json_schema=schema)
 
     def of_messages(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """Bring a valid request into this form; what needs no change stays the same object."""
+        """Convert the messages of a valid request. Unchanged messages stay the same objects."""
         ids = _Ids(_SHORT_ID if self.short_ids else _ANY_ID)
         formed: list[ModelMessage] = []
         if not self.tools:
@@ -287,14 +289,14 @@ class WireForm:
                 continue
             mine, whole = self._parts(message.parts, ids, begins=_only_system(formed)), message
             if formed and isinstance(last := formed[-1], ModelRequest):
-                # Requests in a row are one turn of the user.
+                # Consecutive requests are one turn of the user.
                 formed.pop()
                 mine, whole = [*last.parts, *mine], last
             formed += self._turn(whole, mine) if _calls(formed) else [_request(whole, mine)]
         return formed
 
     def _turn(self, message: ModelRequest, parts: Sequence[ModelRequestPart]) -> Sequence[ModelMessage]:
-        """The user's turn after calls: where roles alternate, an answer divides results and prompt."""
+        """Build the user's turn after calls. With alternating roles, an answer follows the results."""
         said, files = list[ModelRequestPart](), list[UserContent]()
         results = list[ModelRequestPart]()
         for part in parts:
@@ -309,7 +311,7 @@ class WireForm:
         )
         last = results[-1] if results else None
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
-            # A note alone is worth no answer before it.
+            # A note alone does not justify an inserted answer.
             results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
             said = [part for part in said if not self.is_note(part)]
             parts = [*results, *said]
@@ -323,14 +325,14 @@ class WireForm:
         ids.answer()
         url, by = message.provider_url or "", message.provider_name
         strange = bool(url and self.address) and not _same_place(url, self.address)
-        # Signatures and ids of items stand at other parts as well, and are of no use without the thinking.
+        # Other parts have signatures and item ids too, which are useless without the thinking.
         unsigned = strange or not self.thinking
         parts: list[ModelResponsePart] = []
         own = self.searches and not strange and by == self.system
         for each in map(_encodable, as_text(message.parts, kept=own)):
             part = _unsigned(each) if unsigned and not is_search(each) else each
             if isinstance(part, ThinkingPart):
-                # Of whom nobody knows, some protocols would have the user say it.
+                # In some protocols, thinking of an unknown provider would be sent as the user's text.
                 if not unsigned and (by or part.provider_name) == self.system:
                     parts.append(part)
             elif isinstance(part, ToolCallPart):
@@ -363,7 +365,7 @@ class WireForm:
         return _with(part, tool_call_id=sent, tool_name=name, args=args)
 
     def _named(self, name: str) -> str:
-        """A tool's name in letters that the provider takes."""
+        """Return a tool's name in characters that the provider accepts."""
         if (_GOOGLE_NAME if self._google else _NAME).fullmatch(name):
             return name
         letters = _FOREIGN.sub("_", name)[:53]
@@ -376,7 +378,7 @@ class WireForm:
     def _part(self, part: ModelRequestPart, ids: "_Ids") -> ModelRequestPart:
         match part:
             case CompactionPart() if part.provider_name != self.system:
-                # A message of the user, which joins the prompt after it.
+                # A user message, which is joined with the next prompt.
                 content = _SUMMARY_TAG.sub("&lt;", part.content or "")
                 return UserPromptPart(_SUMMARY.format(content=content))
             case ToolReturnPart():
@@ -400,7 +402,7 @@ class WireForm:
                 return part
 
     def shown(self, part: object) -> object:
-        """A part with a note in the place of each file that the model does not take."""
+        """Replace each file that the model does not accept by a note."""
         if not isinstance(part, ToolReturnPart | UserPromptPart) or isinstance(part.content, str):
             return part
         return _with(part, content=self._accepted_content(part.content))
@@ -408,7 +410,7 @@ class WireForm:
     def _result(self, part: ToolReturnPart, ids: "_Ids") -> ToolReturnPart:
         content = self._accepted_content(part.content)
         if isinstance(content, list) and any(isinstance(each, str) and not each.strip() for each in content):
-            # Each text of a list may become a block of its own, and no block may be blank.
+            # Each text of a list may become a separate block, and no block may be blank.
             files = any(map(is_multi_modal_content, content))
             said = [each for each in content if not isinstance(each, str) or each.strip()]
             content = said if files else to_json(content, fallback=repr).decode()
@@ -418,7 +420,7 @@ class WireForm:
         return _with(part, content=content, tool_call_id=known, tool_name=name)
 
     def _accepted_content(self, content: Any) -> Any:
-        """The same content, with a note in the place of each file that the model does not take."""
+        """Replace each file that the model does not accept by a note."""
         match content:
             case BinaryContent():
                 sent = _as_it_is(content)
@@ -454,7 +456,7 @@ class WireForm:
         return kind == "application/pdf" and "document" in self.files
 
     def _leaves_to_provider(self, file: FileUrl, kind: str) -> bool:
-        """Whether a file is sent by its address. No model or tool decides what is fetched from here."""
+        """Return whether a file is sent by address. No model or tool decides what this machine downloads."""
         if kind not in self.files or self.downloads:
             return kind in self.files
         if file.force_download:
@@ -465,14 +467,14 @@ class WireForm:
 
 
 class _Ids:
-    """Ids of calls as they are sent: of the right alphabet, and none used twice."""
+    """Ids of calls as sent: in the right alphabet, and unique."""
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self._pattern = pattern
         self._taken: set[str] = set()
         self._uses: dict[str, int] = {}
         self._sent: dict[str, str] = {}
-        """Those of the newest answer."""
+        """Ids of the newest answer's calls, as sent."""
 
     def answer(self) -> None:
         self._sent = {}
@@ -497,7 +499,7 @@ def _short(text: str) -> str:
 
 
 def _unsigned(part: ModelResponsePart) -> ModelResponsePart:
-    """A text or call without what only the server that made it can read."""
+    """Remove from a text or call what only its own server can read."""
     if not isinstance(part, TextPart | ToolCallPart) or not (part.id or part.provider_details):
         return part
     own: Any = part
@@ -505,7 +507,7 @@ def _unsigned(part: ModelResponsePart) -> ModelResponsePart:
 
 
 def _object(args: Any) -> Any:
-    """Arguments that are a JSON object of such numbers as it has; anything else is put into one."""
+    """Return arguments as a JSON object with finite numbers. Anything else is wrapped in an object."""
     if args is None or (isinstance(args, str) and not args.strip()):
         return args
     try:
@@ -519,14 +521,14 @@ def _object(args: Any) -> Any:
 
 
 def _finite(value: Any) -> Any:
-    """The same with nothing in the place of a number that JSON has no sign for; else the same object."""
+    """Replace numbers that JSON cannot express by None. Returns the same object if there are none."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     return _within(value, _finite)
 
 
 def _within(value: Any, change: Callable[[Any], Any]) -> Any:
-    """A list or mapping with each value changed; the same object where nothing is."""
+    """Change each value of a list or mapping. Returns the same object if nothing changes."""
     match value:
         case list() | tuple():
             pieces = list(map(change, value))
@@ -539,7 +541,7 @@ def _within(value: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def _encodable(part: _Part) -> _Part:
-    """A part whose text UTF-8 can hold: lone halves of characters, as names of files bring them, cannot."""
+    """Make the text of a part encodable as UTF-8: file names can bring lone surrogates."""
     names = (name for name in ("content", "args") if hasattr(part, name))
     return _with(part, **{name: _encoded(getattr(part, name)) for name in names})
 
@@ -563,7 +565,7 @@ def _encoded(value: Any) -> Any:
 
 
 def _without_calls(message: ModelMessage) -> ModelMessage:
-    """The message with calls and results told as text."""
+    """Replace the calls and results of a message by text."""
     return _with(message, parts=list(map(_as_text, message.parts)))
 
 
@@ -577,7 +579,7 @@ def _as_text(part: ModelRequestPart | ModelResponsePart) -> ModelRequestPart | M
 
 
 def _request(message: ModelRequest, parts: Sequence[ModelRequestPart]) -> ModelRequest:
-    """The request with its results first, and one prompt where several were in a row."""
+    """Put results first in a request, and join consecutive prompts."""
     results = [part for part in parts if isinstance(part, ToolReturnPart)]
     others = [part for part in parts if not isinstance(part, ToolReturnPart)]
     return _with(message, parts=[*results, *_joined(others)])
@@ -597,7 +599,7 @@ def _joined(parts: Sequence[ModelRequestPart]) -> list[ModelRequestPart]:
 
 
 def _without_files(content: Any, found: list[UserContent]) -> Any:
-    """The content of a result, less its files, which protocols of alternating roles send as a message."""
+    """Replace the files of a result, which are sent as a message in protocols with alternating roles."""
     if is_multi_modal_content(content):
         found.append(content)
         return f"[File {len(found)} of what follows]"
@@ -605,12 +607,11 @@ def _without_files(content: Any, found: list[UserContent]) -> Any:
 
 
 def _as_system(text: str) -> str:
-    """A system prompt in the user's place."""
     return f"<{SYSTEM_TAG}>\n{text}\n</{SYSTEM_TAG}>"
 
 
 def _as_it_is(file: BinaryContent) -> BinaryContent | None:
-    """A picture under the type that it is of, no larger than servers take; None for a damaged one."""
+    """Return a picture with its actual type, scaled to what servers accept; None if damaged."""
     picture = sendable(file.data)
     if picture is None:
         return None
@@ -629,12 +630,12 @@ def _only_system(messages: Sequence[ModelMessage]) -> bool:
 
 
 def _calls(messages: Sequence[ModelMessage]) -> bool:
-    """Whether the newest message calls tools."""
+    """Return whether the newest message calls tools."""
     return bool(messages) and any(isinstance(part, ToolCallPart) for part in messages[-1].parts)
 
 
 def _with(value: _Part, **fields: Any) -> _Part:
-    """The value with other fields; the same object where each is the one it has, or a list of the same."""
+    """Replace fields of a value. Returns the same object if nothing changes."""
     for name, each in fields.items():
         own = getattr(value, name)
         if not (each is own or (isinstance(each, list) and isinstance(own, Sequence) and _same(each, own))):
@@ -647,7 +648,7 @@ def _same(one: Sequence[object], other: Sequence[object]) -> bool:
 
 
 def _files(profile: ModelProfile) -> frozenset[str]:
-    """Kinds of files that a model and its adapter take."""
+    """Return the kinds of files that a model and its adapter accept."""
     taken = {
         "image": profile.get("supports_image_input", True),
         "audio": profile.get("supports_audio_file_input", True),

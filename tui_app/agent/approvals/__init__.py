@@ -1,1 +1,1 @@
-"""Deciding whether a call of a tool may go ahead: pure functions over what it would do and the rules."""
+"""Rulings on tool calls: pure functions of what a call would do and the rules."""

@@ -1,7 +1,7 @@
-"""Whether rules that name the first words of commands allow a line: each word has to be accounted for.
+"""Rules that allow command lines by their first words: every word of a line has to be covered.
 
-A line that rules may allow is commands of plain and quoted words, joined by ``&&``, ``||``, ``|`` and ``;``.
-Everything else a shell reads (substitutions, globs, redirections, assignments) is never allowed.
+Only lines of commands with plain and quoted words, joined by ``&&``, ``||``, ``|`` and ``;``, can be allowed.
+Anything else in shell syntax (substitutions, globs, redirections, assignments) never is.
 """
 
 import os
@@ -25,19 +25,19 @@ from tui_app.records import frozen
 from tui_app.system.obeyed_places import obeyed
 
 EXACT = "= "
-"""In front of a rule's command line: that line and no other."""
+"""Prefix of a rule that allows exactly one command line."""
 MORE = " …"
-"""After the first words of a rule's command: whatever follows them."""
+"""Suffix of a rule's command: anything may follow its first words."""
 
 
 @frozen
 class Allowance:
-    """What rules that allow say of a line."""
+    """The result of the allowing rules for a line."""
 
     patterns: tuple[str, ...] = ()
-    """Those that together allow it; none where they do not."""
+    """The patterns that together allow it; empty if they do not."""
     missing: str = ""
-    """What the rule that comes closest does not name, and why it would have to."""
+    """The word that the closest rule does not cover, and why it would have to."""
 
 
 NOTHING = Allowance()
@@ -48,19 +48,19 @@ class Folder:
     """Where commands run, and which paths in it a rule has to name."""
 
     root: Path | None = None
-    """Links are followed from here; None where nothing is known but the names."""
+    """Links are followed from here; None if only names are known."""
     closed: tuple[Path, ...] = ()
     """The program's own folders."""
     added: tuple[Path, ...] = ()
-    """Further folders that the user has opened: what is there comes from them."""
+    """Further folders the user has opened: their content counts as coming from there."""
 
     def outside_reason(self, word: str, inside: Sequence[str], *, follows: bool = False) -> str:
-        """Why a rule has to name a word; empty where it may be any operand.
+        """Why a rule has to name a word; empty if it may be any operand.
 
         Args:
-            word: As the program is given it: a path, or with one after ``:``, ``=`` or ``,``.
+            word: The word as the program gets it: a path, or one after ``:``, ``=`` or ``,``.
             inside: Folders below the root that the command may run in.
-            follows: Whether the program follows links that it comes across in a folder.
+            follows: Whether the program follows links that it finds in a folder.
         """
         for piece in _pieces(word):
             if piece.startswith(("/", "~")) or ".." in piece.split("/") or _REMOTE.match(word):
@@ -76,11 +76,11 @@ class Folder:
         return ""
 
     def obeyed(self, word: str, inside: Sequence[str]) -> str:
-        """Why no rule lets a word be written; empty where it is no place that programs obey."""
+        """Why no rule may allow writing to a word; empty if no program runs or follows what is there."""
         for piece in _pieces(word):
             for place in inside:
                 path = os.path.normpath(f"{place}/{piece}")
-                # By its own name, and by that of the place it leads to.
+                # By its own name, and by that of the place it links to.
                 names = [path]
                 if self.root is not None and (real := self._real(path)).is_relative_to(self._root):
                     names.append(str(PurePath(real).relative_to(self._root)))
@@ -121,7 +121,7 @@ def allowance(line: str, patterns: Sequence[str], folder: Folder = ANYWHERE) -> 
     begun = _by_program(tuple(patterns))
     exact = next((each for each in begun.get(EXACT, ()) if _is_exact(each, commands)), "")
     for command in commands:
-        # Only after `&&` it is certain that the folder was changed, and that no other way leads there.
+        # Only after `&&` is it certain that the folder was changed, and by no other branch.
         inside = everywhere if moved or command.joint in (";", "||") else inside
         if moved and command.joint == "&&" and all(each.joint != "||" for each in commands):
             inside = moved
@@ -136,7 +136,7 @@ def allowance(line: str, patterns: Sequence[str], folder: Folder = ANYWHERE) -> 
 
 
 def prepare() -> None:
-    """Load the grammar and the table of programs; blocking, for a thread."""
+    """Load the grammar and the table of programs. Blocks: run it on a thread."""
     known_programs()
     read_line("true")
     obeyed("")
@@ -149,21 +149,21 @@ def plain_commands(line: str) -> tuple[SimpleCommand, ...]:
 
 
 def without_more(pattern: str) -> str:
-    """The command of a rule without what says whether more may follow; three dots do as well."""
+    """The command of a rule without its prefix or suffix; three ASCII dots count too."""
     return pattern.removeprefix(EXACT).removesuffix(MORE).removesuffix(" ...")
 
 
 def exact_pattern(line: str, folder: Folder = ANYWHERE) -> str:
-    """The pattern of a rule that allows a command line and no other; empty where no rule may allow it."""
+    """The pattern of a rule that allows exactly this line; empty if no rule may allow it."""
     pattern = f"{EXACT}{line.strip()}"
     return pattern if allowance(line, (pattern,), folder).patterns else ""
 
 
 def command_prefix_length(words: Sequence[str]) -> int:
-    """How many words of a command say what it does: the program with its subcommand.
+    """Number of words of a command that tell what it does: the program with its subcommand.
 
     Returns:
-        0 for programs of which the first words say nothing, as they run others or destroy.
+        0 for programs whose first words do not tell, because they run others or delete.
     """
     use = program_of(words)
     first = program_of(words[:1]).program
@@ -185,7 +185,7 @@ _SAYS_NOTHING = frozenset(
 
 @lru_cache(maxsize=8)
 def _by_program(patterns: tuple[str, ...]) -> Mapping[str, Sequence[str]]:
-    """Patterns by the program that they begin with; those of whole lines by their sign."""
+    """Patterns by their program; those of whole lines by their prefix."""
     found: dict[str, list[str]] = {}
     for pattern in patterns:
         first = EXACT if pattern.startswith(EXACT) else (*_pattern_words(pattern), "")[0]
@@ -206,7 +206,7 @@ def _allowed_by(
     inside: Sequence[str],
     exact: str,
 ) -> tuple[str, str]:
-    """The pattern that allows a command; else what is missing."""
+    """The pattern that allows a command, else what is missing."""
     missing = ""
     for pattern in (exact,) if exact else begun.get(command.words[0], ()):
         words, named = command.words, len(command.words)
@@ -229,7 +229,7 @@ def _pattern_words(pattern: str) -> tuple[str, ...]:
 
 
 def _without_globals(words: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
-    """Without what may come between a program and its subcommand, unless the rule begins so too."""
+    """Skip options between program and subcommand, unless the rule begins with them too."""
     known = program_of(words[:1]).program
     while words[1:2] and known.between and words[1] in known.options and words[1:2] != wanted[1:2]:
         words = (words[0], *words[2:])
@@ -237,7 +237,7 @@ def _without_globals(words: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[s
 
 
 def _unnamed(words: tuple[str, ...], named: int, is_fed: bool, folder: Folder, inside: Sequence[str]) -> str:
-    """What of a command goes beyond the words of a rule, which are its first ones; empty if nothing does."""
+    """What in a command goes beyond a rule's words, which are its first ones; empty if nothing does."""
     if words[0] in _MOVES and (words[0] != "cd" or len(words) != 2 or words[1] == "-" or is_fed):
         return f"{words[0]} leads to a folder that is not known"
     use = program_of(words)
@@ -292,11 +292,11 @@ def _objection(
 
 _PATH = re.compile(r"[./]")
 _NO_OPERAND = re.compile(r"^@|^[\w.-]+[:?+!]*=(?!=)|[\s;|&<>()$`\\\"']")
-"""What is more than a file or a name: a list of arguments, an assignment, text that may be a command."""
+"""More than a file or a name: a list of arguments, an assignment, text that may be a command."""
 
 
 _MOST_ENTRIES = 500
-"""Files that are looked at of one command."""
+"""Maximum files of one command that are examined."""
 _PACKED = (
     ".gz", "-gz", ".z", "-z", "_z", ".Z", ".bz2", ".bz", ".xz", ".lzma", ".zst", ".lz", ".lz4", ".tgz",
     ".taz", ".tbz", ".tbz2", ".txz", ".tlz", ".tzst",
@@ -306,13 +306,13 @@ _PACKED = (
 def written_by(
     given: Sequence[Argument], root: Path | None, inside: Sequence[str], *, is_contents: bool = False
 ) -> Iterator[str]:
-    """The files that a command makes of others, as paths relative to the root.
+    """Files a command creates from others, as paths relative to the root.
 
     Args:
-        given: The words of the command, with what each is to it.
-        root: The folder that is open; None where nothing is known but the names.
+        given: The words of the command, each with its role.
+        root: The open folder; None if only names are known.
         inside: Folders below it that the command may run in.
-        is_contents: Whether of a folder that ends in a slash only what is in it is copied.
+        is_contents: Whether a source folder with a trailing slash means only its content.
     """
     for each in given:
         if each.role == "packs":
@@ -334,14 +334,14 @@ def written_by(
             is_folder = bool(folders) or len(sources) > 1 or _is_folder(root, end)
             yield from _landings(root, start, end, is_folder=is_folder, is_contents=is_contents)
     if any(each.role == "links" for each in given):
-        # What is written to one name later is written to the other.
+        # Whatever is later written to one name is written to the other.
         yield from (os.path.normpath(f"{place}/{source}") for place in inside for source in sources)
 
 
 def _landings(
     root: Path | None, source: str, target: str, *, is_folder: bool, is_contents: bool
 ) -> Iterator[str]:
-    """Where a file, or each file of a folder, comes to be."""
+    """The target path of a file, or of each file of a folder."""
     spread = source.endswith(("/.", "/..")) or (is_contents and source.endswith("/"))
     name = posixpath.basename(os.path.normpath(source))
     own = os.path.normpath(target if spread or not is_folder else f"{target}/{name}")

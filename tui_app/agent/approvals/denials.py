@@ -1,7 +1,7 @@
-"""What rules that ask or deny find in a command line: every reading that some shell may have counts.
+"""Matches of asking and denying rules in a command line, in every reading that some shell may have.
 
-What only shows when the line runs, such as a variable, may be anything. A word after an option may be its
-value or not: where that is not known, both readings count, and what only one of them makes is "perhaps".
+What is only known when the line runs, such as a variable, may be anything. A word after an option may be its
+value or not: if that is unknown, both readings count, and a match in only one of them is "perhaps".
 """
 
 import posixpath
@@ -25,29 +25,29 @@ from tui_app.context.shell_line import ANY_WORD, ANYTHING, GAP, Word, read_line,
 from tui_app.records import frozen
 
 Found = Literal["no", "perhaps", "surely"]
-"""Whether something is there; in the order of the alphabet, which is that of what they say."""
+"""Whether there is a match. The alphabetical order is that of increasing certainty."""
 _State = tuple[int, Found]
-"""How many words are found, and whether the next one is the value of an option."""
+"""Number of matched words, and whether the next one is the value of an option."""
 _MOST_CHARS = 200_000
-"""Characters that are read of one line, what is nested in it counted again."""
+"""Maximum characters read of one line; nested text counts again."""
 _MOST_WORDS = 2_000
-"""Words of one command that are looked at; with more of them it may be anything."""
+"""Maximum words examined of one command; with more of them it may be anything."""
 _MOST_OPTIONS = 60
-"""Words after a program within which those of a rule are looked for."""
+"""Maximum words after a program in which those of a rule are searched."""
 _LONGEST_UNKNOWN = 4_000
-"""Characters of one command in which unknown pieces are followed."""
+"""Maximum characters of one command in which unknown pieces are resolved."""
 _UNKNOWN = re.compile(f"[{ANYTHING}{ANY_WORD}]")
 _SIGNS = re.compile(r"[|&;<>()\n\r`{}]|\$\(")
 _MEANS_MORE = re.compile(r"[\s;|&<>()$`\\\"']")
 _QUOTING = re.compile(r"[\"'\\]")
 _CODE = re.compile(r"[\"'`,\[\](){}\\]+")
-"""What separates words in a program of another language."""
+"""Separators between words in a program of another language."""
 _RANGE = re.compile(r"\{.*(?:\.\.|,).*\}")
 _VALUE_OF = re.compile(r"-\w|--[\w-]+=|\+|\w+=")
 _OTHERWISE = (("\\\n", ""), ("\r", "\n"), ("$'", "'"))
 _OPENING = re.compile(r"[/=]")
 _BANG = re.compile(r":?!")
-"""An editor's sign for a command."""
+"""An editor's prefix for a shell command."""
 _ASSIGNMENT = re.compile(r"\w+\+?=.*", re.DOTALL)
 _CLUSTER = re.compile(r"-([a-z]+)")
 _SHORT = re.compile(r"-[a-z]{1,3}")
@@ -57,29 +57,29 @@ _BEFORE_PROGRAM = re.compile(r"\w+\+?=.*|if|then|else|elif|do|while|until|time|!
 _INPUT = re.compile(r"-|/dev/stdin|/(?:dev|proc/(?:self|thread-self|\d+))/fd/\d+")
 _VERSION = re.compile(r"(?<=[a-z])-?\d[\d.]*$")
 _ALIAS = re.compile(r"(?:^|=)(?:alias|include(?:if)?)\.|^git_config\w*=")
-"""Settings on a command line with which a word can stand for any other."""
+"""Settings on a command line that can make a word an alias of any other."""
 
 
 @frozen
 class Part:
-    """The words of one command of a line, in lower case and without redirections."""
+    """The words of one command in a line, in lower case and without redirections."""
 
     words: tuple[str, ...]
     runs: bool
-    """Whether it is a command for certain, not only what one may be between quotes."""
+    """Whether it certainly is a command, rather than quoted text that may be one."""
     places: range
-    """Where its program may be: after one that runs others, too."""
+    """Where its program may be, including those run by another program."""
     is_open: bool = False
-    """Whether one word may be several there, as after what reads text as a command."""
+    """Whether one word may become several, as after a program that reads text as a command."""
 
 
 @frozen
 class Reading:
-    """All that may be a command in a line."""
+    """Everything in a line that may be a command."""
 
     parts: tuple[Part, ...]
     is_unseen: bool
-    """Whether it runs a program that only shows when it runs."""
+    """Whether it runs a program that is only known at run time."""
     is_whole: bool
     """Whether all of it was read."""
     aliases: Mapping[str, tuple[str, ...]]
@@ -88,19 +88,18 @@ class Reading:
 def find_in(command: str, pattern: str) -> Found:
     """Whether some part of a command line begins with the words of a pattern.
 
-    Quotes, redirections, line ends after a backslash, paths of programs, upper and lower case, options
-    between the words make no difference.
+    Ignores quotes, redirections, escaped line ends, paths of programs, case, and options between the words.
     """
     wanted = _bare(pattern)
     if not wanted:
         return "surely"
     found: Found = "no"
     if looking := _looking(command):
-        # What they are given is text that nothing runs.
+        # Their arguments are text that nothing runs.
         first = wanted[0].rsplit("/", 1)[-1]
         begin = [words[1:] for words in looking if words[0].rsplit("/", 1)[-1] == first]
         return max((_match_operands(first, words, wanted[1:]) for words in begin), default=found)
-    # What is not known of a line is asked about because of the rule's own words.
+    # Unknown parts of a line are matched only with the rule's own words, not with equivalent programs.
     plain = _QUOTING.sub("", command).casefold()
     others = (each for each in _same_as(wanted) if all(word in plain for word in each))
     for each in (wanted, *others):
@@ -112,7 +111,7 @@ def find_in(command: str, pattern: str) -> Found:
 
 @lru_cache(maxsize=8)  # every rule asks about the same line
 def _looking(command: str) -> Sequence[tuple[str, ...]]:
-    """The commands of a line, in lower case, where every shell reads it alike and each only looks."""
+    """The commands of a line, in lower case, if all shells read it alike and each is read-only."""
     line = read_line(command)
     alone = all(only_looks(each.words) and not program_of(each.words).begins for each in line.commands)
     lower = [tuple(word.casefold() for word in each.words) for each in line.commands]
@@ -120,7 +119,7 @@ def _looking(command: str) -> Sequence[tuple[str, ...]]:
 
 
 def _same_as(wanted: Sequence[str]) -> Iterator[list[str]]:
-    """What does the same as the words of a rule."""
+    """Commands equivalent to the words of a rule."""
     for first, others in same_programs().items():
         begins = first.split()
         if list(wanted[: len(begins)]) == begins:
@@ -147,7 +146,7 @@ def _match_words(command: str, wanted: Sequence[str]) -> Found:
 
 
 def _may_hide(command: str, wanted: Sequence[str], reading: Reading) -> bool:
-    """Whether what could not be read of a line may be what is wanted."""
+    """Whether the unread part of a line may contain the match."""
     if reading.is_whole:
         return False
     bare = _QUOTING.sub("", command).casefold()
@@ -156,7 +155,7 @@ def _may_hide(command: str, wanted: Sequence[str], reading: Reading) -> bool:
 
 @lru_cache(maxsize=8)  # every rule asks about the same line
 def read(command: str) -> Reading:
-    """Read a line, and what is nested in it."""
+    """Read a line, with everything nested in it."""
     parts: dict[Part, None] = {}
     aliases: dict[str, tuple[str, ...]] = {}
     waiting = [(command, True, False)]
@@ -172,14 +171,14 @@ def read(command: str) -> Reading:
         if left < 0:
             is_whole = False
             break
-        # Lines that go on, and what only some shells read as one string.
+        # Continued lines, and syntax that only some shells read as a string.
         waiting += [(text.replace(*each), runs, is_fed) for each in _OTHERWISE if each[0] in text]
         line = read_line(text)
         is_whole = is_whole and (line.is_whole or not runs)
         runs_texts = False
         for found in line.commands:
             own = tuple(_words(found.parts))
-            # A file that is read is an operand too.
+            # A file given as input is an operand too.
             if not (words := (*own, *(name for name in found.reads if not name.startswith("/dev/")))):
                 continue
             start = _program_at(words)
@@ -197,13 +196,13 @@ def read(command: str) -> Reading:
                 named = (word.casefold().partition("=") for word in words[1:] if "=" in word)
                 aliases |= {name: tuple(value.split()) for name, _, value in named}
             waiting += [(_CODE.sub(" ", text), False, False)] * any(row.code for row in rows)
-        # What stands in a here-document, where a shell reads it.
+        # The text of a here-document, if a shell reads it.
         waiting += [(nested, runs_texts, False) for nested in line.texts]
     return Reading(tuple(parts), is_unseen, is_whole, aliases)
 
 
 def _programs_end(words: Sequence[str], start: int) -> tuple[int, bool]:
-    """After which word comes no program that a command runs, and whether a word may be several there."""
+    """Where the programs run by a command end, and whether a word may become several there."""
     at = start
     while at < len(words):
         row = program_named(_name_of(words[at]))
@@ -218,7 +217,7 @@ def _programs_end(words: Sequence[str], start: int) -> tuple[int, bool]:
 def _words(parts: Sequence[Word]) -> Iterator[str]:
     for part in parts:
         for piece in part.known.split(GAP):
-            # A range in braces, or a list that is too long, is not known.
+            # A range in braces, or a list that is too long, is unknown.
             lists = (
                 (_RANGE.sub(ANYTHING, each) for each in expand_braces(piece)) if "{" in piece else (piece,)
             )
@@ -226,7 +225,7 @@ def _words(parts: Sequence[Word]) -> Iterator[str]:
 
 
 def _nested(words: Sequence[str]) -> Iterator[str]:
-    """Words that may be command lines themselves, also as the value of an option they are written onto."""
+    """Words that may themselves be command lines, including values attached to an option."""
     for word in words:
         if _MEANS_MORE.search(word):
             plain = _UNKNOWN.sub("${x}", word)
@@ -234,18 +233,18 @@ def _nested(words: Sequence[str]) -> Iterator[str]:
 
 
 def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> Found:
-    """Look for a rule's words in the words of a command, all in lower case.
+    """Find a rule's words in the words of a command, all in lower case.
 
     Args:
         words: The command's, without redirections.
         wanted: The rule's, at least one. Options among them may be anywhere after the first word.
-        places: Where the program may stand. Found elsewhere it may be a mere argument: "perhaps". None
-            where the words may be mere text.
+        places: Where the program may be. A match elsewhere may be a mere argument: "perhaps". Empty if the
+            words may be mere text.
     """
     first = wanted[0].rsplit("/", 1)[-1]
     best: Found = "perhaps" if len(words) > _MOST_WORDS else "no"
     renamed = any(map(_ALIAS.search, words))
-    # What is put in between quotes stays one word.
+    # What is substituted between quotes stays one word.
     read = words if places else [word.replace(ANYTHING, ANY_WORD) for word in words]
     for at, word in enumerate(read[:_MOST_WORDS]):
         name = _OPENING.split(word)[-1].removesuffix(".exe")
@@ -266,37 +265,37 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
 
 
 def _operands(words: Sequence[str], at: int) -> Sequence[str]:
-    """The words behind a program; what ``xargs`` and ``parallel`` put there is not known."""
+    """The words after a program. What ``xargs`` and ``parallel`` insert is unknown."""
     behind = words[at + 1 :]
     if _PUTTING.isdisjoint(words[:at]):
         return behind
-    # What the second one puts there stands behind colons in the same line.
+    # ``parallel`` takes the inserted words after colons in the same line.
     return [*(word for word in behind if not word.startswith(":::")), ANYTHING]
 
 
 def _match_operands(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
-    """Whether what stands behind a program is what stands behind it in a rule."""
+    """Whether the words after a program match those after it in a rule."""
     options = [word for word in wanted if _is_option(word)]
     paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]
     names = [word for word in wanted if not _is_option(word) and not _PATH.search(word)]
     # Hardly any rule has options, and a line may name its program two thousand times.
     split = words
     if options:
-        # An option of the rule and the value written onto it are two words.
+        # Split options of the rule from values attached to them.
         pairs = (word.split("=", 1) if word.partition("=")[0] in options else [word] for word in words)
         split = [piece for pair in pairs for piece in pair]
     found = _in_order(program, split, names)
     for option in options:
         found = min(found, _has(option, split))
     for path in paths:
-        # Among the operands, wherever it stands there and however it is written.
+        # Anywhere among the operands, in any spelling.
         if posixpath.normpath(path) not in map(posixpath.normpath, words):
             found = min(found, "perhaps" if any(_may_be(word, path) for word in words) else "no")
     return found
 
 
 def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found:
-    """Whether words are in a command one after the other, with nothing but options between them."""
+    """Whether words follow each other in a command, with nothing but options between them."""
     best: Found = "no" if names else "surely"
     states: dict[_State, Found] = {(0, "no"): "surely"} if names else {}
     for word in words[:_MOST_OPTIONS]:
@@ -317,7 +316,7 @@ def _in_order(program: str, words: Sequence[str], names: Sequence[str]) -> Found
 def _read(
     program: str, word: str, names: Sequence[str], at: int, value: Found
 ) -> Iterator[tuple[_State, Found]]:
-    """Every reading of one word: as the value of the option before it, as the next name, as an option."""
+    """Every reading of one word: as the previous option's value, as the next name, as an option."""
     if value != "no":
         yield (at, "no"), value
     if value == "surely":
@@ -339,7 +338,7 @@ def _read(
 
 
 def _has(option: str, words: Sequence[str]) -> Found:
-    """Whether an option is among words: alone, after one dash with others, in letters or long, cut short."""
+    """Whether an option is among words: alone, in a cluster, short or long, or abbreviated."""
     if _SHORT.fullmatch(option):
         each = (_has_one(f"-{letter}", long_options().get(letter, ""), words) for letter in option[1:])
         return min(each)
@@ -348,13 +347,13 @@ def _has(option: str, words: Sequence[str]) -> Found:
 
 
 def _has_one(letter: str, long: str, words: Sequence[str], *, is_known: bool = True) -> Found:
-    """Look for an option by its letter and by its long name; either may be empty.
+    """Find an option by its letter and its long name; either may be empty.
 
     Args:
         letter: With its dash.
         long: With its dashes.
         words: Of a command.
-        is_known: Whether the letter is known to mean the same, and not only begins it.
+        is_known: Whether the letter certainly means the same, rather than only starting the long name.
     """
     best: Found = "no"
     for word in words:
@@ -366,7 +365,7 @@ def _has_one(letter: str, long: str, words: Sequence[str], *, is_known: bool = T
             if is_known:
                 return "surely"
             best = "perhaps"
-        # A long option that is cut short, or of which only the first letter is known.
+        # An abbreviated long option, or one of which only the first letter is known.
         is_cut = len(name) > len("--") and name.startswith("--") and (long.startswith(name) or not long)
         may_be = is_cut and (bool(long) or name.startswith(f"-{letter}"))
         unknown = word.startswith("-") and (_may_be(word, long) or _may_be(word, letter))
@@ -380,7 +379,7 @@ def _is_option(word: str) -> bool:
 
 
 def _may_be(word: str, name: str) -> bool:
-    """Whether what is not known of a word can make it another one."""
+    """Whether the unknown parts of a word can make it equal to a name."""
     pieces = _UNKNOWN.split(word)
     if len(pieces) == 1:
         return False
@@ -393,7 +392,7 @@ def _bare(text: str) -> list[str]:
 
 
 def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """The first word may be given with its path, or after an equals sign."""
+    """The first word may have a path, or follow an equals sign."""
     first, rest = wanted[0].rsplit("/", 1)[-1], list(wanted[1:])
     return any(
         _OPENING.split(word)[-1].removesuffix(".exe") == first
@@ -403,7 +402,7 @@ def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
-    """Whether what is not known of a command may make it begin with the words of a rule."""
+    """Whether a command's unknown parts can make it begin with the words of a rule."""
     words, start = part.words, _program_at(part.words)
     text, free = " ".join(words), range(0)
     if start is not None:
@@ -424,10 +423,10 @@ def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
 
 
 def _reaches(text: str, wanted: str, free: range) -> bool:
-    """Follow every way to read wanted words in a text with unknown pieces.
+    """Try every way to match wanted words with a text that has unknown pieces.
 
-    A way counts if it begins in ``free``, where the program stands, or meets a letter that is known:
-    otherwise every variable could be everything.
+    A match counts only if it begins in ``free``, where the program is, or includes a known letter. Otherwise
+    every variable could be everything.
     """
     states = {
         (at, at in free)
@@ -447,7 +446,7 @@ def _reaches(text: str, wanted: str, free: range) -> bool:
 
 
 def _passed(text: str, states: set[tuple[int, bool]]) -> set[tuple[int, bool]]:
-    """The states, and those after unknown pieces that are nothing."""
+    """The states, plus those after unknown pieces that may be empty."""
     found, waiting = set(states), list(states)
     while waiting:
         at, met = waiting.pop()
@@ -460,22 +459,22 @@ def _passed(text: str, states: set[tuple[int, bool]]) -> set[tuple[int, bool]]:
 
 
 def _program_at(words: Sequence[str]) -> int | None:
-    """Where the program of a command is."""
+    """Index of the program in a command."""
     return next((at for at, word in enumerate(words) if not _BEFORE_PROGRAM.fullmatch(word)), None)
 
 
 def _name_of(word: str) -> str:
-    """A program as it is named in the table: without its folder, and its version where that is not there."""
+    """A program's name in the table: without its folder, and without a version that is not in the table."""
     name = word.rsplit("/", 1)[-1].casefold()
     return name if program_named(name) is not None else _VERSION.sub("", name)
 
 
 def runs_unseen(words: Sequence[str], *, is_fed: bool) -> bool:
-    """Whether a command runs text that is not in the line, as a shell does without a file of its own.
+    """Whether a command runs text that is not in the line, as a shell without a file does.
 
     Args:
-        words: With signs for what is not known.
-        is_fed: Whether it reads what another command prints.
+        words: With marks for unknown parts.
+        is_fed: Whether it reads the output of another command.
     """
     start = _program_at(words)
     if start is None:
@@ -517,12 +516,12 @@ def _reads(program: Program, words: Sequence[str], *, is_fed: bool) -> bool:
 
 
 def _is_unseen(file: str, *, is_fed: bool) -> bool:
-    """Whether what is in a file shows only when it is read; a process substitution is one unknown word."""
+    """Whether the content of a file is only known at run time; a process substitution is one unknown word."""
     return file == ANY_WORD or (is_fed and _INPUT.fullmatch(file) is not None)
 
 
 def _value(options: frozenset[str], before: str, word: str) -> str | None:
-    """The value of one of some options: the word after it, or what is written onto it."""
+    """The value of one of some options: the next word, or text attached to it."""
     for option in options:
         if before == option or _has_letter(option, before):
             return word
@@ -534,6 +533,6 @@ def _value(options: frozenset[str], before: str, word: str) -> str | None:
 
 
 def _has_letter(option: str, word: str, *, at_end: bool = False) -> bool:
-    """Whether a word is an option of one letter, alone or with others after one sign."""
+    """Whether a word is an option of one letter, alone or in a cluster."""
     is_bundle = len(option) == len("-x") and word[:1] == option[0] and word[1:2] not in ("", "-")
     return is_bundle and (word.endswith(option[1]) if at_end else option[1] in word[1:])

@@ -1,4 +1,4 @@
-"""Whether a call breaks a guard: a rule of the user that code can check, whatever the model still knows."""
+"""Guards: rules of the user that code can check, whatever the model still remembers."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,11 @@ _MOVES = frozenset({"cd", "pushd", "popd"})
 _NOWHERE = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 _CHANGES = frozenset({"created", "edited", "written"})
 _WHOLE = frozenset({"deleted", "moved", "undone", "cleaned"})
-"""What is done to a folder with all that is in it."""
+"""Operations on a folder that affect everything in it."""
 
 
 def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
-    """Whether a call does what a guard stops."""
+    """Whether a call does what a guard forbids."""
     if action.looks or (action.kind == "other" and action.tool in TOOLS):
         return "no"
     lines = list(_lines(action))
@@ -40,7 +40,7 @@ def breaks(guard: GuardSet, action: Action, folder: Folder) -> Found:
             unknown = not all(map(_looks, chain.from_iterable(map(simple_commands, lines))))
             return "surely" if others or unknown or any(True for _ in _changed(action)) else "no"
         case "tests":
-            return "no"  # it is about the end of a turn
+            return "no"  # it applies to the end of a turn
 
 
 def only_looks(line: str) -> bool:
@@ -64,7 +64,7 @@ def _lines(action: Action) -> Iterator[str]:
 
 
 def _changed(action: Action) -> Iterator[tuple[str, bool]]:
-    """Paths that a call changes for certain, and whether with all that is below them."""
+    """Paths a call certainly changes, and whether with everything below them."""
     if action.kind == "file":
         yield from ((each, False) for each in (action.subject, *action.spelled))
     elif action.kind == "other":
@@ -86,7 +86,7 @@ def _changed_by(line: str) -> Iterator[tuple[str, bool]]:
             inside = inside.joinpath(*command.words[1:2])
         written = ((path, False) for path, _ in command.writes if path not in _NOWHERE)
         yield from ((str(inside / path), whole) for path, whole in (*written, *_targets(command.words)))
-    # What is between quotes, as after `bash -c`.
+    # Quoted commands, as after `bash -c`.
     for part in read(line).parts:
         if part.runs and part.words not in own:
             yield from _targets(part.words)
@@ -98,11 +98,11 @@ def _targets(words: Sequence[str]) -> Iterator[tuple[str, bool]]:
     use = program_of(words)
     given = use.arguments(words)
     options = (each.text for each in given if each.role == "named" and each.text.startswith("-"))
-    # After an unknown option an operand may be anything.
+    # After an unknown option, an operand may be anything.
     if "writes" in use.program.operands or all(use.program.option(each)[0] for each in options):
         yield from ((each.text, each.text != ".") for each in given if each.role in ("writes", "moves"))
     yield from ((path, False) for path in written_by(given, None, ["."]))
-    # What git throws away is a branch as well as a file, and is told by its effects.
+    # git may discard a branch as well as a file; its effects tell which.
     if words[use.begins] != "git" and "deletes" in kinds_of(" ".join(words), surely=True):
         yield from ((each.rpartition("=")[2], True) for each in words[use.begins + 1 :] if each[:1] != "-")
 
@@ -113,6 +113,6 @@ def _concerns(pattern: str, path: str, folder: Folder, *, whole: bool) -> bool:
 
 
 def shown_path(path: str, folder: Folder) -> str:
-    """A path as seen from the workspace, where it is in it."""
+    """A path relative to the workspace, if it is inside."""
     root, plain = os.path.realpath(folder.root or "."), os.path.normpath(Path(path).expanduser())
     return os.path.relpath(plain, root) if f"{plain}/".startswith(f"{root}/") else plain

@@ -1,4 +1,4 @@
-"""What programs do with what they are given, by the table beside this file."""
+"""Programs and the roles of their operands and options, from ``programs.toml``."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,31 +11,31 @@ from tui_app.records import frozen
 
 _LISTS = ("sets", "same", "letters", "shapes")
 _MOST_KEY = 3
-"""Words that name a program with its subcommand."""
+"""Maximum words that name a program with its subcommand."""
 
 Role = Literal[
     "harmless", "named", "reads", "writes", "folder", "copies", "moves", "links", "packs", "text", "names",
     "resources", "label", "package", "actions", "argument", "none", "sed", "awk", "jq", "ps",
 ]  # fmt: skip
-"""What a word is to a program; ``named`` has to be named by a rule."""
+"""The role of a word for a program; a ``named`` one has to be named by a rule."""
 SCRIPTS = frozenset({"sed", "awk", "jq", "ps"})
 
 
 @frozen
 class Option:
-    """What an option takes."""
+    """The value of an option."""
 
     takes: Literal["nothing", "value", "attached", "number"]
     role: Role | Literal["first"] = "harmless"
-    """Of its value; ``first`` is that of the first operand, in whose place it is."""
+    """Role of its value; ``first`` is that of the first operand, which it replaces."""
     values: re.Pattern[str] | None = None
-    """Those that may be given."""
+    """Allowed values."""
     is_named: bool = False
 
     def fits(self, value: str) -> bool:
         if self.takes == "number":
             return value.isdigit()
-        # In a format of git they start a program that checks signatures.
+        # A format of git with these starts a program that checks signatures.
         return not _SIGNATURES.search(value) and (self.values is None or bool(self.values.fullmatch(value)))
 
 
@@ -48,7 +48,7 @@ class Program:
     operands: tuple[Role, ...] = ("argument",)
     actions: frozenset[str] = frozenset()
     after: Mapping[str, Option] | None = None
-    """Options after ``--``; None where those are its own."""
+    """Options after ``--``; None if the usual ones apply."""
     never: re.Pattern[str] | None = None
     looks: bool = False
     marks: frozenset[str] = frozenset()
@@ -61,11 +61,11 @@ class Program:
     between: Mapping[str, Option] = field(default_factory=dict)
 
     def option(self, word: str, *, is_end: bool = False) -> tuple[Option | None, str | None]:
-        """The option that a word is, and the value written onto it; None where it is not known.
+        """The option for a word, and the value attached to it; None if it is unknown.
 
         Args:
             word: Begins with a dash or a plus.
-            is_end: Whether it comes after ``--``.
+            is_end: Whether it follows ``--``.
         """
         options = self.after if is_end and self.after is not None else self.options
         name, equals, value = word.partition("=")
@@ -88,7 +88,7 @@ _HARMLESS = Option("nothing")
 
 
 def _bundled(options: Mapping[str, Option], letters: str) -> tuple[Option | None, str | None]:
-    """Several options of one letter after one dash; the last one counts, unless another has to be named."""
+    """A cluster of one-letter options. The last one counts, unless an earlier one has to be named."""
     found: Option | None = None
     for at, letter in enumerate(letters, 1):
         each = options.get(f"-{letter}")
@@ -102,7 +102,7 @@ def _bundled(options: Mapping[str, Option], letters: str) -> tuple[Option | None
 
 @frozen
 class Argument:
-    """One word that a program is given, or a value written onto it."""
+    """One word of a command, or a value attached to one."""
 
     at: int
     text: str
@@ -112,7 +112,7 @@ class Argument:
 def roles(program: Program, words: Sequence[str]) -> list[Argument]:
     """What each word after a program is to it."""
     kinds = list(program.operands)
-    # An option in the place of the first operand counts wherever it stands: `rg secret --files` lists.
+    # An option that replaces the first operand counts wherever it is: `rg secret --files` lists files.
     options = (program.option(word)[0] for word in words if word.startswith("-"))
     is_taken = len(kinds) > 1 and any(each is not None and each.role == "first" for each in options)
     return list(_roles(program, words, kinds[1:] if is_taken else kinds))
@@ -130,7 +130,7 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
         if waiting is not None:
             option, waiting = waiting, None
             other = program.option(word)[0] if word.startswith("-") and len(word) > 1 else _HARMLESS
-            # Should the option turn out to take none.
+            # In case the option takes no value after all.
             is_option = (other is None or other.is_named) and NEGATIVE.fullmatch(word) is None
             is_input = word == "-" and option.role == "reads"
             yield Argument(at, word, "named" if is_option or is_input else value_role(option))
@@ -138,7 +138,7 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             is_end = is_end or word == "--"
             yield Argument(at, word, "harmless")
         elif word == "-":
-            # What it reads or prints, in the place of a file.
+            # Standard input or output in place of a file.
             yield Argument(at, word, "harmless" if kinds[0] in ("reads", "writes", "text") else "named")
             kinds = kinds[1:] or kinds
         elif word.startswith(("-", "+")):
@@ -146,7 +146,7 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
             following = words[at + 1] if at + 1 < len(words) else ""
             takes = found is not None and attached is None and _takes(found, following)
             if found is None or (takes and is_end and program.after is None):
-                # What it makes of the others is not known; after `--` it may be a file, and take no value.
+                # Its effect on the other words is unknown; after `--` it may be a file and take no value.
                 is_unclear = True
                 yield Argument(at, word, "named")
                 continue
@@ -164,7 +164,7 @@ def _roles(program: Program, words: Sequence[str], kinds: Sequence[Role]) -> Ite
 
 
 def _operand_role(kinds: Sequence[Role]) -> Role:
-    """What an operand is of which cannot be told which one it is, nor whether it is one."""
+    """The role of an operand if its position, or whether it is one at all, is unknown."""
     return "named" if {"none", "actions", *SCRIPTS} & {*kinds} else "writes"
 
 
@@ -180,23 +180,23 @@ def _rows() -> tuple[dict[str, dict[str, Any]], dict[str, Mapping[str, Any]]]:
 
 
 def known_programs() -> Mapping[str, Mapping[str, Any]]:
-    """All rows as they are written, by each of their names."""
+    """All rows as written, by each of their names."""
     return _rows()[0]
 
 
 def same_programs() -> Mapping[str, Sequence[str]]:
-    """Other names for what a program does, by the name that rules have."""
+    """Equivalent commands, by the name used in rules."""
     return _rows()[1]["same"]
 
 
 def long_options() -> Mapping[str, str]:
-    """The long option that a letter stands for by convention."""
+    """The long option that each letter abbreviates by convention."""
     return _rows()[1]["letters"]
 
 
 @cache
 def shapes() -> Mapping[str, re.Pattern[str]]:
-    """What an operand of some kinds has to be as a whole, by the kind."""
+    """Patterns for operands of some kinds, which must match as a whole."""
     return {kind: re.compile(pattern, re.DOTALL) for kind, pattern in _rows()[1]["shapes"].items()}
 
 
@@ -244,21 +244,21 @@ def _options(text: str) -> Mapping[str, Option]:
 
 @frozen
 class Use:
-    """The program of a command, found behind what only runs it."""
+    """The program of a command, found after the programs that only run it."""
 
     program: Program
     at: int
-    """How many words name it, with all that stands before it."""
+    """Number of words up to the end of its name."""
     begins: int = 0
-    """Where its own name stands."""
+    """Index of its own name."""
 
     def arguments(self, words: Sequence[str]) -> list[Argument]:
-        """What each word of the command behind its name is to it."""
+        """The role of each word after the name."""
         return roles(self.program, words[self.at :])
 
 
 def program_of(words: Sequence[str]) -> Use:
-    """What is known of the program that a command runs in the end."""
+    """The program that a command runs in the end."""
     start = 0
     while True:
         found = longest_named(words, start)
@@ -272,7 +272,7 @@ def program_of(words: Sequence[str]) -> Use:
 
 
 def only_looks(words: Sequence[str]) -> bool:
-    """Whether the table knows that a command changes nothing, whatever it is given."""
+    """Whether the table knows that a command is read-only with these arguments."""
     use = program_of(words)
     program, forms = use.program, shapes()
     return program.looks and not any(
@@ -285,7 +285,7 @@ def only_looks(words: Sequence[str]) -> bool:
 
 
 def longest_named(words: Sequence[str], start: int) -> tuple[Program, int] | None:
-    """The row of most words that a command names from a place on, and how many words those are."""
+    """The row with the longest name at a place, and its number of words."""
     for size in range(_MOST_KEY, 0, -1):
         if len(words) >= start + size and (found := program_named(" ".join(words[start : start + size]))):
             return found, size
@@ -293,7 +293,7 @@ def longest_named(words: Sequence[str], start: int) -> tuple[Program, int] | Non
 
 
 def inner_at(program: Program, words: Sequence[str], at: int) -> tuple[int, bool]:
-    """Where the command begins that a program runs, and whether that is sure."""
+    """Index of the command that a program runs, and whether it is certain."""
     left = program.runs or 0
     is_sure = True
     while at < len(words):

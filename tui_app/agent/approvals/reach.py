@@ -1,4 +1,4 @@
-"""Which calls leave this machine or cannot be taken back, and with what: addresses, paths, commands."""
+"""The reach of calls: which ones leave this machine or cannot be undone, and what they act on."""
 
 import os
 import re
@@ -37,15 +37,15 @@ _HARMLESS = re.compile(r"/dev/(?:null|std\w+|tty|fd/\d+)")
 
 @frozen
 class Reach:
-    """What a call acts on or with."""
+    """The reach of one call."""
 
     why: str = ""
-    """What cannot be taken back, in words; empty for ordinary work."""
+    """Why it reaches out, or what cannot be undone; empty for ordinary work."""
     operands: tuple[Operand, ...] = ()
 
 
 def reach_of(action: Action, folder: Folder) -> Reach:
-    """What a call reaches, as far as its arguments say."""
+    """The reach of a call, as far as its arguments tell."""
     match action.kind:
         case "address":
             return Reach(_LEAVES, tuple(_addresses([action.subject], hosts_only=True)))
@@ -61,7 +61,7 @@ def reach_of(action: Action, folder: Folder) -> Reach:
 
 
 def _call_reach(action: Action, folder: Folder) -> Reach:
-    """Of a tool of a server, or of somebody's own agent."""
+    """The reach of a call to a tool of an MCP server, or of the user's own agent."""
     args = arguments_of(action)
     texts = list(argument_texts(args))
     addresses, paths = tuple(_addresses(texts)), tuple(_paths(texts, folder))
@@ -73,7 +73,7 @@ def _call_reach(action: Action, folder: Folder) -> Reach:
 
 
 def arguments_of(action: Action) -> Mapping[str, Any]:
-    """The arguments of a call that is asked about with them as JSON."""
+    """The arguments of a call whose subject is JSON."""
     args = object_in(action.subject)
     return {"": action.subject} if args is None else args
 
@@ -84,14 +84,14 @@ def _command_reach(line: str, folder: Folder) -> Reach:
     commands = [each for each in simple_commands(line) if each.words]
     words = [word for each in commands for word in (*each.words, *(to for to, _ in each.writes), *each.reads)]
     reaching = any(_WHY[kind] == _LEAVES for kind in kinds)
-    # What nobody knows may ask an address that it is given.
+    # An unknown program may contact any address it is given.
     asks = reaching or any(program_of(each.words).program is UNKNOWN for each in commands)
     bare = bool({"network", "publish"} & {*kinds})
     addresses = tuple(_addresses([line, *words], bare=bare)) if asks else ()
     others = (*addresses, *_paths(words, folder))
     if others and not kinds:
         return Reach(_LEAVES if addresses else _OUTSIDE, others)
-    # Those between quotes too, as after `bash -c`.
+    # Quoted commands too, as after `bash -c`.
     whole = [each.words for each in commands] + [each.words for each in read(line).parts if each.runs]
     for each in whole:
         if "deletes" in kinds_of(" ".join(each), surely=True):
@@ -107,13 +107,13 @@ def _as_a_whole(words: Sequence[str]) -> Operand:
 
 @lru_cache(maxsize=256)  # of a line, and of each of its commands
 def kinds_of(line: str, *, surely: bool = False) -> tuple[str, ...]:
-    """In which ways a line reaches out or destroys, or may do so, by the names of the table."""
+    """The ways in which a line reaches out or deletes, or may do so, by their names in the table."""
     unwanted = ("no", "perhaps") if surely else ("no",)
     names = set(_NAMES.findall(re.sub(r"[\"'\\]", "", line.casefold())))
     return tuple(
         kind
         for kind, patterns in _table().items()
-        # Only what may be there is looked for.
+        # Search only for programs whose name occurs.
         if any(first in names and find_in(line, pattern) not in unwanted for first, pattern in patterns)
     )
 
@@ -125,16 +125,16 @@ def _table() -> Mapping[str, Sequence[tuple[str, str]]]:
 
 
 def _is_telling(words: Sequence[str], kinds: Sequence[str]) -> bool:
-    """Whether a command says as a whole where it comes from: two words that only fetch are everybody's."""
+    """Whether a whole command is specific enough to have an origin: two words that only fetch are not."""
     own = kinds_of(" ".join(words)) if kinds else ()
     if own != ("packages",):
         return len(words) > (1 + (own == ("network",))) and (bool(own) or not kinds)
-    # What only fetches what the project lists names nothing.
+    # A command that only fetches what the project lists names nothing.
     return any(each.role in ("package", "argument") for each in program_of(words).arguments(words))
 
 
 def _named(words: Sequence[str]) -> Iterator[str]:
-    """What a command destroys, where its name is that of a file or in a folder: others are words like any."""
+    """Paths that a command deletes. Only names like those of files count: others are ordinary words."""
     for word in words[program_of(words).at :]:
         form = normal(os.path.normpath(word))
         if not word.startswith("-") and re.search(r"\w[./]\w", form):
@@ -142,7 +142,7 @@ def _named(words: Sequence[str]) -> Iterator[str]:
 
 
 def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = False) -> Iterator[Operand]:
-    """Hosts with the wider names that they are part of, and pages of them, each once."""
+    """Hosts, each with its parent domains, and their pages; each once."""
     places = [found[1] for text in texts for pattern in (_URL, _AT_HOST) for found in pattern.finditer(text)]
     tokens = [token for text in texts for token in _TOKENS.split(text)] if bare else []
     found: dict[Operand, None] = {}
@@ -163,7 +163,7 @@ def _addresses(texts: Sequence[str], *, bare: bool = False, hosts_only: bool = F
 
 
 def _paths(words: Sequence[str], folder: Folder) -> Iterator[Operand]:
-    """Paths outside of the folder, as they are written and as they lead."""
+    """Paths outside of the folder, as written and as resolved."""
     home, root = str(Path.home()), os.path.realpath(folder.root or ".")
     inside = (root, *map(str, folder.added))
     for word in dict.fromkeys(words):

@@ -1,4 +1,4 @@
-"""What the rules say of an action: allow, ask or deny, and because of what."""
+"""Rulings of approval rules on an action: allow, ask or deny, with the reason."""
 
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -30,46 +30,46 @@ from tui_app.tool_specs import FILE_CHANGERS, ActionKind
 
 @frozen(kw_only=True)
 class Action:
-    """One call that wants to go ahead, with all that it was given: another call is another action."""
+    """One call that needs a decision, with all its arguments: another call is another action."""
 
     tool: str
     kind: ActionKind
     subject: str
     """Path relative to the workspace, command line, address, or arguments as JSON."""
     detail: str = ""
-    """What would change, as a unified diff, or more about it; plain text."""
+    """What would change, as a unified diff, or further details; plain text."""
     note: str = ""
-    """In a few words what kind of change or command it is."""
+    """The kind of change or command, in a few words."""
     guarded: str = ""
-    """Why no pattern may allow it; empty where patterns count."""
+    """Why no pattern may allow it; empty if patterns apply."""
     call: str = ""
     """Id of the tool call."""
     looks: bool = False
-    """Whether nothing is changed by it: it goes ahead unless a rule asks or denies."""
+    """Whether it is read-only: then it is allowed unless a rule asks or denies."""
     like: tuple[str, ...] = ()
-    """Tools that would show the same: what is asked or denied of them is asked or denied of this call too."""
+    """Tools that would reveal the same: rules that ask about or deny those apply to this call too."""
     spelled: tuple[str, ...] = ()
-    """Other names of the subject, such as that of a link: what is asked or denied by them counts too."""
+    """Other names of the subject, such as a link's: rules that ask or deny match them too."""
     agent: str = ""
-    """The sub-agent that wants it."""
+    """Name of the subagent that makes the call."""
     origin: str = ""
-    """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
+    """Where its target first appeared, if the user never wrote it: ``#45 read_file README.md``."""
     origin_key: int = 0
-    """Log number of that text, where it is in this session."""
+    """Log number of that text, if it is in this session."""
     traced: str = ""
-    """What of it stood there: ``address and command``."""
+    """What of the call appeared there: ``address and command``."""
     reaches: str = ""
-    """With an origin: what cannot be taken back."""
+    """With an origin: why it reaches out or cannot be undone."""
 
 
 class Gate(Protocol):
-    """Is asked before a tool changes anything."""
+    """Decides about everything a tool would change."""
 
     async def __call__(self, action: Action) -> str:
         """Wait for a decision.
 
         Returns:
-            Why the action must not be done, for the model to read; empty when it may.
+            Why the action must not be done, for the model; empty if it may.
         """
 
 
@@ -83,29 +83,29 @@ EDITING = "edit mode: edits inside the workspace go ahead"
 
 @frozen
 class Verdict:
-    """What is to be done about an action."""
+    """The decision on an action."""
 
     ruling: Ruling
     because: str
-    """Why, for the user: the rule that decided and how it fits, or what holds where none does."""
+    """Why, for the user: the rule that decided and how it matches, or what applies without a rule."""
     rule: str = ""
-    """The rule that decided, as it is written; empty where none did."""
+    """The rule that decided, as written; empty if none did."""
     firm: bool = False
-    """Whether nobody but the user may allow it, because it may be what a rule denies."""
+    """Whether only the user may allow it, because it may be what a rule denies."""
     guard: int = 0
-    """Log number of the guard that decided; 0 where none did."""
+    """Log number of the guard that decided; 0 if none did."""
 
 
 class Judge(Gate, Protocol):
-    """A gate that also says what it would do, and asks nobody."""
+    """A gate that can also tell its ruling without asking anyone."""
 
     def judged(self, action: Action) -> Verdict:
-        """What the rules say of an action as things are. May be called from any thread."""
+        """The ruling of the rules on an action now. Safe to call from any thread."""
 
 
 @frozen
 class AgentGate:
-    """A gate whose questions name the sub-agent that asks."""
+    """A gate whose questions name the subagent that asks."""
 
     gate: Judge
     agent: str
@@ -126,14 +126,14 @@ def judge(
     mode: Mode = "ask",
     folder: Folder = ANYWHERE,
 ) -> Verdict:
-    """Apply the rules: what is denied stays denied, then what must be asked about, then what is allowed.
+    """Apply the rules. Deny takes precedence over ask, and ask over allow.
 
-    The mode decides where no rule does, but for plan mode: no rule lets anything be written or run there.
+    The mode decides if no rule does. In plan mode, no rule can allow anything to be written or run.
 
     Args:
-        action: What wants to go ahead.
-        rules: All there are, in any order.
-        read_only: Whether only what looks may go ahead.
+        action: The call.
+        rules: All rules, in any order.
+        read_only: Whether only read-only calls are allowed.
         mode: The session's mode.
         folder: Where commands run.
     """
@@ -164,7 +164,7 @@ def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]
         if (how := _fit(rule, action)) == "surely":
             said.append(Verdict(rule.ruling, rule.text, rule.text))
         elif how == "perhaps":
-            # What may be denied, and may be something else, is for the user to say.
+            # If it only may be what is denied, the user decides.
             denied = rule.ruling == "deny"
             ruling: Ruling = "ask" if denied else rule.ruling
             said.append(Verdict(ruling, f"{rule.text}, {PERHAPS}", rule.text, firm=denied))
@@ -190,7 +190,7 @@ def _names(pattern: str, tool: str) -> bool:
 
 
 def fits(rule: ApprovalRule, action: Action, folder: Folder = ANYWHERE) -> bool:
-    """Whether a rule alone decides about an action."""
+    """Whether a rule alone applies to an action."""
     if _is_about_lines(rule, action):
         return bool(allowance(action.subject, (rule.pattern,), folder).patterns)
     return _fit(rule, action) != "no"
@@ -198,16 +198,16 @@ def fits(rule: ApprovalRule, action: Action, folder: Folder = ANYWHERE) -> bool:
 
 def _fit(rule: ApprovalRule, action: Action) -> Found:
     narrow = rule.ruling == "allow"
-    # A file that one tool must not change is none that another may.
+    # A file that one tool must not change, no other tool may change.
     changers = FILE_CHANGERS if rule.pattern and action.tool in FILE_CHANGERS else ()
     tools = (action.tool,) if narrow else (action.tool, *action.like, *changers)
     if not any(_names(rule.tool, tool) for tool in tools):
         return "no"
     if rule.ruling == "looks":
-        # What our own tools do is known: nobody can say that one that writes only looks.
+        # Our own tools are known: no rule can declare one that writes to be read-only.
         return _sure(action.kind == "other")
     if not rule.pattern:
-        # All commands, whatever a shell makes of them, are allowed by their name alone.
+        # All commands, whatever the shell syntax, are allowed by the tool's name alone.
         return "surely"
     match action.kind:
         case "file" if narrow:
@@ -233,7 +233,7 @@ def _sure(fitting: bool) -> Found:
 
 
 def path_concerns(pattern: str, path: str) -> bool:
-    """Whether a path, or a folder that it is in, fits a pattern that is read widely."""
+    """Whether a path, or a folder above it, matches a pattern, interpreted broadly."""
     pattern, path = _plain(pattern), _plain(path)
     choices = _compiled(pattern if "/" in pattern else f"**/{pattern}")
     parts = PurePosixPath(path).parts
@@ -242,7 +242,7 @@ def path_concerns(pattern: str, path: str) -> bool:
 
 
 def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
-    """The rule that "always" adds, the narrowest there is; empty where none can allow the action."""
+    """The narrowest rule for "always"; empty if no rule can allow the action."""
     if action.guarded:
         return ""
     match action.kind:
@@ -255,7 +255,7 @@ def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
             return text if pattern and len(text) <= LONGEST_RULE else ""
         case "address":
             origin = origin_of(action.subject)
-            # A name with a sign of a pattern in it would allow others.
+            # A name with a pattern character in it would allow other hosts too.
             if origin is None or set("*?[") & set(origin.host) or parse_host_rule(origin.text) is None:
                 return ""
             return f"{action.tool} {origin.text}"
@@ -264,7 +264,7 @@ def proposed_pattern(action: Action, folder: Folder = ANYWHERE) -> str:
 
 
 def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
-    """A rule for the first words of a command, which allows this one too; empty where none is sensible."""
+    """A rule for the first words of a command that also allows this one; empty if none makes sense."""
     commands = plain_commands(action.subject) if action.kind == "command" and not action.guarded else ()
     if len(commands) != 1 or not (least := command_prefix_length(commands[0].words)):
         return ""
@@ -277,10 +277,10 @@ def proposed_prefix(action: Action, folder: Folder = ANYWHERE) -> str:
 
 
 def _plain(path: str) -> str:
-    """A path as it is compared where case does not count, nor how an accent is written."""
+    """A path for comparisons that ignore case and the encoding of accents."""
     return unicodedata.normalize("NFC", path).casefold()
 
 
-@lru_cache(maxsize=256)  # a search asks about every file it comes across
+@lru_cache(maxsize=256)  # a search asks about every file it finds
 def _compiled(pattern: str) -> tuple[PathPattern, ...]:
     return tuple(compile_path(each) for each in expand_braces(pattern))

@@ -1,6 +1,6 @@
 """One connection to a language server, over pygls.
 
-That library is loaded with this file, when a server is first started.
+The library is loaded with this module, when a server is first started.
 """
 
 import asyncio
@@ -26,23 +26,21 @@ from tui_app.agent.waits import first_of, run_alongside
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 from tui_app.version import __version__
 
-# What a server sends that is no message would be written out as it is, and so would the files.
+# It would log invalid messages from a server, and files, as they are.
 logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
 
 MESSAGE_BYTES = 4 << 20
 FLOOD_MESSAGES, FLOOD_S = 3_000, 10.0
-"""So many messages in so many seconds are a flood."""
+"""This many messages in this many seconds are a flood."""
 _HEADER_LINES = 50
-"""Lines before one message."""
+"""Maximum header lines of one message."""
 _UNREAD_BYTES = 16 << 20
-"""What waits to be read by the server at most."""
+"""Maximum bytes waiting for the server to read them."""
 START_S, LEAVE_S = 30.0, 0.5
 _NO_PROTOCOL = "it does not speak the protocol"
 
 
 class _Input:
-    """What a server sends, bounded."""
-
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self._stream = stream
         self._lines = self._messages = 0
@@ -70,9 +68,9 @@ class _Input:
 
 
 class _Protocol(JsonRPCProtocol):
-    """Messages without what a server of pygls does with them: ``exit`` would end this program.
+    """Messages without pygls' server behaviour: ``exit`` would end this program.
 
-    Of what comes only diagnostics are read into types: those of the library know not all that servers send.
+    Only diagnostics are parsed into types: the library does not know all messages that servers send.
     """
 
     def get_message_type(self, method: str) -> type[Any] | None:
@@ -81,20 +79,20 @@ class _Protocol(JsonRPCProtocol):
 
 
 class Connection:
-    """A server while it runs; made and used on one event loop.
+    """A running server. Create and use it on one event loop.
 
     Args:
-        published: Called with what a server finds in a file, with the version of the file where it says that.
+        published: Receives the findings of a file, with the file's version if the server gives it.
     """
 
     def __init__(self, published: Callable[[Path, int | None, Sequence[Finding]], None]) -> None:
-        # Its own converter makes a class of each object in a message that it does not know.
+        # Its default converter creates a class for each unknown object in a message.
         self._protocol = JsonRPCClient(_Protocol, get_converter).protocol
         self._group: ProcessGroup[ProgramOutput] | None = None
         self.ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """Done once the server is gone, with why."""
+        """Done once the server is gone, with the reason."""
         self.open: dict[Path, str] = {}
-        """Files that the server has, with their texts."""
+        """Files open in the server, with their texts."""
         self.versions = Counter[Path]()
 
         def heard(said: lsp.PublishDiagnosticsParams) -> None:
@@ -108,7 +106,7 @@ class Connection:
             answer(method)(lambda _: None)
 
     async def start(self, words: Sequence[str], root: Path, env: Mapping[str, str]) -> None:
-        """Start the server's program and agree with it.
+        """Start the server's program and initialize the protocol.
 
         Raises:
             ServerUnavailable: if it cannot be started, ends or does not answer.
@@ -123,7 +121,7 @@ class Connection:
         self._protocol.set_writer(pipe)
         self.ended = asyncio.create_task(self._read(self._group.listener))
         uri = from_fs_path(str(root))
-        # A number of ours means nothing to a program in a sandbox, which would take us for gone.
+        # Our process id has no meaning in a sandbox: the server would take us for gone.
         about = {"processId": None, "clientInfo": {"name": "plimsoll", "version": __version__}}
         where = {"rootUri": uri, "rootPath": str(root), "workspaceFolders": [{"uri": uri, "name": root.name}]}
         await self._ask(lsp.INITIALIZE, {**about, **where, "capabilities": _CAPABILITIES}, START_S)
@@ -131,10 +129,10 @@ class Connection:
         self._protocol.notify(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, {"settings": {}})
 
     def put(self, path: Path, text: str, language: str) -> int:
-        """Give the server the text of a file, as it is on the disk now; the version it has of it.
+        """Send the server the current text of a file. Returns the new version.
 
         Raises:
-            ServerUnavailable: if it does not read what it was given before.
+            ServerGone: if it does not read what it was sent before.
         """
         if self._pipe.get_write_buffer_size() > _UNREAD_BYTES:
             raise ServerUnavailable("it does not read what it is sent")
@@ -153,13 +151,12 @@ class Connection:
         return self.versions[path]
 
     def drop(self, path: Path) -> None:
-        """Close a file."""
         del self.open[path]
         file = {"uri": from_fs_path(str(path))}
         self._protocol.notify(lsp.TEXT_DOCUMENT_DID_CLOSE, {"textDocument": file})
 
     async def leave(self) -> None:
-        """End the server with all that it has started."""
+        """Stop the server with all its child processes."""
         if self._group is None:
             return
         try:
@@ -173,7 +170,7 @@ class Connection:
             await asyncio.wait([self.ended])
 
     async def _ask(self, method: str, params: object, limit_s: float) -> None:
-        """Wait for an answer. Raises ``ServerUnavailable``."""
+        """Send a request and wait for its answer. Raises ``ServerGone``."""
         answer = self._protocol.send_request_async(method, params)
         await first_of(answer, self.ended, timeout_s=limit_s)
         if not answer.done():
@@ -184,7 +181,7 @@ class Connection:
             raise ServerUnavailable(f"it answered with an error: {error}")
 
     async def _read(self, listener: ProgramOutput) -> str:
-        """Read to the end; why it came."""
+        """Read to the end. Returns why it ended."""
         messages = run_async(threading.Event(), _Input(listener.output), self._protocol)
         async with run_alongside(messages) as reading:
             await first_of(reading, listener.exited.wait())

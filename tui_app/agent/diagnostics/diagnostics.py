@@ -1,7 +1,7 @@
-"""The language servers of a session: what an edit has made wrong, and what is wrong in the whole project.
+"""Diagnostics of a session's language servers: what an edit broke, and what is wrong in the project.
 
-Servers, their messages and the library for them have a thread with a loop of its own: nothing that a server
-sends holds up the session.
+Servers, their messages and the library for them run on an event loop in a thread, so that no server can block
+the session.
 """
 
 import asyncio
@@ -38,20 +38,23 @@ from tui_app.text import count, plain_text
 from tui_app.tool_specs import FILE_CHANGERS, READ_FILE, tool_spec
 
 WAIT_S = 1.0
-"""Seconds that the result of an edit waits for what servers find."""
+"""Seconds that the result of an edit waits for findings."""
 NEWS_CHARS = 2_000
-"""Of what is told after an edit, about 500 tokens."""
+"""Maximum characters reported after an edit, about 500 tokens."""
 REPORT_ROWS, REPORT_FILES = 200, 200
 REPORT_S = 20.0
 MOST_RUNNING = 8
-"""Servers of a session."""
+"""Maximum servers of a session."""
 _CLOSE_S = 5.0
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Belongs to one session; no thread and no server before the first edit of a file that one reads."""
+    """The language servers of one session.
+
+    No thread or server starts before the first edit of a supported file.
+    """
 
     workspace: Workspace
     finder: ServerFinder
@@ -64,33 +67,34 @@ class Diagnostics:
     _thread: threading.Thread | None = None
 
     def changed(self, change: FileChange) -> None:
-        """Have the servers of a file look at what a tool has made of it."""
+        """Have the servers of a file check a tool's change of it."""
         if _is_known(change.path):
             self._started().call_soon_threadsafe(self._check, change)
 
     async def news(self, wait_s: float) -> str:
-        """What became wrong and was not told yet, as text for the model; empty for nothing.
+        """New findings that were not reported yet, as text for the model; empty for none.
 
         Args:
-            wait_s: For servers that are still looking, at most; what they find later is told later.
+            wait_s: Maximum seconds to wait for servers that are still checking; later findings are reported
+                later.
         """
         return "" if self._loop is None else await self._on_thread(self._news(wait_s))
 
     async def report(self, path: str) -> str:
-        """What is wrong in one file, or in the whole project.
+        """The findings in one file, or in the whole project.
 
         Raises:
-            ToolProblem: if no server reads the file.
+            ToolProblem: if no server supports the file.
         """
         self._started()
         return await self._on_thread(self._report(path))
 
     def statuses(self) -> tuple[str, ...]:
-        """Each server that was started, in words."""
+        """Each server that was started, as text."""
         return tuple(f"{each.name}: {each.state}" for each in list(self._running.values()))
 
     async def close(self) -> None:
-        """End all servers, and the thread."""
+        """Stop all servers, and the thread."""
         if (loop := self._loop) is None or self._thread is None:
             return
         await self._on_thread(self._leave())
@@ -111,7 +115,7 @@ class Diagnostics:
         assert self._loop is not None
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
-    # What follows runs on the thread.
+    # Everything below runs on the thread.
 
     def _check(self, change: FileChange) -> None:
         before, after = ((data or b"").decode("utf-8", "replace") for data in (change.before, change.after))
@@ -165,7 +169,7 @@ class Diagnostics:
         notes = [f"[only the first {REPORT_FILES} files were looked at]"] if left_out else []
         for server, (missing, all_found) in looked.items():
             for file, now in all_found.items():
-                # Others may be wrong as well, but only this one was asked about.
+                # Others may be wrong too, but only this one was asked about.
                 if not path or file in files:
                     found += self._rows(server, file, now)
             server.know()
@@ -186,13 +190,13 @@ class Diagnostics:
         return "\n".join([head, *_rows(found, REPORT_ROWS * 100, "name a file to see its own"), *notes])
 
     def _rows(self, server: RunningServer, path: Path, found: Sequence[Finding]) -> "list[_Row]":
-        """Errors and warnings, each with its row; nothing of a file that the tools would not show."""
+        """Errors and warnings, each with its row; none of a file that the tools would not show."""
         wrong = [each for each in found if each.severity <= WARNING]
         shown = self._shown(path) if wrong else ""
         return [(each, each.row(shown, server.name)) for each in wrong] if shown else []
 
     def _files(self, path: str) -> tuple[list[Path], bool]:
-        """The files that are looked at, and whether there are more. Raises ``ToolProblem``."""
+        """The files to check, and whether there are more. Raises ``ToolProblem``."""
         if path:
             file = self.workspace.resolve(path)
             if not file.is_file():
@@ -209,7 +213,7 @@ class Diagnostics:
         return found[:REPORT_FILES], len(found) > REPORT_FILES
 
     def _shown(self, path: Path) -> str:
-        """A file as the tools name it; empty where they would not show it."""
+        """A file's path as the tools name it; empty if they would not show it."""
         try:
             real = self.workspace.resolve(str(path))
         except ToolProblem:
@@ -224,7 +228,7 @@ class Diagnostics:
 
 @frozen
 class DiagnosticsTool:
-    """Only looks; what rules keep from the model is not told."""
+    """Read-only. Files that rules keep from the model are left out."""
 
     found: Diagnostics
     gate: Judge
@@ -245,7 +249,7 @@ class DiagnosticsTool:
 
 
 class EditDiagnostics(AbstractCapability[Any]):
-    """Appends what became wrong to the result of an edit, and what came late to the next one that fits."""
+    """Appends new findings to the result of an edit, and late ones to the next result that allows it."""
 
     def __init__(self, found: Diagnostics) -> None:
         self.found = found
@@ -253,9 +257,9 @@ class EditDiagnostics(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Run the tool, and look."""
+        """Run the tool, then append new findings."""
         result = await handler(args)
-        # What a tool shows of a file stays as it is: it is compared with the file later.
+        # A file shown by a tool is not changed: it is compared with the file later.
         if not isinstance(result, str) or not tool_spec(call.tool_name).changes:
             return result
         news = await self.found.news(WAIT_S if call.tool_name in FILE_CHANGERS else 0.0)
@@ -278,17 +282,17 @@ def edit_diagnostics(
     confinement: Callable[[], Confinement | None],
     required: bool,
 ) -> EditDiagnostics | None:
-    """What looks at code after edits; None where no server or no client for them is installed. Blocking.
+    """Diagnostics after edits; None if no server, or no client for them, is installed. Blocks.
 
     Args:
         workspace: Where files are changed.
-        gate: What rules say of files.
-        chosen: By server, the command line that the settings give, or ``off``.
+        gate: Applies the rules to files.
+        chosen: By server, the command line from the settings, or ``off``.
         trusted: Whether programs of the folder may run.
         env: Environment of the servers.
-        masked: A text of theirs without secrets.
-        confinement: How commands are kept in.
-        required: Whether nothing runs that is not.
+        masked: Masks secrets in a text.
+        confinement: The sandbox for commands.
+        required: Whether nothing may run without a sandbox.
     """
     path = search_path(env.get("PATH", ""), repository_root(workspace.root))
     finder = ServerFinder(folder=workspace.root, search=path, trusted=trusted, chosen=chosen)
@@ -317,7 +321,7 @@ def _named(names: Iterable[str]) -> str:
 
 
 def _rows(found: Sequence[_Row], chars: int, more: str) -> Iterator[str]:
-    """Rows that fit, errors first, and how many did not."""
+    """The rows that fit, errors first, then the number of the rest."""
     rows = [row for _, row in sorted(found, key=lambda each: each[0].severity)]
     for number, row in enumerate(rows):
         chars -= len(row)
@@ -330,7 +334,7 @@ def _rows(found: Sequence[_Row], chars: int, more: str) -> Iterator[str]:
 async def _looked(
     server: RunningServer, texts: Mapping[Path, str]
 ) -> "tuple[int, Mapping[Path, Sequence[Finding]]]":
-    """What a server finds in files; nothing where it is busy with others or says nothing for long."""
+    """A server's findings in files; none if it is busy with others or does not answer in time."""
     try:
         return await asyncio.wait_for(server.look(texts, REPORT_S), REPORT_S)
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""Language servers that are known, and which of them are installed for a file."""
+"""Known language servers, and which of them are installed for a file."""
 
 import os
 import shlex
@@ -23,7 +23,7 @@ class LanguageServer:
     name: str
     command: Sequence[str]
     languages: Mapping[str, str]
-    """By the ending of a file, what the protocol calls its language."""
+    """By file extension, the protocol's name of the language."""
     roots: Sequence[str]
     source: str
     group: str = ""
@@ -38,15 +38,15 @@ class Installed:
     server: LanguageServer
     words: tuple[str, ...]
     root: Path
-    """Top of the project that the file belongs to."""
+    """Root of the project that the file belongs to."""
     programs: tuple[str, ...] = ()
-    """The project's own folders of programs, for its ``PATH``."""
+    """The project's own program folders, for its ``PATH``."""
     is_named: bool = False
-    """Whether the user has given its command."""
+    """Whether the user has set its command."""
 
     @property
     def needs_sandbox(self) -> bool:
-        """Whether it would run or load what files name that the model may write unasked."""
+        """Whether it would run or load what is named in files that the model may write without asking."""
         return not self.is_named and (not self.server.inert or bool(self.server.fetches))
 
     @property
@@ -56,30 +56,30 @@ class Installed:
 
 @cache
 def known_servers() -> Mapping[str, LanguageServer]:
-    """The servers by name, in the order in which they are looked for; blocking."""
+    """The servers by name, in order of preference. Blocks."""
     table = toml_beside(__file__, "servers")
     return {name: LanguageServer(name=name, **row) for name, row in table.items()}
 
 
 @frozen(kw_only=True)
 class ServerFinder:
-    """Looks for the servers of a workspace. All of it is blocking."""
+    """Finds the servers of a workspace. All methods block."""
 
     folder: Path
     """The workspace, resolved."""
     search: str
-    """``PATH`` of the user, without places in the repository."""
+    """The user's ``PATH``, without folders in the repository."""
     trusted: bool
     """Whether programs of the folder may run."""
     chosen: Mapping[str, str]
-    """By server, the command line that the settings give, or ``off``."""
+    """By server, the command line from the settings, or ``off``."""
 
     def any(self) -> bool:
-        """Whether a server is installed for any kind of file at the top of the workspace."""
+        """Whether any server is installed for a project at the top of the workspace."""
         return any(self._command(each, self._programs(self.folder)) for each in known_servers().values())
 
     def servers_of(self, file: Path) -> list[Installed]:
-        """The servers that read a file, one of each group."""
+        """The servers that support a file, one per group."""
         ending, groups = file.suffix[1:], set[str]()
         found: list[Installed] = []
         for server in known_servers().values():
@@ -96,7 +96,7 @@ class ServerFinder:
         return found
 
     def _command(self, server: LanguageServer, programs: Sequence[str]) -> tuple[str, ...]:
-        """Program and arguments; empty where it is not installed, or must not run here."""
+        """Program and arguments; empty if it is not installed, or must not run here."""
         chosen = self.chosen.get(server.name, "")
         if chosen == OFF or not (self.trusted or server.inert):
             return ()

@@ -1,4 +1,4 @@
-"""What language servers find in files, in plain values."""
+"""Findings of language servers, as plain values."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -8,21 +8,21 @@ from tui_app.records import frozen
 from tui_app.text import cut, plain_text
 
 MOST_FINDINGS = 1_000
-"""Kept of one file."""
+"""Maximum findings kept per file."""
 _MESSAGE_CHARS, _NAME_CHARS = 300, 60
 _SEVERITIES = {1: "error", 2: "warning", 3: "note", 4: "hint"}
 WARNING = 2
 Key = tuple[int, str, str, str]
-"""What makes two findings the same wherever they are: lines move with every edit."""
+"""Identifies a finding wherever it is in the file: lines move with every edit."""
 
 
 class ServerUnavailable(Exception):
-    """A language server cannot be used any more. The message is part of a sentence."""
+    """A language server can no longer be used. The message is part of a sentence."""
 
 
 @frozen
 class Finding:
-    """One diagnostic; its texts are plain and short, but the words of a foreign program."""
+    """One diagnostic. Its texts are plain and short, but written by another program."""
 
     line: int
     column: int
@@ -36,14 +36,14 @@ class Finding:
         return self.severity, self.source, self.code, self.message
 
     def row(self, path: str, server: str) -> str:
-        """As compilers write it, with who says so."""
+        """The finding as compilers print it, with its source."""
         severity = _SEVERITIES.get(self.severity, "note")
         by = " ".join(filter(None, (self.source or server, self.code)))
         return f"{path}:{self.line}:{self.column}: {severity}: {self.message} [{by}]"
 
 
 def finding_of(said: Any) -> Finding:
-    """Make one of a ``Diagnostic`` of the protocol; without a severity it counts as an error."""
+    """Convert a ``Diagnostic`` of the protocol. Without a severity it counts as an error."""
     start = said.range.start
     return Finding(
         start.line + 1,
@@ -56,7 +56,7 @@ def finding_of(said: Any) -> Finding:
 
 
 def new_findings(now: Iterable[Finding], known: "Counter[Key]") -> list[Finding]:
-    """Those that are not among the known ones, each as often as it is too many."""
+    """Findings that are not among the known ones; duplicates count separately."""
     left = known.copy()
     found: list[Finding] = []
     for each in now:
@@ -68,5 +68,5 @@ def new_findings(now: Iterable[Finding], known: "Counter[Key]") -> list[Finding]
 
 
 def _one_line(text: str, limit: int) -> str:
-    # Looked at before it is cleaned: a message may be megabytes.
+    # Cut before it is cleaned: a message may be megabytes.
     return cut(" ".join(plain_text(text[: 10 * limit]).split()), limit)

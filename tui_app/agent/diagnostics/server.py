@@ -1,4 +1,4 @@
-"""One language server while a session needs it: started, looked at, restarted, ended when it is idle."""
+"""One language server: started, queried, restarted, stopped when idle."""
 
 import asyncio
 import importlib
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 IDLE_S = 600.0
 RESTARTS = 2
-"""Times a server that was lost is started again."""
+"""Maximum restarts of a server that was lost."""
 BASELINE_S, SETTLE_S = 30.0, 10.0
-"""Seconds for what was wrong before an edit, and after it."""
+"""Seconds to wait for findings of the state before an edit, and after it."""
 QUIET_S, FIRST_QUIET_S = 0.25, 2.0
-"""Seconds without another word after which a server has said all: some speak in parts, slowly at first."""
+"""Seconds of silence after which a server has reported all. Some report in parts, slowly at first."""
 MOST_SILENT = 2
 MOST_OPEN, MOST_KNOWN = 50, 2_000
-"""Files a server is given at once, and files of which it may say something."""
+"""Maximum files open in a server at once, and maximum files with findings."""
 Found = dict[Path, Sequence[Finding]]
 _WHY_CHARS, _NOT_RUNNING = 300, "not running: "
 
@@ -48,20 +48,20 @@ def load_client() -> "type[Connection]":
 
 @dataclass(slots=True, eq=False)
 class RunningServer:
-    """All of it belongs to one event loop."""
+    """One language server of a session. Not thread-safe: use it on one event loop."""
 
     installed: Installed
     env: Mapping[str, str]
     confinement: Callable[[], Confinement | None]
-    """How its program is kept in, as commands are; None where that is switched off."""
+    """The sandbox for its program, as for commands; None if it is off."""
     required: bool
-    """Whether it must not run where it cannot be kept in."""
+    """Whether it must not run without a sandbox."""
     masked: Callable[[str], str] = str
-    """A text of its without secrets."""
+    """Masks secrets in a text."""
     state: str = "not started"
     found: Found = field(default_factory=dict)
     known: dict[Path, Counter[Key]] = field(default_factory=dict)
-    """What was there before an edit, or was told."""
+    """Findings from before an edit, or already reported."""
     _connection: "Connection | None" = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _heard: asyncio.Event = field(default_factory=asyncio.Event)
@@ -69,7 +69,7 @@ class RunningServer:
     _versions: dict[Path, int | None] = field(default_factory=dict)
     _lost: int = 0
     _silent: int = 0
-    """Times in a row that it said nothing of what it was given: it is not waited for long then."""
+    """Number of times in a row that it reported nothing. The wait is then short."""
     _idle: asyncio.TimerHandle | None = None
 
     @property
@@ -85,11 +85,11 @@ class RunningServer:
         return self._lost > 0 and self._connection is None
 
     def know(self) -> None:
-        """Take all it has found for known."""
+        """Mark all current findings as known."""
         self.known = {path: _keys(found) for path, found in self.found.items()}
 
     async def check(self, path: Path, before: str, after: str) -> None:
-        """Have it look at a file as it was, unless it knows that, and then as it is."""
+        """Check a file as it was, unless that is known, and then as it is."""
         async with self._using():
             connection = await self._started()
             if connection.open.get(path) != before:
@@ -99,17 +99,17 @@ class RunningServer:
             await self._put(connection, {path: after}, SETTLE_S)
 
     async def look(self, texts: Mapping[Path, str], limit_s: float) -> tuple[int, Found]:
-        """Have it look at files as they are now.
+        """Check files in their current state.
 
         Returns:
-            How many it has not looked at in time, and all that it has found.
+            How many were not checked in time, and all findings.
         """
         missing, found = len(texts), dict(self.found)
         async with self._using():
             connection = await self._started()
             kept = {*connection.open}
             missing = await self._put(connection, texts, limit_s)
-            # Before they are closed: then it takes back what it has found in them.
+            # Before they are closed: the server then retracts their findings.
             found = dict(self.found)
             for path in connection.open.keys() - kept:
                 connection.drop(path)
@@ -128,7 +128,7 @@ class RunningServer:
             self._idle = loop.call_later(IDLE_S, lambda: loop.create_task(self._end_idle()))
 
     async def leave(self) -> None:
-        """End it; the next edit starts it again."""
+        """Stop it; the next edit starts it again."""
         if self._idle is not None:
             self._idle.cancel()
         connection, self._connection = self._connection, None
@@ -139,13 +139,13 @@ class RunningServer:
     async def _put(
         self, connection: "Connection", texts: Mapping[Path, str], limit_s: float, quiet_s: float = QUIET_S
     ) -> int:
-        """Give it texts, and wait for what it finds in them; how many it says nothing of in time."""
+        """Send texts and wait for findings in them. Returns how many files got no report in time."""
         times, before = self._times.copy(), self._times.total()
         end = monotonic() + (limit_s if self._silent < MOST_SILENT else QUIET_S)
         wanted: dict[Path, int] = {}
         for path, text in texts.items():
             if connection.open.get(path) == text:
-                # What it has said of that before counts.
+                # An earlier report on the same text counts.
                 times[path], wanted[path] = 0, connection.versions[path]
             else:
                 language = self.installed.server.languages[path.suffix[1:]]
@@ -170,7 +170,7 @@ class RunningServer:
         return self._times[path] > before[path] and (said is None or said >= version)
 
     async def _started(self) -> "Connection":
-        """The connection, made where there is none. Raises ``ServerUnavailable``."""
+        """The connection, opened if there is none. Raises ``ServerGone``."""
         if self._connection is not None:
             if not self._connection.ended.done():
                 return self._connection
@@ -187,9 +187,9 @@ class RunningServer:
     def _command(self) -> Sequence[str]:
         """The command that starts it, as commands of the model are. Raises ``ServerUnavailable``."""
         if (kept := self.confinement()) is not None and kept.is_kept_in:
-            # What the program needs of a covered home is in sight, as for programs of the PATH.
+            # Make the program's folder visible where the home folder is hidden, as for programs on the PATH.
             search = os.pathsep.join((kept.search, str(Path(self.installed.words[0]).parent)))
-            # Nobody is asked about what it sends: it has no network, also where commands have one.
+            # No user approves what it sends, so it has no network, even if commands have one.
             return replace(kept, search=search, network=False).found().wrap_command(self.installed.words)
         if self.required:
             raise ServerUnavailable(f'the settings require a sandbox (sandbox = "require"). {INSTALL}')

@@ -1,1 +1,1 @@
-"""Instructions, skills and agents that a project brings along."""
+"""Instructions, skills and agents of a project."""

@@ -1,4 +1,4 @@
-"""Agents that a user or a project has written as Markdown files: the model sends them out as sub-agents."""
+"""Agents defined by the user or a project in Markdown files, for the model to start as subagents."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -22,43 +22,43 @@ from tui_app.tool_specs import EDIT_FILE, GLOB, GREP, LS, READ_FILE, RUN_COMMAND
 
 AGENT_FOLDERS = (".plimsoll/agents", ".claude/agents")
 OWN_FOLDER = "agents"
-"""Beside the settings: for all projects."""
+"""Folder next to the settings, for all projects."""
 MOST = 32
 DESCRIPTION_CHARS = 500
 BODY_CHARS = 50_000
 LOOKS = (LS.name, GLOB.name, GREP.name, READ_FILE.name)
-"""What an agent has whose file names no tools, and every other one besides."""
+"""Tools of an agent whose file names none; every other agent has them too."""
 WORKS = (WRITE_FILE.name, EDIT_FILE.name, RUN_COMMAND.name, WEB_FETCH.name)
-"""What a file may name besides: each asks as it does for the session's own model."""
+"""Further tools that a file may name. Each asks for approval as for the session's own model."""
 EVERY = "*"
 _LEAST_SHARE = 0.05
 _ELSEWHERE = {
     "read": READ_FILE.name, "grep": GREP.name, "glob": GLOB.name, "ls": LS.name, "write": WRITE_FILE.name,
     "edit": EDIT_FILE.name, "multiedit": EDIT_FILE.name, "bash": RUN_COMMAND.name, "webfetch": WEB_FETCH.name,
 }  # fmt: skip
-"""The names by which files of other programs call the same tools, in lower case."""
+"""Names of the same tools in files of other programs, in lower case."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _MODEL = re.compile(r"[\w.-]+:\S+")
 
 
 @frozen(kw_only=True)
 class DescribedFile:
-    """A file of the user's or a project's that is listed, and whose text is read when it is used."""
+    """A file of the user or a project that is listed, and whose text is read on use."""
 
     name: str
     description: str
     file: Path
     root: Path | None = None
-    """Folder that its file must not lead out of; None for the user's own."""
+    """Folder that its file must stay within; None for the user's own."""
     may_read: MayRead = field(default=anything, repr=False, compare=False)
-    """What the rules say of files."""
+    """Applies the rules to a file."""
 
     @property
     def place(self) -> Literal["project", "user"]:
         return "user" if self.root is None else "project"
 
     def body(self) -> str:
-        """Its text as it is now. Raises ``Refused``."""
+        """Its current text. Raises ``Refused``."""
         read = read_inside(self.file, self.root, BODY_CHARS, self.may_read)
         if read is None:
             raise Refused("its file is gone")
@@ -72,26 +72,26 @@ class AgentFile(DescribedFile):
 
     tools: tuple[str, ...] = LOOKS
     model: str = ""
-    """As ``provider:name``; empty is that of other sub-agents."""
+    """As ``provider:name``; empty for that of other subagents."""
     policy: str = ""
-    """How its context is governed; empty is as that of the session."""
+    """Name of its policy; empty for that of the session."""
     window: float = 1.0
     """Share of its model's window that its context may fill."""
     fork: bool = False
-    """Whether it begins with all that the session had sent to its model."""
+    """Whether it starts with everything the session has sent to its model."""
     background: bool = False
-    """Whether the turn goes on without its answer."""
+    """Whether the turn continues without its answer."""
     note: str = ""
-    """What of its file does not count here."""
+    """The settings of its file that do not apply here."""
 
     def instructions(self, folder: str) -> str:
-        """Its system prompt, as it is now.
+        """Its current system prompt.
 
         Args:
-            folder: The workspace, as it is told.
+            folder: The workspace, as the model is told.
 
         Raises:
-            Refused: if its file cannot be read any more.
+            Refused: if its file can no longer be read.
         """
         return PROMPTS["agent"].format(body=self.body(), folder=folder)
 
@@ -102,13 +102,13 @@ AgentFiles = NearestFiles[AgentFile]
 def find_agents(
     folder: Path | None, config: Path, may_read: MayRead = anything, policies: Collection[str] | None = None
 ) -> AgentFiles:
-    """Look for agents: those nearest to the working folder win a name, the user's own come last.
+    """Find agents. Those nearest to the working folder take precedence, the user's own come last.
 
     Args:
-        folder: The working folder; None looks for the user's own alone.
-        config: The user's own folder of settings.
-        may_read: What the rules say of files.
-        policies: Names that a file may give as its policy; None for any.
+        folder: The working folder; None for only the user's own.
+        config: The user's folder of settings.
+        may_read: Applies the rules to a file.
+        policies: Policy names that a file may use; None for any.
     """
     return read_nearest(
         (folder, config),
@@ -137,13 +137,13 @@ def _listed(
         notes += [] if model == "inherit" else [f"model {model:.40} is not in the form provider:name"]
         model = ""
     if root is not None and model.partition(":")[0] == GGUF:
-        # Its bytes would be read by a library of ours: trust is for text.
+        # A library of ours would read its bytes: trust covers only text.
         notes, model = [*notes, "a project names no file as a model"], ""
     policy = values.get("policy", "").strip()
     if policy and policies is not None and policy not in policies:
         raise Refused(f"policy: {policy!r:.40} is none; allowed: {', '.join(policies)}")
     fork, background = (_flag(values, name) for name in ("fork", "background"))
-    # What it begins with is what the session's model has in its cache: another has not, nor other tools.
+    # It starts with the session's cached messages, which another model or other tools would not reuse.
     unused = [each for each in ("model", "tools") if fork and values.get(each, "").strip()]
     notes += [f"a fork has the session's own {' and '.join(unused)}"] if unused else []
     return AgentFile(
@@ -180,7 +180,7 @@ def _share(text: str) -> float:
 
 
 def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:
-    """The tools that a file names, with those that every agent has, and names that nothing here has."""
+    """The tools named in a file, plus those of every agent; and names that match no tool."""
     wanted = filter(None, (each.strip("-[]\"' ") for each in re.split(r"[,\s]+", text)))
     named = {_ELSEWHERE.get(each.lower(), each): each for each in wanted}
     works = [each for each in WORKS if each in named or EVERY in named]
@@ -189,16 +189,16 @@ def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:
 
 
 def heading(values: Mapping[str, str], own: str, letters: re.Pattern[str], signs: str) -> tuple[str, str]:
-    """Name and description of what a file describes.
+    """Name and description of what a file defines.
 
     Args:
-        values: Of its head.
-        own: The name it has without one there.
-        letters: What names are made of.
-        signs: The same in words, letters and digits apart.
+        values: Of its front matter.
+        own: The name if the front matter has none.
+        letters: Pattern of valid names.
+        signs: Characters allowed besides letters and digits, as words for the message.
 
     Raises:
-        Refused: if they are of no use; says why.
+        Refused: if they are invalid; tells why.
     """
     name = values.get("name", "") or own
     if not letters.fullmatch(name):
@@ -210,6 +210,6 @@ def heading(values: Mapping[str, str], own: str, letters: re.Pattern[str], signs
 
 
 def listed_text(kind: Literal["agents", "skills"], found: Iterable[DescribedFile]) -> str:
-    """Names and descriptions as the model reads them; empty without any."""
+    """Names and descriptions as the model reads them; empty if there are none."""
     lines = [f"- {each.name}: {each.description}" for each in found]
     return tagged(kind, PROMPTS[kind], *lines) if lines else ""

@@ -1,4 +1,4 @@
-"""The system prompt of the built-in agent."""
+"""System prompt of the built-in agent, and instruction files."""
 
 import os
 import platform
@@ -22,14 +22,14 @@ MEMORY, EXPLORER = PROMPTS["memory"], PROMPTS["explorer"]
 
 
 def system_instructions(working: Collection[str] = (), *, kept: Sequence[Path] = ()) -> str:
-    """Write the system prompt: the same for all sessions, so that provider caches keep hitting.
+    """The system prompt, the same for all sessions, so that providers can cache it.
 
-    No path of the session stands in it: a fork would be sent all that its parent has in the cache anew.
+    It contains no path of the session: a fork could then not reuse its parent's cache.
 
     Args:
         working: Names of the tools that change something.
         kept: The session's folders of full tool results and of conversations before their compactions, if it
-            has any; the tools reach them by their names alone.
+            has any; the tools accept their names alone.
     """
     role = PROMPTS["role"].format(work=PROMPTS["works" if WRITE_FILE.name in working else "reads"])
     parts = [role, "Give paths relative to the working folder.", MEMORY]
@@ -46,10 +46,10 @@ def surroundings_text(
 
     Args:
         folder: The working folder.
-        branch: What is checked out there; empty outside of a repository.
+        branch: The branch checked out there; empty outside of a repository.
         today: The date.
-        added: Further folders that the user has opened.
-        sandbox: What there is to know of how commands are kept in.
+        added: Further folders the user has opened.
+        sandbox: A sentence about the sandbox for commands.
     """
     lines = [
         f"Working folder: {folder}",
@@ -59,49 +59,49 @@ def surroundings_text(
         f"Platform: {platform.system()} ({platform.machine()})",
         f"Date: {today:%A, %Y-%m-%d}",
     ]
-    # Names are somebody's too: each is one line.
+    # Names are untrusted: each stays within one line.
     return tagged("surroundings", "As this session began:", *map(visible, lines))
 
 
 OWN_NAME = "AGENTS.md"
-"""Beside the settings: for all projects."""
+"""File next to the settings, for all projects."""
 NAMES = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md")
 FILE_CHARS = 20_000
-"""Characters of one file that are given to the model."""
+"""Maximum characters of one file sent to the model."""
 ALL_CHARS = 40_000
-"""Characters of all files together; what is nearest to the working folder has the first claim."""
+"""Maximum characters of all files together; those nearest to the working folder come first."""
 IMPORT_DEPTH = 5
-"""Imports of imports that are followed."""
+"""Maximum depth of imports within imports."""
 MOST_FILES = 64
-"""Files of one reading."""
+"""Maximum files of one reading."""
 TAG = "project_instructions"
 
 
 @frozen
 class InstructionFile:
-    """One file."""
+    """One instruction file."""
 
     path: str
-    """Relative to the repository's root; where it is elsewhere, the whole path."""
+    """Relative to the repository's root; elsewhere the whole path."""
     text: str = ""
     note: str = ""
-    """Shown with it: that it was cut, or why it is not read."""
+    """Shown with it: that it was cut, or why it was not read."""
     own: bool = False
     """Whether it is the user's own, for all projects."""
     importer: str = ""
     """The file that imports it."""
     real: Path | None = field(default=None, repr=False, compare=False)
-    """Where it really is."""
+    """Its resolved path."""
 
     @property
     def about(self) -> str:
-        """Where it comes from, and the note."""
+        """Its origin, and the note."""
         origin = f"imported by {self.importer}" if self.importer else "for all projects" if self.own else ""
         return ", ".join(filter(None, (origin, self.note)))
 
     @property
     def problem(self) -> str:
-        """Why it is not read, or not all of it, as a sentence; empty where all of it is."""
+        """Why it was not read, or not completely, as a sentence; else empty."""
         if not self.note:
             return ""
         subject = f"{self.importer} imports {self.path}" if self.importer else self.path
@@ -114,15 +114,15 @@ def read_instructions(
     config: Path | None = None,
     added: Sequence[Path] = (),
 ) -> tuple[InstructionFile, ...]:
-    """Read all there are, the user's own first, then the repository's, the working folder's last.
+    """Read all instruction files: the user's own first, then the repository's, the working folder's last.
 
-    A file that says word for word what another one says, as links do, is there once.
+    A file with the same text as another one, such as a link, is included once.
 
     Args:
-        folder: The working folder; None reads the user's own alone.
-        may_read: What the rules say of files.
-        config: The user's own folder of settings; None leaves it out.
-        added: Further folders out of which files may be imported.
+        folder: The working folder; None for only the user's own.
+        may_read: Applies the rules to a file.
+        config: The user's folder of settings; None leaves it out.
+        added: Further folders that files may be imported from.
     """
     folders = folders_of(folder) if folder is not None else []
     reading = _Reading(may_read, (*folders[:1], *added), config)
@@ -138,14 +138,14 @@ def read_folders(
     added: Sequence[Path] = (),
     known: Iterable[Path] = (),
 ) -> tuple[InstructionFile, ...]:
-    """Read the files of some folders, what they import included.
+    """Read the instruction files of some folders, including imports.
 
     Args:
         folders: The outermost first.
         root: The root of their repository.
-        may_read: What the rules say of files.
-        added: Further folders out of which files may be imported.
-        known: Files that were read before, as they really are: they are left out.
+        may_read: Applies the rules to a file.
+        added: Further folders that files may be imported from.
+        known: Resolved paths of files read before, which are left out.
     """
     reading = _Reading(may_read, (root, *added), seen=set(known))
     return reading.read_all([place / name for place in folders for name in NAMES])
@@ -153,7 +153,7 @@ def read_folders(
 
 @dataclass(slots=True)
 class _Reading:
-    """Reads files with what they import, each once."""
+    """Reads files with their imports, each once."""
 
     may_read: MayRead
     roots: tuple[Path, ...]
@@ -161,7 +161,7 @@ class _Reading:
     config: Path | None = None
     found: list[InstructionFile] = field(default_factory=list)
     seen: set[Path] = field(default_factory=set)
-    """Files that were read, as they really are."""
+    """Resolved paths of the files already read."""
     refused: set[str] = field(default_factory=set)
 
     def read_all(self, files: Iterable[Path]) -> tuple[InstructionFile, ...]:
@@ -170,7 +170,7 @@ class _Reading:
         return _fitted(self.found)
 
     def read(self, file: Path, importer: str = "", depth: int = 0) -> None:
-        """Read a file, and before it what it imports: what imports says how to take it."""
+        """Read a file, with its imports before it: the importing text explains them."""
         own = self.config is not None and file.is_relative_to(self.config)
         path, real = self._named(file), Path(os.path.realpath(file))
         if real in self.seen or path in self.refused or len(self.found) >= MOST_FILES:
@@ -207,12 +207,12 @@ class _Reading:
 
 
 def imports_of(text: str) -> tuple[str, ...]:
-    """The paths that a file imports: each ``@path`` that is no code."""
+    """The paths a file imports: each ``@path`` outside of code."""
     if "@" not in text:
         return ()
-    from markdown_it import MarkdownIt  # the screen reads these files too, behind its first paint
+    from markdown_it import MarkdownIt  # deferred: the screen reads these files too, after its first paint
 
-    # Where links and emphasis end takes ever longer to find in a text made for it, and matters to no path.
+    # Parsing links and emphasis takes superlinear time on crafted text, and no path needs it.
     markdown = MarkdownIt("commonmark").disable(["link", "image", "emphasis"])
     said = [
         "".join(
@@ -226,7 +226,7 @@ def imports_of(text: str) -> tuple[str, ...]:
 
 
 def _place(file: Path, wanted: str) -> Path | None:
-    """Where an import leads; None where no file is there, as where the word is no path at all."""
+    """The path an import refers to; None if there is no such file, for example if the word is no path."""
     path = Path(os.path.normpath(file.parent / from_home(wanted)))
     try:
         return path if path.is_symlink() or path.is_file() else None
@@ -235,7 +235,7 @@ def _place(file: Path, wanted: str) -> Path | None:
 
 
 def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
-    """The files within what may be sent of all together; the user's own have the first claim."""
+    """The files within the limit for all together; the user's own come first."""
     left = ALL_CHARS
     for at, file in sorted(enumerate(found), key=lambda each: (not each[1].own, -each[0])):
         if file.text and left <= 0:
@@ -247,7 +247,7 @@ def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
 
 
 def instructions_text(files: Sequence[InstructionFile], intro: str = PROMPTS[TAG]) -> str:
-    """The files as the model reads them; empty when there are none."""
+    """The files as the model reads them; empty if there are none."""
     said = [
         f"## {file.path}{f' ({file.about})' if file.about else ''}\n{file.text}"
         for file in files
@@ -260,11 +260,11 @@ _SUMMARY_HEAD = re.compile(r"(#{1,6})\s+(summary|compact|compaction) instruction
 _HEAD = re.compile(r"(#{1,6})\s")
 _FENCE = re.compile(r"\s{0,3}(```|~~~)")
 SUMMARY_CHARS = 4_000
-"""Characters of them that are asked of a summary."""
+"""Maximum characters of them added to a summary request."""
 
 
 def summary_instructions(files: Sequence[InstructionFile]) -> str:
-    """What the files ask of summaries: the text of each section *Summary instructions*."""
+    """The files' instructions for summaries: the text of each section *Summary instructions*."""
     said: list[str] = []
     for file in files:
         level = 0
@@ -280,23 +280,23 @@ def summary_instructions(files: Sequence[InstructionFile]) -> str:
 
 
 _NAMED = 5
-"""Names of one kind that are told; of more how many."""
+"""Maximum names listed per kind; of the rest, only the number."""
 
 
 @frozen
 class Brought:
-    """What counts in a folder only once the user trusts it."""
+    """What applies in a folder only once the user trusts it."""
 
     named: Mapping[str, Sequence[str]]
-    """The names of each kind, by what it is called."""
+    """Names by kind."""
 
     def rows(self) -> list[tuple[str, str]]:
-        """Of each kind that there is its name and the names of its members."""
+        """Each kind that has names, with the names as text."""
         return [(kind, _some(names)) for kind, names in self.named.items() if names]
 
     @property
     def notice(self) -> str:
-        """That it is left out; empty where there is nothing."""
+        """A sentence that they are ignored; empty if there are none."""
         if not (rows := self.rows()):
             return ""
         kinds = [f"{kind} ({names})" for kind, names in rows]
@@ -318,15 +318,15 @@ def brought_by(
     rules: Sequence[str] = (),
     commands: Sequence[str] = (),
 ) -> Brought:
-    """Look what a folder brings along; reads its files.
+    """Find what a folder would bring. Reads its files.
 
     Args:
         folder: The working folder.
-        config: The user's own folder of settings.
-        may_read: What the rules say of files.
+        config: The user's folder of settings.
+        may_read: Applies the rules to a file.
         instructed: Whether instructions would be followed at all.
-        rules: Rules of the user's settings by which tools would not ask.
-        commands: Names of the commands it brings.
+        rules: Rules in the user's settings that let tools run without asking.
+        commands: Names of its commands.
     """
     files = [file.path for file in read_instructions(folder, may_read) if file.text] if instructed else []
     skills = [skill.name for skill in find_skills(folder, config, may_read).found if skill.place == "project"]

@@ -1,6 +1,6 @@
-"""Path patterns as people write them in a shell and in ``.gitignore``, matched in linear time.
+"""Path patterns as in a shell and in ``.gitignore``, matched in linear time.
 
-A pattern is matched segment by segment with a greedy walk, so a hostile one cannot make matching explode.
+A pattern is matched segment by segment with a greedy algorithm, so no pattern can cause exponential time.
 """
 
 import fnmatch
@@ -12,7 +12,7 @@ from tui_app.records import frozen
 
 _MAX_ALTERNATIVES = 32
 _ANY_DEPTH = None
-"""Stands for ``**``: any number of folders, also none."""
+"""Marker for ``**``: any number of folders, including none."""
 
 
 @frozen
@@ -22,7 +22,7 @@ class PathPattern:
     segments: tuple[re.Pattern[str] | None, ...]
 
     def matches(self, parts: Sequence[str]) -> bool:
-        """Whether the whole path, given as its parts, fits."""
+        """Whether the whole path, given as its parts, matches."""
         at = retry_segment = retry_part = 0
         seen_star = False
         part = 0
@@ -42,7 +42,7 @@ class PathPattern:
 
 
 def compile_path(pattern: str) -> PathPattern:
-    """Compile a pattern such as ``src/**/*.py``; ``*`` and ``?`` do not cross a slash."""
+    """Compile a pattern such as ``src/**/*.py``; ``*`` and ``?`` do not match a slash."""
     parts = [part for part in pattern.split("/") if part not in ("", ".")]
     return PathPattern(tuple(_ANY_DEPTH if part == "**" else _segment(part) for part in parts))
 
@@ -72,7 +72,7 @@ class IgnoreRule:
 
 
 def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
-    """Read the rules of a ``.gitignore`` as git documents them; unusable lines are left out."""
+    """Parse the rules of a ``.gitignore`` as git documents them; invalid lines are skipped."""
     rules: list[IgnoreRule] = []
     for line in map(str.rstrip, text.splitlines()[:2000]):
         negated = line.startswith("!")
@@ -86,7 +86,7 @@ def parse_ignore(text: str) -> tuple[IgnoreRule, ...]:
 
 
 def verdict(rules: Sequence[IgnoreRule], parts: Sequence[str], folder: bool) -> bool | None:
-    """Whether the last rule that fits ignores the path; None when no rule fits."""
+    """Whether the last matching rule ignores the path; None if no rule matches."""
     for rule in reversed(rules):
         if (folder or not rule.folders_only) and rule.pattern.matches(parts):
             return not rule.negated

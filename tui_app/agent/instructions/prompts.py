@@ -1,4 +1,4 @@
-"""What models are told by the program itself, by the texts beside this file."""
+"""Prompts of the program, from ``prompts.toml``."""
 
 from collections.abc import Mapping
 
@@ -8,6 +8,6 @@ PROMPTS: Mapping[str, str] = toml_beside(__file__, "prompts")
 
 
 def tagged(tag: str, *parts: str) -> str:
-    """A block of a prompt that nothing inside can end."""
+    """A tagged block of a prompt. Its content cannot end the block."""
     inside = (part.replace(f"</{tag}", f"< /{tag}") for part in parts)
     return "\n".join([f"<{tag}>", *inside, f"</{tag}>"])

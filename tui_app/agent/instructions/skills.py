@@ -33,7 +33,7 @@ class Skill(DescribedFile):
 
     @property
     def folder(self) -> Path:
-        """Where it is, with what belongs to it."""
+        """The folder with the skill and its further files."""
         return self.file.parent
 
 
@@ -41,12 +41,12 @@ Skills = NearestFiles[Skill]
 
 
 def find_skills(folder: Path | None, config: Path, may_read: MayRead = anything) -> Skills:
-    """Look for skills: those nearest to the working folder win a name, the user's own come last.
+    """Find skills. Those nearest to the working folder take precedence, the user's own come last.
 
     Args:
-        folder: The working folder; None looks for the user's own alone.
-        config: The user's own folder of settings.
-        may_read: What the rules say of files.
+        folder: The working folder; None for only the user's own.
+        config: The user's folder of settings.
+        may_read: Applies the rules to a file.
     """
     return read_nearest(
         (folder, config), FOLDERS, "skills", lambda file, root: _listed(file, root, may_read), MOST, FILE
@@ -63,7 +63,7 @@ def _listed(file: Path, root: Path | None, may_read: MayRead) -> Skill | None:
 
 
 def use_skill(skills: Callable[[], Skills], name: str) -> str:
-    """What the model gets when it loads a skill.
+    """The text the model gets when it loads a skill.
 
     Raises:
         Refused: if there is none of that name, or it cannot be read.

@@ -1,1 +1,1 @@
-"""MCP servers: programs and addresses that bring tools along."""
+"""MCP servers: programs and addresses that provide tools."""

@@ -1,4 +1,4 @@
-"""A server's raw answers, bounded and made valid: one malformed piece never takes the others away."""
+"""Validation of a server's raw answers, so that one malformed part does not invalidate the rest."""
 
 import base64
 import json
@@ -16,17 +16,17 @@ from tui_app.text import count
 
 DESCRIPTION_CHARS = 4_000
 MOST_LISTED_TOOLS = 2_000
-"""Entries of a server's list that are read, so that a hostile list holds nothing up."""
+"""Maximum entries read of a server's list, so that a hostile list cannot block."""
 MOST_PARTS = 1_000
-"""Parts of a result."""
+"""Maximum parts of a result."""
 LISTS = {"tools/list": "tools", "resources/list": "resources", "prompts/list": "prompts"}
-"""Field of the answer to each of these that holds what is listed."""
+"""Field with the list in the answer to each method."""
 _UNKNOWN_CHARS = 2_000
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/yaml")
 
 
 class Listing:
-    """Sifts the pages of one list.
+    """Filters the pages of one list.
 
     Args:
         chosen: Names that the settings allow; None for all.
@@ -44,7 +44,7 @@ class Listing:
         return (*self.malformed, *([late] if more > 0 else []))
 
     def sifted(self, method: str, page: dict[str, Any], version: str) -> dict[str, Any]:
-        """A page without the entries that the library would refuse all others with."""
+        """The page without entries that would make the library reject the whole page."""
         field = LISTS[method]
         listed = page.get(field)
         if not isinstance(listed, list):
@@ -66,7 +66,7 @@ class Listing:
 
 
 def _bounded(entry: Any) -> Any:
-    """An entry without what is not used; results would be checked by it for as long as patterns take."""
+    """The entry without unused fields, among them the output schema, whose patterns may be slow to check."""
     if not isinstance(entry, dict):
         return entry
     entry = {key: value for key, value in entry.items() if key not in ("outputSchema", "_meta", "icons")}
@@ -85,7 +85,7 @@ def _why_long(entry: Any) -> str:
 
 
 def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
-    """Why the one entry of a page is not of the protocol's form; empty where it is."""
+    """Why the one entry of a page violates the protocol; empty if it does not."""
     import mcp_types
     from mcp_types.methods import validate_server_result
 
@@ -102,13 +102,13 @@ def _why_malformed(method: str, page: dict[str, Any], version: str) -> str:
 
 
 def valid_result(raw: dict[str, Any]) -> dict[str, Any]:
-    """The result of a call in the protocol's form: its parts are texts and files, whatever they were."""
+    """The result of a call in the protocol's form, with every part converted to a text or file."""
     parts = raw.get("content")
     parts = parts if isinstance(parts, list) else [parts] if parts else []
     kept: list[dict[str, Any]] = []
     for is_text, group in groupby(map(_part, parts), lambda part: part["type"] == "text"):
         same = list(group)
-        # Not each of thousands of parts is looked at.
+        # Do not convert thousands of parts one by one.
         many = is_text and len(parts) > MOST_PARTS
         kept += [_text("\n".join(each["text"] for each in same))] if many else same
     if (more := len(kept) - MOST_PARTS) > 0:
@@ -120,7 +120,7 @@ def valid_result(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def content_of(result: Any) -> Any:
-    """What a valid result says: one text, or a list where files are among it."""
+    """The content of a valid result: one text, or a list if there are files."""
     pieces = [
         part.text
         if part.type == "text"
@@ -130,7 +130,8 @@ def content_of(result: Any) -> Any:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     structured = result.structured_content
     if structured is not None:
-        # By the protocol texts say all of it, but not everywhere; what is no object stands in a field of it.
+        # The protocol requires texts with the same content, but not all servers send them. A value that is no
+        # object is wrapped in a field.
         values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
         told = (_read_json("\n".join(texts)), [_read_json(text) for text in texts], texts)
         if not any(value in told for value in values):
@@ -139,7 +140,7 @@ def content_of(result: Any) -> Any:
 
 
 def _part(part: Any) -> dict[str, Any]:
-    """One part of a result as a text or a file."""
+    """One part of a result as a text or file."""
     match part:
         case {"type": "text", "text": str(text)} | {"type": "resource", "resource": {"text": str(text)}}:
             return _text(text)

@@ -1,6 +1,6 @@
 """One connection to an MCP server, over the protocol's own library.
 
-That library is loaded with this file, when a server is first started.
+The library is loaded with this module, when a server is first started.
 """
 
 import asyncio
@@ -41,15 +41,15 @@ from tui_app.system.trust import FOLDER_VARIABLE, ProgramPlace
 from tui_app.version import __version__
 
 MOST_PAGES = 200
-"""Pages of one list."""
+"""Maximum pages of one list."""
 FLOOD_NOTES, FLOOD_S = 5_000, 10.0
-"""So many notifications in so many seconds are a flood."""
+"""This many notifications in this many seconds are a flood."""
 PING_S = 5.0
 _ENDED_S = 1.0
-"""Seconds in which the reason of a closed connection is known."""
+"""Seconds after which the reason of a closed connection is known."""
 _LOST_STATUSES = (404, 410)
 _SESSION_STATUSES = (None, 200, 400)
-"""With which a server that does not keep to the protocol may refuse a session that it has forgotten."""
+"""Statuses with which a non-conforming server may refuse a session it has forgotten."""
 REFUSAL_BYTES = 64 * 1024
 WORDS_CHARS = 2_000
 _BAD_STATUS = 400
@@ -57,15 +57,15 @@ T = TypeVar("T")
 
 
 class Connection:
-    """A server while it is connected; made and used on one event loop.
+    """A connected server. Create and use it on one event loop.
 
     Args:
         server: Its settings.
         place: Where its program starts, with our own environment.
         auth: Signs requests to an address; None for none.
         changed: Called when one of its lists has changed.
-        flooded: Called when it sends notifications without end.
-        elicit: Answers a question of the server to the user.
+        flooded: Called when it floods us with notifications.
+        elicit: Answers a question of the server to the user; None without a user.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class Connection:
         self._server, self._place, self._auth = server, place, auth
         self._changed, self._flooded, self._elicit = changed, flooded, elicit
         self.program = Program()
-        """What runs where the server is no address."""
+        """The server's program, unless it is an address."""
         self._listings = {method: Listing() for method in LISTS}
         self._unreadable: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._since, self._notes = 0.0, 0
         self.forgotten: tuple[int | None, int] | None = None
-        """Status and code with which a server refuses what it is asked in a session that it has forgotten."""
+        """Status and code with which the server refuses requests in a session it has forgotten."""
         self.idle, self._asked = asyncio.Event(), 0
         self.idle.set()
         self._opened, self._leaving = asyncio.Event(), asyncio.Event()
@@ -95,13 +95,13 @@ class Connection:
         self._dispatcher: _Dispatcher | None = None
 
     async def open(self) -> None:
-        """Connect, and agree on the protocol. Raises whatever comes to the library."""
+        """Connect, and initialize the protocol. Raises whatever the library raises."""
         self._task = asyncio.create_task(self._run())
         await first_of(self._task, self._opened.wait())
         self._raise_end()
 
     async def leave(self) -> None:
-        """Disconnect, and end the server's program."""
+        """Disconnect, and stop the server's program."""
         self._leaving.set()
         if self._task is not None:
             if not self._opened.is_set():
@@ -109,7 +109,7 @@ class Connection:
             await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        # One task for all of it: what the library opens has to be closed by the same one.
+        # A single task, because what the library opens has to be closed by the same task.
         async with AsyncExitStack() as stack:
             read, write = await stack.enter_async_context(self._streams())
             self._dispatcher = _Dispatcher(read, write, self._valid)
@@ -134,7 +134,7 @@ class Connection:
     async def _streams(self) -> AsyncIterator[tuple[Any, Any]]:
         server, env = self._server, self._place.environment()
         if server.url:
-            # Every wait is bounded by whoever asks: progress makes some of them longer.
+            # Callers bound every wait, which progress may extend.
             timeout = httpx2.Timeout(30.0, read=None)
             async with (
                 _HttpClient(headers=header_values(server, env), auth=self._auth, timeout=timeout) as client,
@@ -151,16 +151,16 @@ class Connection:
 
     @property
     def instructions(self) -> str:
-        """What the server says of how it is to be used."""
+        """The server's instructions for its use."""
         return self._session.instructions or ""
 
     async def tools(self) -> tuple[Sequence[Any], tuple[str, ...]]:
-        """Every tool the server lists, and sentences: which is not of the protocol's form."""
+        """Every tool the server lists, and sentences about malformed ones."""
         listed = await self.listed("tools", self._server.tools)
         return listed, self._listings["tools/list"].sentences
 
     async def listed(self, field: str, chosen: Sequence[str] | None = None) -> Sequence[Any]:
-        """All pages of a list; nothing where the server has no such list.
+        """All pages of a list; empty if the server has no such list.
 
         Args:
             field: ``tools``, ``resources`` or ``prompts``.
@@ -169,7 +169,7 @@ class Connection:
         self._listings[f"{field}/list"] = Listing(chosen)
         ask, entries, cursor = getattr(self._session, f"list_{field}"), list[Any](), None
         offers = {each for each in LISTS.values() if getattr(self._session.server_capabilities, each, None)}
-        # Older servers have tools and offer nothing.
+        # Older servers have tools without announcing them.
         if field not in (offers or {"tools"}):
             return ()
         for _ in range(MOST_PAGES):
@@ -185,7 +185,7 @@ class Connection:
         raise CallFailed(f"The MCP server {self._server.name} lists its {field} without end.")
 
     async def read(self, uri: str) -> Sequence[str | bytes]:
-        """The pieces of a resource, each as text or as it is."""
+        """The pieces of a resource, each as text or bytes."""
         answer = await self._answer(self._session.read_resource(uri))
         return [
             piece.text if hasattr(piece, "text") else base64.b64decode(piece.blob, validate=False)
@@ -193,23 +193,23 @@ class Connection:
         ]
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
-        """The text of a prompt with its arguments put in."""
+        """The text of a prompt with its arguments filled in."""
         result = await self._answer(self._session.get_prompt(name, values))
         texts = []
         for message in result.messages:
-            # Of a result's form, so that every kind of part is a text or a file.
+            # Converted like a result, so that every part is a text or file.
             part = valid_result({"content": [message.content.model_dump(mode="json", by_alias=True)]})
             said = part["content"][0].get("text", f"[{message.content.type} left out]")
             texts.append(said if message.role == "user" else f"[answer given as an example] {said}")
         return "\n\n".join(texts)
 
     async def call(self, name: str, args: dict[str, Any], progressed: Callable[[], None]) -> Any:
-        """Call a tool; its text comes back as it was sent. Raises whatever comes to the library.
+        """Call a tool. Its text is returned unchanged. Raises whatever the library raises.
 
         Args:
-            name: As the server calls it.
+            name: The server's own name of the tool.
             args: Its arguments.
-            progressed: Called when the server says how far it is.
+            progressed: Called when the server reports progress.
         """
 
         async def heard(progress: float, total: float | None, message: str | None) -> None:
@@ -229,7 +229,7 @@ class Connection:
         return is_over or is_closed or bool(self.program.ended)
 
     async def is_unsent(self, error: BaseException) -> bool:
-        """Whether a request has certainly not been acted on, since no session was there for it."""
+        """Whether a request certainly had no effect, because there was no session for it."""
         if isinstance(error, httpx2.ConnectError):
             return True
         if not self._server.url or not isinstance(error, MCPError) or self.is_lost():
@@ -239,7 +239,8 @@ class Connection:
         if status in _LOST_STATUSES:
             self.forgotten = refusal
         elif refusal != self.forgotten and status in _SESSION_STATUSES and error.code != METHOD_NOT_FOUND:
-            # Told like any other error: then whatever else the session is asked is refused in the same way.
+            # A refusal like any other error: if another request in the session gets the same, the session is
+            # gone.
             with suppress(TimeoutError):
                 try:
                     async with asyncio.timeout(PING_S):
@@ -249,10 +250,10 @@ class Connection:
         return refusal == self.forgotten
 
     async def _answer(self, answer: Awaitable[T]) -> T:
-        """Wait for an answer, no longer than the connection lasts and what comes can be read.
+        """Wait for an answer, as long as the connection lasts and messages can be read.
 
         Raises:
-            CallFailed: if an answer cannot be read: which request it answers is not known.
+            CallFailed: if an answer cannot be read: the request it belongs to is unknown.
         """
         assert self._task is not None
         if self._unreadable.done():
@@ -276,7 +277,7 @@ class Connection:
                 self.idle.set()
 
     def _raise_end(self) -> None:
-        """Raise why the connection has ended, if it has and that is known."""
+        """Raise why the connection has ended, if it has and the reason is known."""
         if self._task is None or not self._task.done():
             return
         error = None if self._task.cancelled() else self._task.exception()
@@ -287,7 +288,7 @@ class Connection:
 
     async def _heard(self, message: Any) -> None:
         if isinstance(message, Exception):
-            # Lines that are no messages are passed over: programs print them by mistake.
+            # Lines that are no messages are skipped: programs print them by mistake.
             if (flaw := _flaw_of_answer(message)) and not self._unreadable.done():
                 self._unreadable.set_result(flaw)
             return
@@ -300,7 +301,7 @@ class Connection:
             self._changed()
 
     def _valid(self, method: str, answer: dict[str, Any]) -> dict[str, Any]:
-        """An answer before the library checks it as a whole, and refuses all for one piece."""
+        """Validate an answer before the library, which would reject all of it for one malformed part."""
         if method == "tools/call":
             return valid_result(answer)
         known = self._listings.get(method)
@@ -308,7 +309,7 @@ class Connection:
 
 
 class _Dispatcher(JSONRPCDispatcher[TransportContext]):
-    """Sends requests, and makes their answers valid."""
+    """Sends requests, and validates their answers."""
 
     def __init__(self, read: Any, write: Any, valid: Callable[[str, dict[str, Any]], dict[str, Any]]) -> None:
         super().__init__(read, write)
@@ -328,7 +329,7 @@ class _Dispatcher(JSONRPCDispatcher[TransportContext]):
 
 
 def _flaw_of_answer(error: Exception) -> str:
-    """What keeps an answer from being read; empty where what came is none."""
+    """Why an answer cannot be read; empty if the message is no answer."""
     if not isinstance(error, ValidationError):
         return ""
     if "recursion limit" in str(error):
@@ -339,11 +340,11 @@ def _flaw_of_answer(error: Exception) -> str:
 
 
 class _HttpClient(httpx2.AsyncClient):
-    """A client that gives what an MCP server answers a form that the protocol's library can read."""
+    """A client that converts an MCP server's responses to a form that the library can read."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(transport=Route(), trust_env=False, **options)
-        # Before anybody reads one, also what signs requests.
+        # Before anything reads the response, including what signs requests.
         self.event_hooks = {"response": [_shorten_refusal]}
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -364,8 +365,6 @@ _OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
 
 @dataclass(slots=True)
 class _Body(httpx2.AsyncByteStream):
-    """What is passed on of another body."""
-
     pieces: AsyncIterator[bytes]
     close: Callable[[], Awaitable[None]]
 
@@ -377,7 +376,7 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """A body by the line, each mended; an answer, or an event's line, has at most so many bytes."""
+    """The body line by line, with surrogates fixed. An answer, or a line of an event, has a maximum size."""
     has_lines = response.headers.get("content-type", "").startswith("text/event-stream")
     line, size = bytearray(), 0
     async for data in response.aiter_bytes():
@@ -409,7 +408,7 @@ async def _shorten_refusal(response: httpx2.Response) -> None:
 
 
 async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """A refusal as the error that answers the request, whatever form it had."""
+    """Convert a refusal, in any form, to the error that answers the request."""
     sent, told = object_in(request.content) or {}, object_in(await response.aread()) or {}
     error, status = told.get("error") if "jsonrpc" in told else None, response.status_code
     match error:

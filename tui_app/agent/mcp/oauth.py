@@ -1,7 +1,7 @@
-"""Signing in at an MCP server over HTTP: OAuth in the browser, begun by the user and by nobody else.
+"""OAuth sign-in at an MCP server over HTTP, in the browser. Only the user can start it.
 
-The protocol's library walks the steps. Each of its requests passes here: it is bounded, goes to no address
-that the server could not reach itself, and carries a token only to the issuer that gave it.
+The protocol's library does the steps. Each of its requests passes here: it is bounded, goes only to addresses
+that the server itself could reach, and sends a token only to its issuer.
 """
 
 import asyncio
@@ -44,23 +44,23 @@ _UNAUTHORIZED, _FORBIDDEN = 401, 403
 
 
 class SignInFailed(Exception):
-    """The message is sentences."""
+    """A sign-in failed. The message is sentences for the user."""
 
 
 class Auth(OAuthClientProvider):
-    """Signs requests to a server with what the user has signed in to; signs them in where they asked for it.
+    """Signs requests to a server with the user's tokens, and runs the sign-in if the user asked for it.
 
     Args:
         url: The server's address.
-        tokens: What was kept.
-        asked: What to call with where the browser is sent, and what it comes back to; None if nobody asked.
+        tokens: Stored tokens.
+        asked: Receives the consent to show, with the callback for the browser; None if not requested.
     """
 
     def __init__(
         self, url: str, tokens: TokenStore, asked: "tuple[Callable[[Consent], None], _Callback] | None" = None
     ) -> None:
         self.is_needed = False
-        """Whether the server wants the user to sign in, and nobody asked to."""
+        """Whether the server requires a sign-in that the user has not asked for."""
         self._url, self._tokens, self._asked = url, tokens, asked
         self._client: OAuthClientInformationFull | None = None
         about = OAuthClientMetadata(
@@ -90,7 +90,7 @@ class Auth(OAuthClientProvider):
             is_refused = self.is_needed and response.status_code == _UNAUTHORIZED
             if not (is_refused and may_renew and self.context.can_refresh_token()):
                 return
-            # Not taken although its time is not over: another one may be.
+            # Refused before it expired: refresh it.
             self.context.token_expiry_time = 1.0
 
     def _needs_sign_in(self, response: httpx2.Response) -> bool:
@@ -98,7 +98,7 @@ class Auth(OAuthClientProvider):
         return response.status_code == _UNAUTHORIZED or (response.status_code == _FORBIDDEN and too_little)
 
     async def _fetched(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask the issuer something, or who that is."""
+        """Send a request to the issuer, or one that finds the issuer."""
         if request.method != "GET" and self.context.oauth_metadata is None:
             raise SignInFailed(
                 f"{self._url:.200} does not say who signs users in. "
@@ -112,7 +112,7 @@ class Auth(OAuthClientProvider):
         return response
 
     async def get_tokens(self) -> OAuthToken | None:
-        """What was kept, with the issuer it came from; nothing where the user is to sign in anew."""
+        """Stored tokens, with their issuer; None if the user is to sign in again."""
         if self._asked is not None:
             return None
         kept, context = await asyncio.to_thread(self._tokens.read, self._url), self.context
@@ -140,7 +140,7 @@ class Auth(OAuthClientProvider):
         entry |= {
             name: each and each.model_dump(mode="json", exclude_none=True) for name, each in known.items()
         }
-        # Once for each time that somebody asks.
+        # One sign-in per request of the user.
         self._asked = None
         await asyncio.to_thread(self._tokens.keep, self._url, entry)
 
@@ -148,7 +148,7 @@ class Auth(OAuthClientProvider):
         return self._client
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        """Nothing: it is kept with the tokens."""
+        """Does nothing: it is stored with the tokens."""
 
     async def _open_browser(self, address: str) -> None:
         assert self._asked is not None
@@ -179,12 +179,12 @@ class Auth(OAuthClientProvider):
 async def auth_of(
     url: str, tokens: TokenStore, announce: Callable[[Consent], None] | None
 ) -> AsyncIterator[Auth]:
-    """What signs requests to a server while it is used.
+    """Signs requests to a server while it is in use.
 
     Args:
         url: The server's address.
-        tokens: What was kept.
-        announce: Called with what the browser is sent to; None where nobody asked to sign in.
+        tokens: Stored tokens.
+        announce: Receives the consent to show; None if no sign-in was requested.
     """
     if announce is None:
         yield Auth(url, tokens)
@@ -199,7 +199,7 @@ async def auth_of(
 
 
 class _Callback:
-    """Takes what the browser brings back; what does not come with our state is passed over, errors too."""
+    """Receives the browser's redirect. Requests without our state are ignored, errors included."""
 
     def __init__(self) -> None:
         self.address = self.state = ""
@@ -229,20 +229,20 @@ class _Callback:
 
 @dataclass(slots=True)
 class Network:
-    """What a server may name: on the open internet encrypted addresses there, else its neighbours too."""
+    """Addresses a server may refer to: encrypted public ones; for a local server also its neighbours."""
 
     host: str
-    """The server's own."""
+    """The server's own host."""
     is_near: bool
     """Whether the server is on this machine or its networks."""
 
     async def checked(self, url: str) -> tuple[SplitResult, str]:
-        """The parts of an address, and where to connect to. Raises ``SignInFailed``."""
+        """The parts of an address, and the IP address to connect to. Raises ``SignInFailed``."""
         parts = _parts(url)
         if parts.scheme != "https" and not self.is_near:
             raise SignInFailed(f"{url:.200} is not encrypted: it must begin with https.")
         found = await _resolved(parts)
-        # A name that meant a neighbour a moment ago must not lend its rights to a stranger.
+        # A name that resolved to a neighbour before must not give its rights to a public host.
         has_moved = self.is_near and parts.hostname == self.host and any(map(is_public, found))
         if has_moved or not all(
             is_public(each) or (self.is_near and not _is_link_local(each)) for each in found
@@ -253,7 +253,7 @@ class Network:
         return parts, found[0]
 
     async def fetch(self, request: httpx2.Request) -> httpx2.Response:
-        """Ask an address; no redirection is followed. Raises ``SignInFailed``."""
+        """Send a request; redirects are not followed. Raises ``SignInFailed``."""
         url = str(request.url)
         parts, address = await self.checked(url)
         method, sent = request.method, request.content or None
@@ -279,7 +279,6 @@ class Network:
 
 
 async def network_of(url: str) -> Network:
-    """What a server may name."""
     parts = _parts(url)
     return Network(parts.hostname or "", not any(map(is_public, await _resolved(parts))))
 
@@ -299,6 +298,6 @@ async def _resolved(parts: SplitResult) -> list[str]:
 
 
 def _is_link_local(address: str) -> bool:
-    """Whether an address is one of the link: clouds keep the keys of a machine there."""
+    """Whether an address is link-local: clouds serve a machine's keys there."""
     ip: Any = ip_address(address)
     return bool((getattr(ip, "ipv4_mapped", None) or ip).is_link_local)

@@ -1,4 +1,4 @@
-"""Which tools of an MCP server the model is offered, and under which names. All a server says is foreign."""
+"""Tools of an MCP server that the model is offered, with their names. All texts of a server are untrusted."""
 
 import json
 import re
@@ -14,32 +14,32 @@ from tui_app.text import count
 from tui_app.tool_specs import TOOLS
 
 NAME_CHARS = 64
-"""Characters of a tool's name that every provider takes."""
+"""Maximum characters of a tool's name that every provider accepts."""
 MOST_TOOLS = 128
 ALL_SCHEMA_CHARS = 400_000
-"""Characters of all schemas of a server: each takes time to check."""
+"""Maximum characters of all schemas of a server: each takes time to check."""
 MOST_TOLD = 50
-"""Sentences about tools that are left out; of more it is told how many there are."""
+"""Maximum sentences about left-out tools; of the rest, only the number."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @frozen
 class Offer:
-    """What comes of a server's list."""
+    """The usable tools of a server's list."""
 
     tools: tuple[ToolDefinition, ...] = ()
-    """As the model is offered them; how the server calls each is in its metadata."""
+    """As offered to the model; the server's own name of each is in its metadata."""
     left_out: tuple[str, ...] = ()
     """Sentences: which tool cannot be used, and why."""
 
 
 def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -> Offer:
-    """Choose from what a server lists.
+    """Select usable tools from a server's list.
 
     Args:
         server: Its name.
-        listed: Its tools as the protocol has them: name, description, input_schema, annotations.
-        allowed: Names of those that may be used; None allows all.
+        listed: Its tools as in the protocol: name, description, input_schema, annotations.
+        allowed: Names of the tools that may be used; None allows all.
     """
     tools: dict[str, ToolDefinition] = {}
     left_out: list[str] = []
@@ -80,23 +80,23 @@ def offer(server: str, listed: Sequence[Any], allowed: Collection[str] | None) -
 
 
 def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
-    """Why a schema cannot be used; empty where it can.
+    """Why a schema cannot be used; empty if it can.
 
     Args:
-        schema: What a tool takes.
-        left: Characters that are left for it.
+        schema: Of a tool's arguments.
+        left: Characters still available for it.
     """
     if len(json.dumps(schema)) > left:
         return f"the schemas of all are longer than {ALL_SCHEMA_CHARS:,} characters"
     from tui_app.agent.answer_schema import schema_fault
 
-    # A provider would refuse it, and with it the whole request.
+    # A provider would reject it, and with it the whole request.
     said = schema_fault(schema)
     return f"its schema is not a JSON schema ({said[:120]})" if said else ""
 
 
 def own_name(tool: ToolDefinition) -> str:
-    """How its server calls a tool."""
+    """The server's own name of a tool."""
     return str((tool.metadata or {})["mcp_tool"])
 
 
@@ -105,13 +105,13 @@ def prefixed(server: str, tool: str) -> str:
 
 
 def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[str]]) -> dict[str, Offer]:
-    """Leave out what has the name of a tool of ours, or of a server named before.
+    """Leave out tools with the name of one of ours, or of an earlier server.
 
     Args:
         offers: By server, in the order of the settings.
-        taken: Names of all other tools; ours are known.
+        taken: Names of all other tools, besides ours.
     """
-    # Also of those that are switched off: a rule about one must not fit a server's.
+    # Including tools that are off: a rule about one must not match a server's.
     owners = dict.fromkeys((*TOOLS, *taken()), "a tool of Plimsoll")
     kept: dict[str, Offer] = {}
     for server, each in offers.items():

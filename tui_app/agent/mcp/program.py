@@ -1,6 +1,6 @@
-"""An MCP server's program: messages by the line over its pipes, and nobody left behind.
+"""The program of an MCP server, with one message per line over its pipes.
 
-Its process group ends with the connection, and where we are killed.
+Its process group ends with the connection, and when we are killed.
 """
 
 import asyncio
@@ -23,30 +23,30 @@ from tui_app.agent.waits import end_tasks, first_of, run_alongside
 from tui_app.system.processes import NotStarted, Pipes, ProcessGroup, start_group
 
 LINE_BYTES = 16 << 20
-"""Bytes of one message; whoever reads it keeps all of it in memory until it ends."""
+"""Maximum bytes of one message, which is kept in memory until it is complete."""
 GRACE_S = 0.5
-"""Seconds a server has after its input has ended, and again after SIGTERM."""
+"""Seconds a server has to exit after its input was closed, and again after SIGTERM."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
 )
-"""An escape sequence of JSON; the group is half of a surrogate pair."""
+"""An escape sequence of JSON; the group is an unpaired surrogate."""
 _Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 _Outgoing = MemoryObjectReceiveStream[SessionMessage]
 
 
 def mended(line: bytes) -> bytes:
-    """A line of JSON with the replacement character for halves of surrogate pairs, which no parser takes."""
+    """Replace unpaired surrogates in a line of JSON, which no parser accepts."""
     if b"\\u" not in line:
         return line
     return _ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], line)
 
 
 class Program:
-    """Runs once; made and used on one event loop."""
+    """A server's program. Start it once; create and use it on one event loop."""
 
     def __init__(self) -> None:
         self.ended = ""
-        """Why it is gone, as part of a sentence; empty where it runs or we ended it."""
+        """Why it is gone, as part of a sentence; empty while it runs, or if we stopped it."""
         self.printed = ProgramOutput(LINE_BYTES)
         self._leaving = False
 
@@ -54,7 +54,7 @@ class Program:
     async def streams(
         self, words: Sequence[str], cwd: Path, env: Mapping[str, str]
     ) -> AsyncIterator[tuple[Any, Any]]:
-        """Start it, and end it after what is done with its messages.
+        """Start the program, and stop it at the end of the block.
 
         Args:
             words: Program and arguments.
@@ -87,7 +87,7 @@ class Program:
                     stream.close()
 
     async def _end(self, group: ProcessGroup[ProgramOutput]) -> None:
-        """Let it end by itself: its input ends, and a while later it is told to."""
+        """Let it exit on its own: close its input, and send SIGTERM a little later."""
         pipe: Any = group.transport.get_pipe_transport(0)
         pipe.close()
         await first_of(self.printed.exited.wait(), timeout_s=GRACE_S)
@@ -101,7 +101,7 @@ class Program:
         async with incoming:
             async with run_alongside(self._lines(incoming)) as reading:
                 await first_of(reading, exited.wait())
-                # Its last words; a child of its own may hold the pipes open.
+                # Its last output; a child process may keep the pipes open.
                 await first_of(reading, timeout_s=GRACE_S)
                 await first_of(exited.wait(), timeout_s=GRACE_S)
             if not self._leaving:

@@ -1,4 +1,4 @@
-"""Definitions of the tools that servers had when they last ran: what is counted where none is started."""
+"""Definitions of the tools that servers had when they last ran, to count them without starting a server."""
 
 import hashlib
 import json
@@ -18,12 +18,12 @@ _FIELDS = ("name", "description", "parameters_json_schema")
 
 @frozen
 class SeenTools:
-    """Kept in one file; it can be learnt again, so whatever is wrong with it is as if it were not there."""
+    """A cache in one file. A damaged one is ignored, because its content can be learned again."""
 
     file: Path
 
     def of(self, server: McpServer) -> list[ToolDefinition] | None:
-        """What the server had; None where that is not known, or it is set differently by now."""
+        """The server's tools; None if unknown, or if its settings have changed."""
         entry = read_object(self.file).get(server.name)
         if not isinstance(entry, dict) or entry.get("key") != _key(server):
             return None
@@ -45,6 +45,6 @@ class SeenTools:
 
 
 def _key(server: McpServer) -> str:
-    """Changes with what decides about the tools; no value of a variable can be read from it."""
+    """Hash of the settings that decide about the tools. No values of variables are included."""
     said = json.dumps([server.command, server.args, server.url, server.cwd, server.tools])
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]

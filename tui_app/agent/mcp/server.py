@@ -1,4 +1,4 @@
-"""One MCP server through its life: started, listed, called, ended; whatever it does, only it fails."""
+"""One MCP server: started, listed, called, stopped. A failure affects only this server."""
 
 import asyncio
 import importlib
@@ -29,52 +29,52 @@ if TYPE_CHECKING:
     from tui_app.agent.mcp.oauth import Auth
 
 SIGN_IN_S = 310.0
-"""Seconds by which a start takes longer where the user signs in."""
+"""Additional seconds for a start during which the user signs in."""
 STOP_S = 2.5
-"""Seconds a server has to end before it is given up; its program is ended by then."""
+"""Seconds a server has to stop before it is cancelled; its program has ended by then."""
 RESTARTS = 3
-"""Times in a row that a server which was lost is started again by itself."""
+"""Maximum automatic restarts in a row."""
 STABLE_S = 60.0
-"""Seconds after which a server that was started again counts as well: what came before is forgotten."""
+"""Seconds after which a restarted server counts as stable, and earlier failures no longer count."""
 _PAUSE_S = 0.2
-"""Seconds before the first of several restarts; twice as many before each further one."""
+"""Seconds before the first of several restarts, doubled for each further one."""
 REVIVE_S = 15.0
 """Seconds after which an address that was given up may be tried again."""
 MOST_DECLINED = 3
-"""Questions in a row to which the user gives no answer; further ones are declined until the next call."""
+"""Unanswered questions in a row after which further ones are declined until the next call."""
 RELIST_S = 1.0
-"""Seconds between two readings of a list that changes."""
+"""Minimum seconds between two readings of a changing list."""
 LONGEST_CALL_S = 3_600.0
-"""Seconds after which a call ends whatever progress its server reports."""
+"""Seconds after which a call ends, whatever progress its server reports."""
 _NOTE_CHARS, _WORDS_CHARS = 500, 4_000
 _UNAUTHORIZED = 401
 _PROMPT_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 T = TypeVar("T")
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Given the server's name, its question and the schema of the answer, gives the answer; None for none."""
+"""Takes a server's name, question and answer schema, and returns the answer; None for none."""
 INSTRUCTION_CHARS = 2_000
-"""Characters of a server's instructions that the model is told."""
+"""Maximum characters of a server's instructions sent to the model."""
 MOST_LISTED = 500
-"""Resources, or prompts, of one server that are offered."""
+"""Maximum resources, or prompts, offered of one server."""
 RESOURCE_BYTES = 128 * 1024
-"""A longer resource is not sent along."""
+"""A longer resource is not sent."""
 
 
 Question = Callable[["Connection", Callable[[], None]], Awaitable[T]]
-"""Asks something on a connection; calls what it is given whenever the server says how far it is."""
+"""A request on a connection. It calls its second argument whenever the server reports progress."""
 
 
 class ClientMissing(Exception):
-    """The optional client is not installed. The message says what to do."""
+    """The optional client is not installed. The message tells what to do."""
 
 
 class _Lost(Exception):
-    """The connection is of no use any more. The message is a sentence."""
+    """The connection can no longer be used. The message is a sentence."""
 
 
 def load_client() -> tuple[Any, ...]:
-    """Import what uses the protocol's library; takes long, so in a thread. Raises ``ClientMissing``."""
+    """Import what uses the protocol's library. Slow, so call it in a thread. Raises ``ClientMissing``."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -83,7 +83,7 @@ def load_client() -> tuple[Any, ...]:
         told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
         raise ClientMissing(told) from error
     for name in ("mcp", "client"):
-        # What a server sends that is no message would be written out as it is.
+        # It would log a server's invalid messages as they are.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     return tuple(importlib.import_module(f"tui_app.agent.mcp.{name}") for name in ("connection", "oauth"))
 
@@ -93,17 +93,17 @@ def first_status(server: McpServer) -> McpStatus:
 
 
 class Server:
-    """Starts a server and keeps it; all methods belong to one event loop.
+    """Starts a server and keeps it running. Not thread-safe: use it on one event loop.
 
-    One that is lost is started again by itself, a few times.
+    A server that is lost is restarted automatically, a few times.
 
     Args:
-        settings: What the user wrote.
+        settings: The user's settings for it.
         place: Where its program starts, with our own environment.
         changed: Called whenever its state or its list has changed.
-        tokens: What the user has signed in to before.
-        announce: Called with what the browser is sent to; None where nobody has asked to sign in.
-        ask: Has the user answer a question of the server.
+        tokens: Tokens of earlier sign-ins; None for none.
+        announce: Receives the consent to show; None if no sign-in was requested.
+        ask: Asks the user a question of the server; None without a user.
     """
 
     def __init__(
@@ -117,50 +117,50 @@ class Server:
     ) -> None:
         self.settings, self._ask = settings, ask
         self._asking = self._declined = 0
-        """Questions that wait for the user: no call ends for its length meanwhile."""
+        """Number of questions open for the user: meanwhile no call times out."""
         self.offer = Offer()
         self.status = first_status(settings)
         self.settled = asyncio.Event()
-        """Set once it is ready, or is not going to be."""
+        """Set once it is ready, or will not become ready."""
         self._place, self._changed = place, changed
         self._secrets = secrets_of(settings, place.env)
         self._connection: Connection | None = None
         headers = (*settings.headers_env, *settings.given_headers)
-        # A header of the settings signs in by itself.
+        # An Authorization header in the settings replaces the sign-in.
         signs_in = bool(settings.url) and "authorization" not in map(str.lower, headers)
         self._tokens, self._announce = tokens if signs_in else None, announce if signs_in else None
         self._auth: Auth | None = None
         self._stop = asyncio.Event()
         self._again = asyncio.Event()
-        """The connection is lost, or a list has changed: the task that keeps it has to look."""
+        """The connection is lost, or a list has changed: the task that keeps it has to act."""
         self._lost = ""
-        """Why the connection is of no use any more, as a sentence."""
+        """Why the connection can no longer be used, as a sentence."""
         self._lingering: set[asyncio.Task[None]] = set()
-        """Connections of sessions that the server has forgotten, on which others still wait for an answer."""
+        """Connections whose session the server has forgotten, with calls that still wait for an answer."""
         self._task: asyncio.Task[None] | None = None
         self._restarts, self._since, self._was_ready = 0, 0.0, False
 
     @property
     def ready(self) -> bool:
-        """Whether it can be called; a program that has ended meanwhile is noticed here."""
+        """Whether it can be called. Notices a program that has ended meanwhile."""
         if self.status.state == "ready" and self._connection is not None and self._connection.is_lost():
             self._lose(self._connection.program.ended or "its address can no longer be reached")
         return self.status.state == "ready"
 
     @property
     def start_s(self) -> float:
-        """Seconds it may take to start."""
+        """Maximum seconds for its start."""
         return self.settings.timeout + (SIGN_IN_S if self._announce is not None else 0.0)
 
     def start(self) -> None:
-        """Begin to connect, unless that was done or it is switched off."""
+        """Start connecting, unless already done or the server is off."""
         if not self.settings.enabled:
             self.settled.set()
         elif self._task is None:
             self._task = asyncio.create_task(self._live(), name=f"mcp-{self.settings.name}")
 
     def revive(self) -> None:
-        """Try a server again that was given up a while ago, and may have come back."""
+        """Try again a server that was given up a while ago, and may be back."""
         is_gone = self.status.state == "failed" and self._was_ready and bool(self.settings.url)
         if is_gone and monotonic() - self._since > REVIVE_S:
             self._restarts, self._lost, self._task = 0, "", None
@@ -169,7 +169,7 @@ class Server:
             self.start()
 
     async def stop(self) -> None:
-        """End the connection, and the program with all its children."""
+        """Close the connection, and kill the program with all its children."""
         self._stop.set()
         self._again.set()
         self.settled.set()
@@ -184,10 +184,10 @@ class Server:
             await asyncio.wait(late, timeout=STOP_S)
 
     async def call(self, own_name: str, args: dict[str, Any]) -> Any:
-        """Call a tool; what a lost connection has not sent is sent again on the next one.
+        """Call a tool. A call that a lost connection has not sent is sent again on the next one.
 
         Args:
-            own_name: As the server calls it.
+            own_name: The server's own name of the tool.
             args: Its arguments.
 
         Raises:
@@ -196,7 +196,7 @@ class Server:
         return await self._asked(lambda connection, progressed: connection.call(own_name, args, progressed))
 
     async def _asked(self, question: Question[T]) -> T:
-        """Ask a server; what has certainly not reached it is asked again on the next connection.
+        """Send a request. If it certainly had no effect, send it again on the next connection.
 
         Raises:
             CallFailed: if there is no answer, for whatever reason.
@@ -218,13 +218,13 @@ class Server:
                 if not (retry and unsent):
                     raise CallFailed(told) from error
             else:
-                # One that only forgets its sessions is started again as often as it takes.
+                # A server that only forgets its sessions is reconnected without limit.
                 self._restarts = self._restarts if retry else 0
                 return answer
         raise AssertionError
 
     async def _bounded(self, question: Question[T], connection: "Connection") -> T:
-        """Ask for as long as it may take. Raises ``CallFailed``, and whatever the client raises."""
+        """Send a request within its time limit. Raises ``CallFailed``, and whatever the client raises."""
         begun = heard = monotonic()
         self._declined = 0
 
@@ -246,7 +246,7 @@ class Server:
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
     async def _why(self, connection: "Connection", error: Exception, *, is_lost: bool) -> str:
-        """What to tell of a failed call; a connection that is lost with it is replaced."""
+        """The message for a failed call. A connection lost with it is replaced."""
         if is_lost or connection.is_lost():
             if connection is self._connection:
                 self._lose(f"in the middle of a call {connection.program.ended or _error_text(error)}")
@@ -258,18 +258,18 @@ class Server:
         return self._safe(_error_text(error))
 
     def _sign_in_error(self, words: str) -> str:
-        """That the user has to sign in, with what the server says to that."""
+        """That the user has to sign in, with the server's own words."""
         if self._auth is None:
             return f"It does not accept the Authorization header of the settings. {words}"
         return f"It needs you to sign in: plimsoll mcp login {self.settings.name}. {words}"
 
     def _note(self, text: str) -> str:
-        """Keep what went wrong last; the server goes on."""
+        """Record the newest error; the server keeps running."""
         self.status = replace(self.status, error=self._safe(text))
         return self._safe(text)
 
     def _lose(self, why: str) -> None:
-        """Have a connection that is of no use any more replaced, or given up."""
+        """Replace a connection that can no longer be used, or give the server up."""
         if self._lost or self._stop.is_set():
             return
         self._lost = f"{why[:1].upper()}{why[1:].rstrip('.')}."
@@ -282,7 +282,7 @@ class Server:
         self._changed(self)
 
     async def _live(self) -> None:
-        """Connect, and connect again when the connection is lost, until it is stopped or given up."""
+        """Connect, and reconnect when the connection is lost, until stopped or given up."""
         while (trouble := await self._connect()) is not None and not self._stop.is_set():
             if not self._was_ready or self._restarts >= RESTARTS:
                 tried = f" It was started again {count(self._restarts, 'time')}." if self._restarts else ""
@@ -298,7 +298,7 @@ class Server:
         """Connect once, and stay connected.
 
         Returns:
-            Why there is no connection any more, as sentences; None where it is not to be tried again.
+            Why the connection ended, as sentences; None if there must be no retry.
         """
         self._again.clear()
         connection: Connection | None = None
@@ -326,7 +326,7 @@ class Server:
         return None
 
     def _start_trouble(self, connection: "Connection | None", error: Exception) -> str | None:
-        """Why a server cannot be started, as sentences; None where trying again makes no difference."""
+        """Why a server cannot be started, as sentences; None if a retry would make no difference."""
         data = getattr(error, "data", None)
         if (isinstance(data, dict) and data.get("status") == _UNAUTHORIZED) or (
             self._auth is not None and self._auth.is_needed
@@ -360,7 +360,7 @@ class Server:
             while not self._stop.is_set():
                 await self._again.wait()
                 if not self._lost and not self._stop.is_set():
-                    # One that changes all the time is not read all the time.
+                    # Do not read a list continuously if it changes all the time.
                     await asyncio.sleep(max(0.0, listed + RELIST_S - monotonic()))
                 self._again.clear()
                 listed = monotonic()
@@ -378,21 +378,21 @@ class Server:
                 await asyncio.wait([leaving])
 
     async def _leave(self, connection: "Connection") -> None:
-        """Leave a connection; one that works, once all that was asked on it is answered or given up."""
+        """Close a connection. If it still works, wait until all its requests are answered or given up."""
         if connection.forgotten is not None:
             await first_of(connection.idle.wait(), self._stop.wait())
-        with suppress(Exception):  # it is going anyway
+        with suppress(Exception):  # it is being closed anyway
             await connection.leave()
 
     async def _list(self, connection: "Connection") -> None:
-        """Read the server's list, at the start and whenever it says that it has changed."""
+        """Read the server's list, at the start and whenever it reports a change."""
         async with asyncio.timeout(self.settings.timeout):
             listed, malformed = await connection.tools()
         if self._stop.is_set() or self._lost:
             return
         resources = await self._extras(connection, "resources")
         prompts = await self._extras(connection, "prompts")
-        # Off the loop, which goes on while schemas are checked.
+        # In a thread, so that checking schemas does not block the loop.
         made = await asyncio.to_thread(offer, self.settings.name, listed, self.settings.tools)
         self.offer = replace(made, left_out=(*malformed, *made.left_out))
         name, said = self.settings.name, ""
@@ -401,7 +401,7 @@ class Server:
         self.status = replace(
             self.status,
             state="ready",
-            # What went wrong before it was started again stays to be read.
+            # Keep the error from before a restart readable.
             error=self.status.error if self.status.restarts else "",
             left_out=self.offer.left_out,
             resources=tuple(
@@ -415,14 +415,14 @@ class Server:
         self._changed(self)
 
     async def _extras(self, connection: "Connection", field: str) -> list[Any]:
-        """A list beside that of tools; one that cannot be read is none, and the tools stay."""
+        """A list other than the tools. If it cannot be read, it counts as empty, and the tools stay."""
         with suppress(Exception):  # whatever a foreign server makes the client raise
             async with asyncio.timeout(self.settings.timeout):
                 return list(await connection.listed(field))[:MOST_LISTED]
         return []
 
     async def read(self, uri: str) -> str | bytes:
-        """A resource: text, or a file as it is. Raises ``CallFailed``."""
+        """A resource: text, or a file as bytes. Raises ``CallFailed``."""
         pieces = await self._asked(lambda connection, _: connection.read(uri))
         files = [piece for piece in pieces if isinstance(piece, bytes)]
         is_file = len(pieces) == len(files) == 1
@@ -437,12 +437,12 @@ class Server:
         return await self._asked(lambda connection, _: connection.prompt(name, values))
 
     async def _elicit(self, _context: object, params: Any) -> Any:
-        """Put a question of the server to the user."""
+        """Ask the user a question of the server."""
         from mcp_types import ElicitResult
 
         schema = getattr(params, "requested_schema", None)
         if not isinstance(schema, dict):
-            # To be sent to some address is no question that is answered here.
+            # A request to open an address is no question that can be answered here.
             return ElicitResult(action="decline")
         if self._declined >= MOST_DECLINED:
             self._note(f"The MCP server {self.settings.name} asks again and again: it is declined unasked.")
@@ -456,9 +456,9 @@ class Server:
         return ElicitResult(action="decline" if answer is None else "accept", content=answer)
 
     def fail(self, why: str) -> None:
-        """Give the server up until it is started anew."""
+        """Give the server up until it is started again."""
         if self._stop.is_set():
-            # It was asked to end: what it makes of that is no failure.
+            # We stopped it, so this is no failure.
             return
         self.offer = Offer()
         self._since = monotonic()
@@ -467,7 +467,7 @@ class Server:
         self._changed(self)
 
     def _safe(self, text: str) -> str:
-        """Without the values of variables that the settings name, and without tokens."""
+        """Mask the values of variables named in the settings, and tokens."""
         for value in (*self._secrets, *(self._tokens.secrets if self._tokens is not None else ())):
             text = text.replace(value, "(hidden)")
         return text
@@ -479,7 +479,7 @@ def _prompt(server: str, listed: Any) -> McpPrompt:
 
 
 def _error_text(error: BaseException) -> str:
-    """An error's own words, as they are."""
+    """An error's own message, unchanged."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if isinstance(error, httpx2.TransportError):
@@ -488,6 +488,6 @@ def _error_text(error: BaseException) -> str:
 
 
 def _sentence(error: BaseException) -> str:
-    """An error's own words in one line, at most a few hundred characters."""
+    """An error's own message in one line, at most a few hundred characters."""
     text = " ".join(_error_text(error).split())[:_NOTE_CHARS]
     return text if text.endswith((".", "!", "?")) else f"{text}."

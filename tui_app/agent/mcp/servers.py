@@ -1,4 +1,4 @@
-"""All MCP servers of a session: started together, each failing for itself."""
+"""The MCP servers of a session, started together; each fails on its own."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ from tui_app.system.trust import ProgramPlace
 from tui_app.text import count, plain_text
 
 WAIT_S = 5.0
-"""Seconds for which a request waits for servers that have not started yet, at most."""
+"""Maximum seconds that a request waits for servers that are still starting."""
 
 
 class McpHost(Protocol):
@@ -33,37 +33,37 @@ class McpHost(Protocol):
         """A server has become ready, has failed or was stopped."""
 
     def without(self, servers: Sequence[McpStatus]) -> None:
-        """A request goes out although these are still starting."""
+        """A request is sent although these servers are still starting."""
 
     async def ask(self, server: str, message: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Have the user answer a question of a server; None where there is no answer."""
+        """Ask the user a question of a server; None if there is no answer."""
 
     def weigh(self, tool: ToolDefinition) -> int: ...
 
     def room(self) -> int:
-        """Tokens that the tools of all servers may take of each request; 0 for no limit."""
+        """Maximum tokens that the tools of all servers may take of each request; 0 for no limit."""
 
     def sent(self) -> Collection[str]:
-        """Names of the tools that the newest request held."""
+        """Names of the tools in the newest request."""
 
 
 MOST_TOOLS = 128
-"""Tools that OpenAI and others take in one request."""
+"""Maximum tools per request for OpenAI and others."""
 
 
 def found_by_search(
     sizes: Mapping[str, int], room: int, numbers: Mapping[str, int] | None = None, others: int = 0
 ) -> frozenset[str]:
-    """The servers whose tools are not sent before the model has searched for them.
+    """The servers whose tools are sent only after the model has searched for them.
 
     Args:
-        sizes: What each server's tools take of a request.
-        room: What all may take together; 0 for no limit.
-        numbers: How many each server has.
-        others: How many other tools there are.
+        sizes: Tokens of each server's tools.
+        room: Maximum tokens of all together; 0 for no limit.
+        numbers: Number of tools of each server.
+        others: Number of other tools.
 
     Returns:
-        The largest ones, as many as it takes for the others to fit.
+        The largest ones, as many as it takes for the rest to fit.
     """
     numbers = numbers or {}
     total, number, found = sum(sizes.values()), others + sum(numbers.values()), set[str]()
@@ -77,26 +77,26 @@ def found_by_search(
 
 @dataclass(slots=True)
 class McpServers:
-    """Belongs to one event loop."""
+    """The MCP servers of a session. Not thread-safe: use it on one event loop."""
 
     defined: Mapping[str, McpServer]
     place: ProgramPlace
     seen: SeenTools
-    """Where definitions are kept for whoever counts without starting anything."""
+    """Stores definitions, to count them without starting a server."""
     host: McpHost
     tokens: TokenStore
     """What the user has signed in to."""
     patient: bool = False
-    """Whether a request waits for a server as long as that may take to start: nobody is there to wonder."""
+    """Whether a request waits for a server's full start time, because no user is waiting."""
     _servers: dict[str, Server] = field(default_factory=dict)
     _announce: dict[str, Callable[[Consent], None]] = field(default_factory=dict)
-    """By server, who is told at its next start what the browser is sent to."""
+    """By server, receives the consent to show at its next start."""
     _restarts: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    """Under way, one of each server at most; nobody who asks for one can cancel it."""
+    """Running restarts, at most one per server. Cancelling a caller does not cancel them."""
     _started: bool = False
     _closed: bool = False
     _decided: tuple[object, frozenset[str]] = (None, frozenset())
-    """What was decided on, and the servers whose tools are found by searching."""
+    """Input of the last decision, and the servers whose tools are found by search."""
 
     def start(self) -> None:
         if self._started or self._closed:
@@ -107,9 +107,9 @@ class McpServers:
                 self._begin(name)
 
     async def reload(self, names: Sequence[str] = ()) -> None:
-        """Stop servers and start them again, as they are set; without names all of them.
+        """Restart servers with their current settings; without names all of them.
 
-        A server that is being stopped for that already is started once for all who ask.
+        Concurrent requests for the same server share one restart.
         """
         if self._closed:
             return
@@ -130,7 +130,7 @@ class McpServers:
         await asyncio.gather(*(asyncio.shield(self._restarts[name]) for name in wanted))
 
     def instructions(self) -> str:
-        """What the servers that are ready say of how they are to be used, told as what it is."""
+        """Instructions of the ready servers, marked as theirs, and which servers' tools need a search."""
         said = {name: server.status.instructions for name, server in self._ready().items()}
         texts = [f"{name}:\n{text}" for name, text in said.items() if text]
         searched = self.searched()
@@ -140,31 +140,31 @@ class McpServers:
         return "\n\n".join([*found, *([PROMPTS["servers"], *texts] if texts else [])])
 
     async def read(self, mention: str) -> str | bytes | None:
-        """What ``SERVER:URI`` names; None where no server is called so. Raises ``CallFailed``."""
+        """The content of ``SERVER:URI``; None if there is no such server. Raises ``CallFailed``."""
         name, sign, uri = mention.partition(":")
         if not sign or not uri or name not in self.defined:
             return None
         return await (await self.started(name)).read(uri)
 
     async def started(self, name: str) -> Server:
-        """A server, once it is ready or is not going to be. Raises ``CallFailed``."""
+        """A server, once it is ready or will not become ready. Raises ``CallFailed``."""
         self.start()
         if (server := self._servers.get(name)) is None:
             raise CallFailed(f"The MCP server {name} is not running.")
         server.revive()
-        # A moment more than its own limit: then it says itself what went wrong.
+        # A moment more than its own limit, so that it can report itself what went wrong.
         await self.settle(server.settings.timeout + 1.0, server)
         return server
 
     async def prompt_text(self, prompt: McpPrompt, words: Sequence[str]) -> str:
-        """The text of a prompt of a server.
+        """The text of a server's prompt.
 
         Args:
             prompt: Which one.
-            words: What follows its command.
+            words: The words after its command.
 
         Raises:
-            Refused: if something is missing, or the server does not give it; says why.
+            Refused: if something is missing, or the server fails; tells why.
         """
         values = prompt.values(words)
         if isinstance(values, str):
@@ -179,16 +179,16 @@ class McpServers:
         return text
 
     async def switch(self, name: str, *, on: bool) -> None:
-        """Switch a server on or off for this session."""
+        """Turn a server on or off for this session."""
         self.defined = {**self.defined, name: replace(self.defined[name], enabled=on)}
         await self.reload([name])
 
     async def sign_in(self, name: str, announce: Callable[[Consent], None]) -> McpStatus:
-        """Start a server again, and let it have the user sign in.
+        """Restart a server and let the user sign in.
 
         Args:
             name: Which one.
-            announce: Called with what the browser is sent to.
+            announce: Receives the consent to show.
         """
         self._announce[name] = announce
         await self.reload([name])
@@ -197,22 +197,22 @@ class McpServers:
         return next(status for status in self.statuses() if status.name == name)
 
     async def close(self) -> None:
-        """End all of them, and their programs."""
+        """Stop all servers, and their programs."""
         self._closed = True
-        # Those that are stopped to start again as well: they are not started now.
+        # Restarts too: they no longer start anything now.
         await asyncio.gather(*(server.stop() for server in self._servers.values()), *self._restarts.values())
 
     async def gather(self) -> None:
-        """Wait for those that are starting, as long as a request does; say which it goes without.
+        """Wait for starting servers as long as a request does, and report those it goes without.
 
         Raises:
-            ServerRequired: if one is not there without which no turn may begin.
+            ServerRequired: if a required server is not ready.
         """
         self.start()
         for server in self._servers.values():
             server.revive()
         enabled = [server for server in self._servers.values() if server.settings.enabled]
-        # A moment more than its own limit: then it says itself what went wrong.
+        # A moment more than its own limit, so that it can report itself what went wrong.
         longest = max((server.settings.timeout for server in enabled), default=0.0) + 1.0
         await self.settle(longest if self.patient else WAIT_S)
         for server in enabled:
@@ -226,7 +226,7 @@ class McpServers:
             self.host.without(late)
 
     async def settle(self, timeout_s: float = WAIT_S, *servers: Server) -> None:
-        """Wait for some that are starting, else for all of them, for a while."""
+        """Wait, with a time limit, for some servers, or for all."""
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 for server in servers or tuple(self._servers.values()):
@@ -245,7 +245,7 @@ class McpServers:
         return without_clashes(ready, self.host.other_names)
 
     def searched(self) -> frozenset[str]:
-        """The servers whose tools are found by searching; decided again for other tools or other room."""
+        """The servers whose tools are found by search; recomputed if tools or room have changed."""
         offered, room = self.offered(), self.host.room()
         what = (room, *((server.settings.name, tool) for server, tool in offered))
         if what != self._decided[0]:

@@ -1,4 +1,4 @@
-"""How an MCP server does, in plain values: the screen shows it. Imports nothing heavy."""
+"""Status of an MCP server, as plain values for the screen. Imports nothing heavy."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from tui_app.records import frozen
 from tui_app.text import count
 
 SCHEMA_CHARS = 40_000
-"""Characters of one schema."""
+"""Maximum characters of one schema."""
 ServerState = Literal["off", "starting", "ready", "stopped", "failed"]
 
 
@@ -17,19 +17,19 @@ class McpTool:
     """One tool of a server, as the model sees it."""
 
     name: str
-    """Begins with the server's name."""
+    """With the server's name as prefix."""
     description: str = ""
     tokens: int = 0
-    """What its definition takes of each request."""
+    """Tokens of its definition in each request."""
     deferred: bool = False
-    """Whether it is not sent: the model has to search for it first."""
+    """Whether it is sent only after the model has searched for it."""
     claims_read_only: bool = False
-    """What the server says of itself; a hint, nothing to rely on."""
+    """The server's own claim: a hint that must not be relied on."""
 
 
 @frozen(kw_only=True)
 class McpResource:
-    """Something a server has to read."""
+    """A resource of a server."""
 
     server: str
     uri: str
@@ -37,19 +37,19 @@ class McpResource:
 
     @property
     def mention(self) -> str:
-        """How a prompt names it, after an ``@``."""
+        """Its name in a prompt, after an ``@``."""
         return f"{self.server}:{self.uri}"
 
 
 @frozen(kw_only=True)
 class McpPrompt:
-    """A prompt that a server has ready."""
+    """A prompt of a server."""
 
     server: str
     name: str
     about: str = ""
     arguments: tuple[str, ...] = ()
-    """Names of what is put into it; one that may be left out is in brackets."""
+    """Names of its arguments; optional ones are in brackets."""
 
     @property
     def command(self) -> str:
@@ -57,9 +57,9 @@ class McpPrompt:
         return f"{self.server}:{self.name}".lower()
 
     def values(self, words: Sequence[str]) -> "dict[str, str] | str":
-        """Give its arguments their values, in order or as ``name=value``; else a sentence that says how.
+        """Assign words to the arguments, in order or as ``name=value``. Returns a sentence if that fails.
 
-        What follows the last argument belongs to it.
+        Words left over belong to the last argument.
         """
         names = [name.strip("[]") for name in self.arguments]
         found: dict[str, str] = {}
@@ -84,7 +84,7 @@ class McpPrompt:
 
 @frozen(kw_only=True)
 class McpStatus:
-    """One server."""
+    """The status of one server."""
 
     name: str
     where: str = ""
@@ -94,34 +94,34 @@ class McpStatus:
     resources: tuple[McpResource, ...] = ()
     prompts: tuple[McpPrompt, ...] = ()
     instructions: str = ""
-    """What it says of how it is to be used, as far as the model is told."""
+    """Its instructions, as far as they are sent to the model."""
     error: str = ""
-    """Why it failed, or what went wrong last."""
+    """Why it failed, or its newest error."""
     restarts: int = 0
-    """Times it was started again by itself because it was lost."""
+    """Number of automatic restarts."""
     required: bool = False
-    """Whether no turn may begin without it."""
+    """Whether no turn may start without it."""
     left_out: tuple[str, ...] = ()
     """Tools that cannot be used, each with the reason, as sentences."""
 
     @property
     def is_address(self) -> bool:
-        """Whether it is spoken to over HTTP."""
+        """Whether it is reached over HTTP."""
         return self.where.startswith(("http://", "https://"))
 
     @property
     def tokens(self) -> int:
-        """What its tools take of each request."""
+        """Tokens of its tools in each request."""
         return sum(tool.tokens for tool in self.tools if not tool.deferred)
 
     @property
     def saved(self) -> int:
-        """What its tools would take that the model has not searched for."""
+        """Tokens of its tools that the model has not searched for."""
         return sum(tool.tokens for tool in self.tools if tool.deferred)
 
     @property
     def description(self) -> str:
-        """Its state as the user reads it."""
+        """Its state for the user."""
         match self.state:
             case "ready":
                 return f"ready, {count(len(self.tools), 'tool')}"
@@ -136,11 +136,11 @@ class McpStatus:
 
 @frozen
 class Consent:
-    """What the user is about to agree to."""
+    """What the user is asked to agree to."""
 
     address: str
     host: str
-    """Who asks, as the network names it."""
+    """The host that asks."""
     scopes: tuple[str, ...] = ()
 
     @property
@@ -150,8 +150,8 @@ class Consent:
 
 
 class CallFailed(Exception):
-    """A call came to nothing. The message is for the model and the user."""
+    """A call failed. The message is for the model and the user."""
 
 
 class ServerRequired(Exception):
-    """A server without which no turn may begin is not there. The message is sentences."""
+    """A required server is not ready, so no turn may start. The message is sentences."""

@@ -1,4 +1,4 @@
-"""What the user has signed in to: tokens, each with the issuer that gave them and takes them back."""
+"""Storage of OAuth tokens, each with its issuer."""
 
 import json
 import threading
@@ -13,29 +13,29 @@ from tui_app.files import object_in, read_object, write_atomic
 
 _KEYRING_NAME = "mcp sign-ins"
 _SECRET = ("access_token", "refresh_token", "id_token", "client_secret", "registration_access_token")
-"""What OAuth calls the values that let whoever has them in."""
+"""OAuth's names of secret values."""
 
 
 @dataclass(slots=True)
 class TokenStore:
-    """Sign-ins by the server's address: in the system keyring, else in a file that only the user may read.
+    """Tokens by the server's address: in the system keyring, else in a file that only the user may read.
 
-    Whatever is wrong with what was kept is as if it were not there: the user signs in again. Calls may block.
+    Invalid entries are ignored, so that the user signs in again. Calls may block.
     """
 
     keys: ApiKeys = field(repr=False)
     file: Path
     secrets: set[str] = field(default_factory=set, repr=False)
-    """Every token that went through here: no text may carry one."""
+    """Every token seen here, to mask it in all texts."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def read(self, url: str) -> dict[str, Any]:
-        """What was kept for a server; nothing where the user has not signed in."""
+        """The entry of a server; empty if the user has not signed in."""
         entry = self._read().get(url)
         return entry if isinstance(entry, dict) else {}
 
     def keep(self, url: str, entry: Mapping[str, Any]) -> bool:
-        """Keep something in place of what there was; nothing forgets it. Whether there was something."""
+        """Replace the entry of a server; an empty one removes it. Returns whether there was one."""
         with self._lock:
             known = self._read()
             there = bool(known.pop(url, None))
@@ -47,7 +47,7 @@ class TokenStore:
                 self.file.parent.mkdir(parents=True, exist_ok=True)
                 write_atomic(self.file, text)
             else:
-                # What a start without a keyring had written must not outlive it.
+                # Remove what an earlier run without a keyring has written.
                 self.file.unlink(missing_ok=True)
         return there
 
@@ -56,7 +56,7 @@ class TokenStore:
         self.keys.conceal(secrets)
 
     def conceal_in(self, text: bytes) -> None:
-        """Conceal the tokens in an object of JSON."""
+        """Conceal the tokens in a JSON object."""
         self.conceal(*_secrets_in(object_in(text)))
 
     def _read(self) -> dict[str, Any]:

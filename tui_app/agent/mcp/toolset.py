@@ -1,4 +1,4 @@
-"""The tools of all MCP servers as the agent is given them."""
+"""The tools of all MCP servers as a toolset for the agent."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,16 +14,16 @@ from tui_app.agent.mcp.servers import McpServers
 from tui_app.agent.mcp.status import CallFailed
 
 MAX_RETRIES = 8
-"""Times a model may get the arguments of one tool wrong in a row before the turn fails."""
+"""Invalid calls of one tool in a row after which the turn fails."""
 _ANY_ARGUMENTS = SchemaValidator(core_schema.dict_schema(core_schema.str_schema(), core_schema.any_schema()))
 """The server checks arguments against its own schema."""
 
 
 class McpTools(AbstractToolset[Any]):
-    """Offers what the servers that are ready have. Every call of an MCP tool passes ``call_tool``.
+    """Offers the tools of the ready servers. Every call of an MCP tool passes ``call_tool``.
 
-    What asks the user about calls finds server, tool and the server's own claim in the metadata of the
-    definition: ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is a hint: the server makes it.
+    For approvals, the metadata of each definition has the server, the tool and the server's own claim:
+    ``mcp_server``, ``mcp_tool``, ``read_only_hint``. The claim is only a hint.
     """
 
     def __init__(self, servers: McpServers) -> None:
@@ -34,7 +34,7 @@ class McpTools(AbstractToolset[Any]):
         return "mcp"
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """What can be called now; waits a while for servers that are starting, never for one that hangs."""
+        """The tools that can be called now. Waits a while for starting servers, not for one that hangs."""
         await self._servers.gather()
         searched = self._servers.searched()
         return {
@@ -50,10 +50,10 @@ class McpTools(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        """Call a server; whatever goes wrong is a result that the model reads, never the end of the turn.
+        """Call a tool of a server. A failure is a result that the model reads, never the end of the turn.
 
         Raises:
-            ToolFailed: if the call fails or its server does not run; the model reads why.
+            ToolFailed: if the call fails or its server is not running; the model reads why.
         """
         about = tool.tool_def.metadata or {}
         try:
@@ -64,9 +64,9 @@ class McpTools(AbstractToolset[Any]):
 
 
 def mcp_tool_search() -> ToolSearch[Any]:
-    """How tools are found that are not sent; without any of them it is not there.
+    """The search for tools that are not sent; absent if there are none.
 
-    The search is by words, in this process: so the log holds the same calls and results whoever is asked, and
-    a provider that can hide a definition shows it once it is found, with all before it unchanged.
+    The search is by words, in this process, so the log has the same calls and results for every provider. A
+    provider that can hide a definition reveals it once it is found, with the start of the request unchanged.
     """
     return ToolSearch(strategy="keywords", tool_description=PROMPTS["search_tools"])

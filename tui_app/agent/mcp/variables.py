@@ -1,4 +1,4 @@
-"""What an MCP server's program may see of our environment: what it needs to run, and what is named."""
+"""Environment variables for an MCP server's program: those it needs to run, and those the settings name."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ NEEDED = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR",
     "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", FOLDER_VARIABLE,
 )  # fmt: skip
-"""Variables without which hardly any program runs as it should; none of them holds a key."""
+"""Variables that most programs need; none of them contains a key."""
 
 
 class MissingVariable(Exception):
@@ -24,7 +24,7 @@ def program_environment(server: McpServer, env: Mapping[str, str]) -> dict[str, 
         env: Our own environment.
 
     Raises:
-        MissingVariable: if one that is named is not set.
+        MissingVariable: if a named one is not set.
     """
     needed = {name: env[name] for name in NEEDED if name in env}
     named = {name: _value(value, env, server) for name, value in server.env.items()}
@@ -38,7 +38,7 @@ def header_values(server: McpServer, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets_of(server: McpServer, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Values that must not be in anything that is shown."""
+    """Values to mask in everything that is shown."""
     named = [value[1:] for value in server.env.values() if value.startswith("$")]
     values = [env.get(name, "") for name in (*named, *server.headers_env.values())]
     own = [value for value in server.env.values() if not value.startswith("$")]

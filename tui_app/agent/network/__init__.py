@@ -1,1 +1,1 @@
-"""Which addresses a request may reach."""
+"""Network addresses, and which of them a request may reach."""

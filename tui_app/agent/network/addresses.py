@@ -1,4 +1,4 @@
-"""Addresses of model servers, as users paste them: with and without version, or with a whole path."""
+"""Addresses of model servers, as users paste them: with or without a version, or with a whole path."""
 
 import re
 from collections.abc import AsyncGenerator, Sequence
@@ -16,19 +16,19 @@ _VERSION = re.compile(r"/v\d[\w.-]*$")
 _REQUEST = re.compile(
     r"/(chat/completions|completions|responses|messages(/count_tokens)?|models(/[^/?]+)?)/?(\?.*)?$"
 )
-"""What a whole path ends in, after its version."""
+"""Ends of whole paths, after the version."""
 SDK_VERSIONS = MappingProxyType({ANTHROPIC: ("/v1",), GOOGLE: ("/v1", "/v1beta")})
-"""The versions of protocols whose SDK puts one before its paths, that one first."""
+"""Versions of protocols whose SDK adds one to its paths; the first is the one it adds."""
 _WRONG_PATH = frozenset({404, 405})
 
 
 @frozen
 class ServerAddress:
-    """Where the paths of a protocol begin."""
+    """The start of a protocol's paths on a server."""
 
     root: str
     versions: tuple[str, ...]
-    """What may come between the root and a path, the most likely first; the server knows which."""
+    """Possible parts between the root and a path, the most likely first."""
 
     @property
     def url(self) -> str:
@@ -38,12 +38,12 @@ class ServerAddress:
 def server_address(
     base_url: str, protocol: str = OPENAI_CHAT, path_prefix: str | None = None
 ) -> ServerAddress:
-    """Read an address as it was pasted.
+    """Parse an address as the user pasted it.
 
     Args:
-        base_url: The address, also with a version or the whole path of a request after it.
+        base_url: The address, optionally with a version or the whole path of a request.
         protocol: One of ``providers.PROTOCOLS``.
-        path_prefix: What the user has set as version; None where nothing is set.
+        path_prefix: The version in the user's settings; None if there is none.
     """
     base = _REQUEST.sub("", base_url).rstrip("/")
     named = _VERSION.search(base)
@@ -54,7 +54,7 @@ def server_address(
         return ServerAddress(root, (named[0],))
     if protocol in SDK_VERSIONS:
         return ServerAddress(root, SDK_VERSIONS[protocol])
-    # Most servers have a version, but a path before it is often the whole of it.
+    # Most servers have a version, but an address with a path is often complete.
     return ServerAddress(root, ("", "/v1") if urlsplit(root).path else ("/v1", ""))
 
 
@@ -63,15 +63,15 @@ def address_of(endpoint: Endpoint) -> ServerAddress:
 
 
 class VersionFinder(httpx2.Auth):
-    """Sends requests under the version that the server knows, and keeps to the one that it answered.
+    """Finds the version that the server accepts, and keeps using it.
 
-    The one hook that may send a request again under another path.
+    The only hook that may send a request again under another path.
     """
 
     def __init__(self, address: ServerAddress, sent: str | None = None) -> None:
         self._path = urlsplit(address.root).path
         self._sent = address.versions[0] if sent is None else sent
-        """The version in the requests that come here."""
+        """The version in the requests that arrive here."""
         self._versions: Sequence[str] = address.versions
 
     async def async_auth_flow(
@@ -87,14 +87,14 @@ class VersionFinder(httpx2.Auth):
                 self._versions = (version,)
                 return
         if len(self._versions) > 1:
-            # What the likeliest path says is the reason to be told: the model may be unknown there.
+            # Report the error of the most likely path: there, the model may simply be unknown.
             likeliest = self._path + self._versions[0]
             request.url = request.url.copy_with(path=likeliest + path.removeprefix(start))
             yield request
 
 
 def is_loopback(url: str) -> bool:
-    """Whether an address names this machine."""
+    """Whether an address refers to this machine."""
     try:
         return is_this_machine(urlsplit(url).hostname or "")
     except ValueError:
@@ -102,12 +102,12 @@ def is_loopback(url: str) -> bool:
 
 
 def same_server(one: str, other: str) -> bool:
-    """Whether two addresses lead to the same server, however they were pasted."""
+    """Whether two addresses refer to the same server, however they were pasted."""
     return _place(one) == _place(other)
 
 
 def _place(url: str) -> tuple[str, int | None, str]:
-    """Host, port and path of an address; this machine has many names."""
+    """Host, port and path of an address, with one name for this machine."""
     try:
         parts = urlsplit(server_address(url).root)
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

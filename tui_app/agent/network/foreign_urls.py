@@ -1,7 +1,7 @@
-"""Requests to addresses that somebody else names.
+"""Requests to untrusted addresses.
 
-A name is resolved once, every address it has is looked at, and the connection goes to one of these very
-addresses: what the name means a moment later makes no difference.
+A name is resolved once, all its addresses are checked, and the connection goes to one of exactly these, so
+that a later change of the name makes no difference.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ LONGEST_URL = 8_000
 """Characters."""
 _LOCAL = tuple(
     ip_network(each)
-    # Site-local, translation within a network, documentation, segment routing: Python calls them global.
+    # Site-local, translation within a network, documentation, segment routing: Python considers them global.
     for each in ("fec0::/10", "64:ff9b:1::/48", "3fff::/20", "5f00::/16")
 )
 
@@ -35,13 +35,13 @@ async def pinned_request(
     content: bytes | None = None,
     timeout_s: float,
 ) -> AsyncIterator[httpx2.Response]:
-    """Ask a web address at one of the addresses its name has; no redirection is followed.
+    """Send a request to one of a host name's addresses; redirects are not followed.
 
     Args:
         method: Of the request.
         parts: The web address, see ``url_parts``.
-        address: Where to connect to.
-        headers: Of the request, but for the host.
+        address: The IP address to connect to.
+        headers: Of the request, without the host.
         content: Of the request.
         timeout_s: Seconds for each step.
     """
@@ -53,7 +53,7 @@ async def pinned_request(
             pinned,
             headers=httpx2.Headers(headers) | {"host": parts.netloc},
             content=content,
-            # The server, and the check of its certificate, are told the name that was asked for.
+            # The server, and the check of its certificate, get the original name.
             extensions={"sni_hostname": parts.hostname},
         ) as answer,
     ):
@@ -61,7 +61,7 @@ async def pinned_request(
 
 
 def url_parts(url: str) -> SplitResult | None:
-    """The parts of a web address, the host as it is asked for in the network; None where it is none."""
+    """The parts of a web address, with the host in its network form; None if it is invalid."""
     try:
         parts = urlsplit(url)
         host, port = ascii_host(parts.hostname or ""), parts.port
@@ -74,7 +74,7 @@ def url_parts(url: str) -> SplitResult | None:
 
 
 async def addresses_of(host: str) -> list[str]:
-    """The addresses that the name of a host has. Raises ``OSError`` and ``UnicodeError``."""
+    """The addresses of a host name. Raises ``OSError`` and ``UnicodeError``."""
     with suppress(ValueError):
         return [str(ip_address(host))]
     loop = asyncio.get_running_loop()
@@ -83,7 +83,7 @@ async def addresses_of(host: str) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet, and so is every one that is written in it."""
+    """Whether an address, and every address embedded in it, is public."""
     try:
         found = [ip_address(each.partition("%")[0]) for each in within(address)]
     except ValueError:

@@ -1,7 +1,7 @@
-"""The one HTTP client: for chat, listings of models, MCP servers and the web tool.
+"""The one HTTP client, for chat, listings of models, MCP servers and the web tool.
 
-Nothing of this machine goes through a proxy; everything else takes the proxy of the environment. What is
-trusted is read from the variables that other programs take, too.
+Requests to this machine never use a proxy; all others use the environment's. Certificates come from the
+variables that other programs use too.
 """
 
 import asyncio
@@ -30,21 +30,21 @@ _REPLACING = (
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT", "AWS_CA_BUNDLE"),
 )
 TRUST_VARIABLES = (*_REPLACING, *_ADDING)
-"""Variables that name files or folders of certificates, in the place of the system's or beside them."""
+"""Variables with files or folders of certificates, which replace the system's or add to them."""
 
 
 _NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
 
 
 class NoRoute(httpx2.ConnectError):
-    """A request cannot leave this machine as it is set up; the text is a sentence for the user."""
+    """A request cannot leave this machine as it is configured; the text is a sentence for the user."""
 
     def __init__(self, said: str, hint: str, *, passes: bool = False) -> None:
         super().__init__(said)
         self.hint = hint
-        """What to do, as the beginning of a sentence."""
+        """What to do, as the start of a sentence."""
         self.passes = passes
-        """Whether a later try may succeed."""
+        """Whether a retry may succeed."""
 
 
 class NotHttp(httpx2.ConnectError):
@@ -59,13 +59,13 @@ def http_client(
     always: Mapping[str, str] | None = None,
     tells_redirects: bool = False,
 ) -> httpx2.AsyncClient:
-    """Make a client, which follows no redirects: what is sent, and a key, are for the address that is known.
+    """Create a client. It follows no redirects, because content and key are meant for the known address only.
 
     Args:
         headers: Sent unless a request has its own.
-        timeout: Unless a request has its own.
+        timeout: Used unless a request has its own.
         auth: Signs requests.
-        always: Headers in place of those of any request, such as a gateway's.
+        always: Headers that override those of any request, such as a gateway's.
         tells_redirects: Whether a redirect is an error.
     """
 
@@ -91,25 +91,25 @@ async def _refuse_redirect(response: httpx2.Response) -> None:
 
 
 def rerouted(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
-    """The same client on our way: for those that a library has made."""
+    """A copy of a library's own client that uses our proxy and certificate rules."""
     own = picked(client, "headers timeout auth event_hooks")
     return httpx2.AsyncClient(transport=Route(), trust_env=False, **own)
 
 
 class Route(httpx2.AsyncBaseTransport):
-    """Decides for each request how it leaves: directly or through a proxy, and what certificates it takes."""
+    """Chooses for each request whether it uses a proxy, and which certificates are trusted."""
 
     def __init__(self) -> None:
         self._ways: dict[tuple[str, bool], httpx2.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        # A request to an address that was looked up before names its host here.
+        # A request to an already resolved address has its host name here.
         host = request.extensions.get("sni_hostname") or request.url.host
         url = str(request.url.copy_with(host=host))
         proxy, variable = proxy_of(url)
         timeouts = request.extensions.get("timeout")
         if isinstance(timeouts, dict):
-            # An SDK gives one number for all of them, and servers may take long to answer, not to connect.
+            # An SDK sets one number for all timeouts, but only answers may take long, not connecting.
             timeouts["connect"] = min(timeouts.get("connect") or CONNECT_S, CONNECT_S)
         way = await self._transport(proxy, variable, is_secure=request.url.scheme == "https")
         try:
@@ -123,7 +123,7 @@ class Route(httpx2.AsyncBaseTransport):
             silent, start = f"The proxy {_shown(proxy)} does not answer.", f"Start it, or change {variable}"
             raise NoRoute(silent, f"{start}{_NAMED}", passes=not is_loopback(proxy)) from error
         except httpx2.RemoteProtocolError as error:
-            # A connection that was closed without a word has no cause; what cannot be read as HTTP has one.
+            # A connection closed without data has no cause; data that is not HTTP has one.
             if error.__cause__ is not None and (error.__cause__.__cause__ or error.__cause__.__context__):
                 raise NotHttp(str(error)) from error
             raise
@@ -134,7 +134,7 @@ class Route(httpx2.AsyncBaseTransport):
             needs_trust = is_secure or proxy.startswith("https")
             trust = await asyncio.to_thread(trusted) if needs_trust else None
             try:
-                # To the proxy itself nothing is encrypted unless its address says so.
+                # The connection to the proxy itself is unencrypted, unless its address has https.
                 own = trust if proxy.startswith("https") else None
                 through = httpx2.Proxy(proxy, ssl_context=own) if proxy else None
                 made = httpx2.AsyncHTTPTransport(verify=trust or False, proxy=through, limits=_LIMITS)
@@ -148,7 +148,7 @@ class Route(httpx2.AsyncBaseTransport):
                     f"The proxy {_shown(proxy)}, which {variable} names, needs the package socksio.",
                     "Install it into the same environment, or name an HTTP proxy",
                 ) from error
-            # Another request may have been faster while the certificates were read.
+            # Another request may have added it while the certificates were read.
             self._ways.setdefault(key, made)
         return self._ways[key]
 
@@ -158,7 +158,7 @@ class Route(httpx2.AsyncBaseTransport):
 
 
 def proxy_of(url: str) -> tuple[str, str]:
-    """The proxy of a request and the variable that names it; empty where it needs none."""
+    """The proxy of a request and the variable that names it; empty if it needs none."""
     if is_loopback(url):
         return "", ""
     proxies = urllib.request.getproxies()
@@ -173,7 +173,7 @@ def proxy_of(url: str) -> tuple[str, str]:
 
 
 def _needs_none(host: str, place: str, listed: str) -> bool:
-    """Whether a host is among those that need no proxy, in any of the forms in which programs list them."""
+    """Whether a host needs no proxy, in any of the forms in which programs list exceptions."""
     if urllib.request.proxy_bypass(place):
         return True
     for each in re.split(r"[,\s]+", listed):
@@ -187,12 +187,12 @@ def _needs_none(host: str, place: str, listed: str) -> bool:
 
 
 def _shown(proxy: str) -> str:
-    """A proxy without the password in it."""
+    """A proxy's address without its password."""
     return proxy.rpartition("@")[2].rpartition("://")[2].rstrip("/")
 
 
 def tls_error(error: BaseException | None) -> ssl.SSLError | None:
-    """The fault in the protection of a connection that an error comes from."""
+    """The TLS error that caused an error, if any."""
     while error is not None and not isinstance(error, ssl.SSLError):
         error = error.__cause__ or error.__context__
     return error
@@ -206,7 +206,7 @@ def trusted() -> ssl.SSLContext:
     """The certificates that servers are checked against.
 
     Raises:
-        NoRoute: if a variable leads nowhere.
+        NoWay: if a variable names a missing or unusable file.
     """
     named = {name: os.environ[name] for name in TRUST_VARIABLES if os.environ.get(name)}
     return _trusted(tuple(named.items()))
@@ -239,5 +239,5 @@ def _load(context: ssl.SSLContext, name: str, place: Path) -> None:
 
 
 def named_trust() -> str:
-    """The first variable that names certificates now; empty for none."""
+    """The first certificate variable that is set; empty for none."""
     return next((name for name in TRUST_VARIABLES if os.environ.get(name)), "")

@@ -1,1 +1,1 @@
-"""The built-in assistant that needs no key, no network and no weights."""
+"""The built-in assistant that needs no key, no network and no model weights."""

@@ -1,4 +1,4 @@
-"""What the offline model does with a prompt: at most three rounds of tool calls, and what it quotes."""
+"""Steps of the offline model: at most three rounds of tool calls, then an answer that quotes."""
 
 import math
 import re
@@ -23,15 +23,15 @@ from tui_app.tool_specs import GLOB, GREP, LS, READ_FILE, SEARCH_HISTORY
 
 _ROUNDS = 3
 _AROUND, _HEAD = 12, 80
-"""Lines read around a good hit, and of a file that may fit."""
+"""Lines read around a good match, and of a file that may match."""
 
 
 def next_steps(turn: Turn, tools: Collection[str]) -> list[Step]:
-    """Return the calls of the next round; none means that it is time to answer.
+    """The calls of the next round; empty if it is time to answer.
 
     Args:
-        turn: The prompt and what was done for it.
-        tools: Names of those that are there.
+        turn: The prompt and the results so far.
+        tools: Names of the available tools.
     """
     order = turn.question.order
     if order is None:
@@ -39,12 +39,12 @@ def next_steps(turn: Turn, tools: Collection[str]) -> list[Step]:
     elif turn.rounds == 0:
         planned = [order]
     elif order.tool == READ_FILE.name and not any(each.ok or each.denied for each in turn.found):
-        # There is none of that path: look for its name.
+        # There is no such path: search for its name.
         planned = [Step(GLOB.name, {"pattern": f"**/{PurePosixPath(order.args['path']).name}*"})]
     else:
         planned = [Step(READ_FILE.name, {**order.args, "path": path}) for path in _named(turn)[:1]]
         planned = planned if order.tool == READ_FILE.name else []
-    # A compaction on the way takes rounds out of sight: what was looked at is not looked at again.
+    # A compaction during the turn may hide earlier rounds: do not repeat calls.
     done = [Step(each.tool, each.args) for each in turn.found]
     left = (step for step in planned if step.tool in tools and step not in done)
     return list(left) if turn.rounds < _ROUNDS else []
@@ -57,14 +57,14 @@ def _searching(turn: Turn) -> Iterator[Step]:
         for pattern in filter(None, [*map(term_pattern, asked.terms), _phrases(asked)]):
             yield Step(GREP.name, {"pattern": pattern, "ignore_case": True, "limit": HITS})
     elif turn.rounds == 1 and (fitting := [line for line in _ranked(turn) if _fits(line.text, asked)]):
-        # The lines around the best hit of each of the two best files belong to it.
+        # Read the lines around the best match of each of the two best files.
         best = {line.path: line.line for line in reversed(fitting)}
         around = [path for path in reversed(best) if path not in turn.attached][:2]
         yield from (_read(path, max(1, best[path] - _AROUND // 2), _AROUND) for path in around)
         if not (turn.attached or _is_informative(turn)):
             yield Step(GLOB.name, {"pattern": _ABOUT})
     elif turn.rounds == 1 and not (turn.attached or any(turn.results(READ_FILE.name))):
-        # Nothing fits: what introduces the folder does, perhaps a name, or the conversation.
+        # Nothing matches: try the folder's README, file names, or the conversation.
         names = [name for term in asked.terms if (name := re.sub(r"[^\w.-]", "", term))][:2]
         patterns = [_ABOUT, *(f"**/*{name}*" for name in names)]
         yield from (Step(GLOB.name, {"pattern": pattern}) for pattern in patterns)
@@ -72,9 +72,9 @@ def _searching(turn: Turn) -> Iterator[Step]:
         yield Step(SEARCH_HISTORY.name, {"query": " ".join(asked.terms)})
     elif turn.rounds == 2 and any(each.tool == GLOB.name for each in turn.found):
         listed = [row.rpartition("  ")[0] for each in turn.results(LS.name) for row in each.splitlines()]
-        # A file that is called so goes before what introduces the folder, one that is called like it after.
+        # A file with exactly that name comes before the README, one with a similar name after it.
         named = sorted(_named(turn), key=lambda path: PurePosixPath(path).stem.lower() not in asked.terms)
-        # What is hidden is for programs, and introduces nothing.
+        # Hidden files are for programs, and describe nothing.
         found = dict.fromkeys([*named, *(each for each in listed if each and not each.startswith("."))])
         yield from (_read(path, 1, _HEAD if listed else _AROUND) for path in [*found][:2])
 
@@ -84,7 +84,7 @@ def _read(path: str, start: int, lines: int) -> Step:
 
 
 def _named(turn: Turn) -> list[str]:
-    """The path nearest to the top of each pattern that ``glob`` found."""
+    """For each search by ``glob``, the path nearest to the top."""
     rows = (text.splitlines() for text in turn.results(GLOB.name) if not text.startswith("["))
     return list(dict.fromkeys(min(each, key=lambda path: (path.count("/"), path)) for each in rows))
 
@@ -95,17 +95,17 @@ _DEFINES = re.compile(
 _DEFINITION, _PHRASE, _EXACT, _COVERED = 1.3, 2.5, 1.5, 0.5
 """Factors: a definition or heading, a phrase, a term as written, each further term."""
 _FITS = 3
-"""A line fits that holds one in so many of the terms."""
+"""A line matches if it has at least one in this many of the terms."""
 _LONG = 5
-"""Letters from which on a word may tell what a question is about."""
+"""Minimum letters of a word that may tell what a question is about."""
 _FEW = 3
-"""Files in which a word is rare."""
+"""Maximum files in which a rare word occurs."""
 _ABOUT = "**/README*"
-"""What introduces a folder."""
+"""The file that describes a folder."""
 
 
 def term_pattern(term: str) -> str:
-    """A regular expression for a term; that of a plain word meets other forms of it as well."""
+    """A regular expression for a term. For a plain word it also matches other forms."""
     if len(term) <= 3:
         return rf"\b{re.escape(term)}\b"
     plain = re.fullmatch(r"[^\W\d_]+", term)
@@ -125,7 +125,7 @@ def _fits(text: str, asked: Question) -> bool:
 
 
 def _is_informative(turn: Turn) -> bool:
-    """Whether a line answers: with two long words, or with one that is in few files or defined there."""
+    """Whether a line answers: two long words, or one that is rare or defined there."""
     asked, order, flooded = turn.question, _ranked(turn), _flooded(turn)
     long = [term for term in asked.terms if len(term) >= _LONG or not term.isalpha()] or list(asked.terms)
     files = {term: {line.path for line in order if _contains(line.text, term)} for term in long}
@@ -139,7 +139,7 @@ def _is_informative(turn: Turn) -> bool:
 
 
 def _phrases(asked: Question) -> str:
-    """A regular expression for two terms that are next to each other, in prose or in a name."""
+    """A regular expression for two adjacent terms, in prose or in a name."""
     pairs = (pair for pair in pairwise(asked.words) if set(pair) <= set(asked.terms))
     return "|".join(rf"{term_pattern(one)}[^\W_]*[\s_-]*{term_pattern(two)}" for one, two in pairs)
 
@@ -152,18 +152,18 @@ def _ranked(turn: Turn) -> list[Passage]:
     lines = passages(turn.found, turn.attached)
     said = turn.prompt.casefold()
     if turn.question.order is None and said and not said[-1].isalnum():
-        # A line that puts the same question does not answer it, unless it is the heading of the answer.
+        # A line with the same question is no answer, unless it is a heading.
         lines = [line for line in lines if said not in line.text.casefold() or _DEFINES.match(line.text)]
     return ranked(lines, turn.question, _flooded(turn))
 
 
 def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[str] = ()) -> list[Passage]:
-    """Order the lines that hold a term, those with the rarest terms first; ties keep file order.
+    """Sort the lines with a term, those with the rarest terms first; ties keep file order.
 
     Args:
         candidates: The lines.
-        asked: What they are to fit.
-        flooded: Patterns with more hits than were returned: what is everywhere says little.
+        asked: The question.
+        flooded: Patterns with more matches than were returned: a word that is everywhere says little.
     """
     held = {line: [term for term in asked.terms if _contains(line.text, term)] for line in candidates}
     count, lines = len(candidates), Counter(chain.from_iterable(held.values()))
@@ -190,18 +190,18 @@ _BLOCKS, _PER_FILE, _BLOCK_LINES, _BEGINNING = 4, 3, 4, 8
 """Few, and the best first: the chat shows the end of an answer."""
 _QUOTE_CHARS, _ROWS, _HISTORY_ROWS = 2_000, 200, 40
 _ITEM = re.compile(r"#(?P<seq>\d+) (?P<role>\S+): (?P<text>.+?)(?: …)?")
-"""One hit of a search of the conversation; a longer text is shown by its beginning."""
+"""One hit of a conversation search; a longer text is cut at its end."""
 
 
 def answer(turn: Turn) -> str:
-    """Write the answer in Markdown from what came with the prompt and what the tools found."""
+    """Write the answer in Markdown from attachments and tool results."""
     order = turn.question.order
     if order is None or order.tool == GREP.name:
         parts = _search_result(turn)
     elif order.tool == READ_FILE.name:
         parts = _beginnings(turn.found, _ROWS) or [_trouble(turn.found)]
     else:
-        # What came of it, in the tool's own words.
+        # The result in the tool's own words.
         parts = [_rows(each.text) if each.ok else _trouble([each]) for each in turn.found[-1:]]
     body = "\n\n".join(filter(None, parts)) or (_nothing(turn) if turn.found else _NO_TOOLS)
     return _clean(body if turn.introduced else f"{INTRODUCTION}\n\n{body}")
@@ -211,11 +211,11 @@ def _search_result(turn: Turn) -> list[str]:
     asked, order = turn.question, _ranked(turn)
     lines = passages(turn.found, turn.attached)
     named = [*turn.attached, *(path.removeprefix("./") for path in asked.files)]
-    # A decorator that was taken for a path is in a line somewhere.
+    # A decorator that was mistaken for a path appears in some line.
     text = "\n".join(line.text for line in lines)
     parts = [_trouble(each for each in turn.found if str(each.args.get("path")) not in text)]
     for path in named:
-        # Something of each that was named is quoted, at least how it begins.
+        # Quote something of each named file, at least its start.
         fits = [line for line in order if line.path == path]
         read = [each for each in turn.found if str(each.args.get("path")).removeprefix("./") == path]
         own = [line for line in lines if line.path == path][:_BEGINNING]
@@ -223,13 +223,13 @@ def _search_result(turn: Turn) -> list[str]:
     others = [line for line in order if line.path not in named]
     fitting = any(_fits(line.text, asked) or line.path in named for line in lines)
     if turn.attached:
-        # What came along was asked about: the folder only where it has more to say.
+        # The attachments were asked about: the folder counts only if it matches better.
         most = max(_count_terms(line.text, asked) for line in passages((), turn.attached))
         others = [line for line in others if _count_terms(line.text, asked) > most]
     elif not fitting:
-        # Of what fits badly only the lines with one of the most telling words.
+        # Of weak matches, keep only lines with one of the two most telling words.
         others = [line for line in others if any(_contains(line.text, term) for term in asked.terms[:2])]
-    # What says what the folder is comes before lines that hardly answer.
+    # A description of the folder comes before weak matches.
     if not fitting and asked.order is None:
         listed = [_rows(text) for text in turn.results(LS.name) if not text.endswith(NOTHING_LISTED)]
         parts += _beginnings(turn.found, _BEGINNING) or listed or ["This folder has no files to search."]
@@ -273,14 +273,13 @@ def _best(turn: Turn, order: Sequence[Passage]) -> str:
 
 
 def _block(lines: Sequence[Passage]) -> str:
-    """Neighbouring lines with their place."""
     first, last = lines[0], lines[-1]
     place = f"{first.path}:{first.line}" + (f"-{last.line}" if last.line > first.line else "")
     return f"`{place}`\n{_fenced([line.text[:_QUOTE_CHARS] for line in lines])}"
 
 
 def _history(turn: Turn) -> list[str]:
-    """What fits in the conversation before the turn under way, whose own prompt always fits best."""
+    """Matches in the conversation before the current turn, whose own prompt would always match best."""
     blocks = [block for text in turn.results(SEARCH_HISTORY.name) for block in text.split("\n\n")]
     hits = [(block, hit) for block in blocks if (hit := _ITEM.fullmatch(block))]
     asked = " ".join(turn.prompt.split())
@@ -299,12 +298,12 @@ def _nothing(turn: Turn) -> str:
 
 
 def _trouble(found: Iterable[Found]) -> str:
-    """What tools could not do."""
+    """The tools' error messages."""
     return _sentences(each.text.strip() for each in found if not each.ok)
 
 
 def _sentences(texts: Iterable[str]) -> str:
-    """The beginning of each text, without the advice to a model that follows it."""
+    """The start of each text, without the advice to a model that follows it."""
     said = (re.split(r"; |\.(?=\s)|\n", text)[0].rstrip(".") for text in texts if text)
     return " ".join(f"{each}." for each in dict.fromkeys(said))
 
@@ -320,7 +319,7 @@ def _quoted(terms: Sequence[str]) -> str:
 
 
 def _fenced(rows: Sequence[str]) -> str:
-    """Quote rows as they are; the fence is longer than any run of backticks in them."""
+    """Quote rows unchanged; the fence is longer than any run of backticks in them."""
     text = "\n".join(rows)
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", text)), default=0))
     return f"{fence}text\n{text}\n{fence}"

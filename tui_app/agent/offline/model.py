@@ -35,7 +35,7 @@ from tui_app.settings import OFFLINE_WINDOW
 
 MODEL_NAME = "extractive"
 CONTEXT_WINDOW = OFFLINE_WINDOW
-"""Tokens. Nothing in it needs a limit, but a conversation with it should be governed like any other."""
+"""Tokens. It needs no limit itself, but its conversations should be governed like any other."""
 _CHUNK = re.compile(r"(?:\S*\s+){1,4}|\S+")
 
 
@@ -46,12 +46,12 @@ class CannotAnswerOffline(UserError):
 class OfflineModel(Model[None]):
     """Answers by calling the file and history tools and quoting what they found.
 
-    The same messages give the same answer. Tool calls get ids derived from the question and its time, so
-    they differ between two turns that ask the same.
+    The same messages give the same answer. Ids of tool calls are derived from the question and its time, so
+    that they differ between two turns with the same question.
     """
 
     def __init__(self, *, context_window: int = CONTEXT_WINDOW) -> None:
-        # Nothing is paid for what is made in this program, and no note on made-up tags is read by it.
+        # It costs nothing, and it does not read an announcement of made-up tags.
         profile = PricedProfile(
             context_window=context_window,
             supports_inline_system_prompts=True,
@@ -104,10 +104,10 @@ class OfflineModel(Model[None]):
     def respond(
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> list[ModelResponsePart]:
-        """Decide the next response to a history: tool calls, or one text.
+        """The next response to a history: tool calls, or one text.
 
         Raises:
-            CannotAnswerOffline: if there is no tool to look with, or structured output is wanted.
+            CannotAnswerOffline: if there is no tool to search with, or structured output is required.
         """
         tools = {tool.name for tool in parameters.function_tools}
         if not tools or not parameters.allow_text_output:
@@ -129,7 +129,7 @@ class OfflineModel(Model[None]):
 
 @dataclass
 class OfflineStream(StreamedResponse):
-    """A finished answer, handed out a few words at a time so that the screen stays live."""
+    """A finished answer, streamed a few words at a time."""
 
     parts: list[ModelResponsePart]
     input_tokens: int
@@ -163,7 +163,7 @@ class OfflineStream(StreamedResponse):
         self.finish_reason = "stop" if is_text else "tool_call"
 
     async def close_stream(self) -> None:
-        """Nothing is open; the iterator sees the cancel at its next piece."""
+        """Nothing to close: the iterator stops at its next piece."""
 
     @property
     def timestamp(self) -> datetime:
@@ -183,6 +183,6 @@ def input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParam
 
 
 def _tokens(parts: Iterable[object]) -> int:
-    """Its own measure, for nothing here has a tokenizer: a token for every four bytes."""
+    """An estimate of one token per four bytes: there is no tokenizer for this model."""
     counter = TextCounter(None)
     return sum(tokens for part in parts for _, tokens in part_costs(part, counter, unknown=""))

@@ -1,4 +1,4 @@
-"""The latest prompt of a history as the offline model reads it, with what was found for it so far."""
+"""The latest prompt of a history for the offline model, with the results found for it so far."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ MAX_TERMS = 5
 
 
 class Passage(NamedTuple):
-    """One line of a file, of an attachment or of piped input."""
+    """One line of a file, an attachment or piped input."""
 
     path: str
     line: int
@@ -43,7 +43,7 @@ class Found:
     text: str
     ok: bool
     denied: bool = False
-    """Whether a rule or the user said no to it."""
+    """Whether a rule or the user denied it."""
 
 
 @frozen
@@ -56,41 +56,41 @@ class Step:
 
 @frozen
 class Question:
-    """A prompt as far as it was understood."""
+    """The parsed prompt."""
 
     order: Step | None = None
-    """The call that it asks for, where it is a command."""
+    """The call it asks for, if it is a command."""
     terms: tuple[str, ...] = ()
-    """Words to look for, names from code first, then the longest."""
+    """Search terms: names from code first, then the longest."""
     words: tuple[str, ...] = ()
-    """The words in their order, as far as they may be terms."""
+    """All words that may be terms, in order."""
     files: tuple[str, ...] = ()
-    """Paths that the prompt names and that did not come with it."""
+    """Paths in the prompt that are not attached."""
 
 
 @frozen
 class Turn:
-    """The turn that the history ends in."""
+    """The turn at the end of the history."""
 
     prompt: str
     question: Question
     asked_at: str
-    """When the question was put, as ISO text; makes call ids of equal questions differ."""
+    """Time of the question, as ISO text. Makes the call ids of equal questions differ."""
     found: tuple[Found, ...]
     rounds: int
-    """Responses already given to this question."""
+    """Number of responses to this question so far."""
     introduced: bool
-    """Whether the session has already been told what answers."""
+    """Whether the session has already been told that a search answers."""
     attached: Mapping[str, str]
-    """The text of the files and the piped input that came with the prompt, by name."""
+    """Texts of the attached files and piped input, by name."""
 
     def results(self, tool: str) -> Iterator[str]:
-        """What the calls of one tool returned that succeeded."""
+        """Results of the successful calls of one tool."""
         return (each.text for each in self.found if each.tool == tool and each.ok)
 
 
 def read_turn(messages: Sequence[ModelMessage]) -> Turn:
-    """Find the latest user prompt and everything that was done for it since.
+    """Find the latest user prompt and everything done for it since.
 
     Summaries, system prompts and notes of the program are never taken for the question, wherever they are.
     """
@@ -104,7 +104,7 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
     )
     at, prompt = next(prompts, (-1, None))
     items = _items(prompt) if prompt else []
-    # A picture came along by its name alone.
+    # Of a picture, only its name is used.
     attached = {file_name(item): text for item in items if (text := file_text(item))}
     said = [item.content if isinstance(item, TextContent) else item for item in items if not file_name(item)]
     text = "\n".join(each for each in said if isinstance(each, str)).strip()
@@ -116,7 +116,7 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
         found=tuple(_found(since)),
         rounds=sum(isinstance(message, ModelResponse) for message in since),
         introduced=any(
-            # A summary stands for turns in which it was said.
+            # A summary replaces turns that included it.
             isinstance(part, CompactionPart) or (isinstance(part, TextPart) and INTRODUCTION in part.content)
             for message in messages
             for part in message.parts
@@ -126,7 +126,7 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
 
 
 def _items(part: UserPromptPart) -> list[Any]:
-    """The pieces of a prompt; none where nothing was said and nothing came along."""
+    """The pieces of a prompt; empty if it has neither text nor attachments."""
     items = [part.content] if isinstance(part.content, str) else list(part.content)
     return [item for item in items if not isinstance(item, str) or item.strip()]
 
@@ -147,7 +147,7 @@ _NUMBERED = re.compile(r"^(?P<line>\d+)\t(?P<text>[^\n]*)$", re.MULTILINE)
 
 
 def passages(found: Iterable[Found], attached: Mapping[str, str] | None = None) -> list[Passage]:
-    """Collect every line that came along and that ``grep`` and ``read_file`` showed, once, in file order."""
+    """Collect every line that was attached or shown by ``grep`` and ``read_file``, once, in file order."""
     known = {
         (name, number): line
         for name, text in (attached or {}).items()
@@ -156,7 +156,7 @@ def passages(found: Iterable[Found], attached: Mapping[str, str] | None = None) 
     for each in found:
         if each.ok and each.tool == READ_FILE.name:
             path = str(each.args["path"]).removeprefix("./")
-            # A search may have shown a long line only in part.
+            # A search may have shown only part of a long line.
             known |= {(path, int(match["line"])): match["text"] for match in _NUMBERED.finditer(each.text)}
         elif each.ok and each.tool == GREP.name:
             for match in _HIT.finditer(each.text):
@@ -165,7 +165,7 @@ def passages(found: Iterable[Found], attached: Mapping[str, str] | None = None) 
 
 
 _READ_CHARS = 20_000
-"""Of a longer prompt its beginning and its end are read."""
+"""Of a longer prompt, only the start and the end are parsed."""
 _PATH = r"""(?P<path>[`'("]*@"[^"\n]+"\S*?|\S+?)"""
 _COMMANDS = (
     (LS.name, rf"(?:list files|ls)(?: {_PATH})?"),
@@ -176,14 +176,14 @@ _COMMANDS = (
     (WRITE_FILE.name, r"""write[ \t]+(?P<path>@"[^"\n]+"|[^\s:]+):\s*(?P<content>\S(?s:.*))"""),
     (SEARCH_HISTORY.name, r"(?s:.*)(?<!\w)(?P<query>#\d{1,12})\b(?s:.*)"),
 )
-"""The tool of each, and its form with the names of the tool's arguments."""
+"""Each tool with its pattern, whose group names are the tool's arguments."""
 HITS = 60
-"""Hits asked for per term: enough to rank, and small beside the window."""
+"""Hits requested per term: enough to rank, and small relative to the window."""
 _PAGE = 200
-"""Lines read of a file that was asked for."""
+"""Lines read of a requested file."""
 _FILE = re.compile(r"(?<![\w@.+-])(?:[\w.-]+/)*[\w-][\w.-]*\.[A-Za-z]\w{0,7}(?!@)")
 _LIKE_FILE = re.compile(r"[^\s()]*\.[A-Za-z]\w{0,4}")
-"""How a file that is mentioned must look: ``@x.setter`` and ``@app.get(`` are code."""
+"""Pattern of a mentioned file: ``@x.setter`` and ``@app.get(`` are code."""
 _MAX_FILES = 4
 _WORD = re.compile(r"\w[\w./\\-]*\w|\w")
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"")
@@ -191,11 +191,11 @@ _CODE = re.compile(r"[_./\d]|[a-z][A-Z]")
 
 
 def understand(prompt: str, attached: Collection[str] = ()) -> Question:
-    """Take a prompt for a command where it is one, else for the words that are in it.
+    """Parse a prompt: a command if it is one, otherwise its words.
 
     Args:
-        prompt: What the user wrote.
-        attached: Names of what came with it.
+        prompt: The user's text.
+        attached: Names of its attachments.
     """
     for tool, form in _COMMANDS:
         if match := re.fullmatch(form, prompt.strip(), re.IGNORECASE):
@@ -209,7 +209,7 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
     words = [word.strip("./\\-") for word in _WORD.findall(_QUOTED.sub(" ", text))]
     words = [word if _CODE.search(word) else word.lower() for word in words]
     words = [word for word in words if len(word) > 2] or words
-    # A word's length is all that says how telling it is; of two as long, the later one goes first.
+    # Only length tells how specific a word is; of two equally long ones, the later comes first.
     telling = sorted(reversed(dict.fromkeys(words)), key=lambda word: (not _CODE.search(word), -len(word)))
     quoted = [one or two for one, two in _QUOTED.findall(text)]
     return Question(
@@ -237,5 +237,5 @@ def _command(tool: str, given: dict[str, str]) -> Question:
 
 
 def exact_pattern(text: str) -> str:
-    """A regular expression for a text, without more escapes than it needs."""
+    """A regular expression for a text, with only the necessary escapes."""
     return re.sub(r"\\([- ])", r"\1", re.escape(text))

@@ -1,1 +1,1 @@
-"""Read-only tools: what they may reach, what they return, how they are named."""
+"""Tools of the model: what they may reach, and what they return."""

@@ -15,19 +15,19 @@ _CHOICES = range(2, 7)
 
 
 class Asker(Protocol):
-    """Puts a question to the user."""
+    """Asks the user a question."""
 
     async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
         """Wait for the answer.
 
         Returns:
-            What the model reads of it, whatever came of the question.
+            Text for the model, whatever the outcome.
         """
 
 
 @frozen
 class AskTool:
-    """Nobody is asked before it runs: it is the question."""
+    """Needs no approval: it is a question itself."""
 
     asker: Asker
 

@@ -1,4 +1,4 @@
-"""How a tool is carried out: off the loop, and with refusals that the model can act on."""
+"""Execution of tools: on threads, and with refusals that the model can act on."""
 
 import asyncio
 import threading
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 @contextmanager
 def as_model_retry(deed: str = "done") -> Iterator[None]:
-    """Turn what a tool cannot do into what the model reads about it.
+    """Convert failures of a tool to messages for the model.
 
     Args:
         deed: What the disk or the system may refuse, as part of a sentence.
 
     Raises:
-        ModelRetry: for what was wrong with the call, and for what the disk or the system refuses.
+        ModelRetry: for an invalid call, and for what the disk or the system refuses.
     """
     try:
         yield
@@ -37,7 +37,7 @@ def as_model_retry(deed: str = "done") -> Iterator[None]:
 
 
 async def on_thread(work: Callable[[], T]) -> T:
-    """Run short blocking work off the loop; when cancelled it is waited for: a file is never half ours."""
+    """Run short blocking work on a thread. Cancellation waits for it, so no file is left half written."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
@@ -47,7 +47,7 @@ async def on_thread(work: Callable[[], T]) -> T:
 
 
 async def search_on_thread(work: Callable[[Stop], T]) -> T:
-    """Run blocking work off the loop; on cancellation the wait ends at once and the thread soon after."""
+    """Run blocking work on a thread. Cancellation ends the wait at once, and the thread soon after."""
     cancelled = threading.Event()
     stop = Stop(cancelled)
     try:

@@ -1,4 +1,4 @@
-"""Commands as the model runs them, to their end or in the background."""
+"""The tools for commands, run to their end or in the background."""
 
 import asyncio
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
@@ -32,9 +32,9 @@ from tui_app.text import count
 from tui_app.tool_specs import RUN_COMMAND
 
 LONGEST_COMMAND = 20_000
-"""Characters."""
+"""Maximum characters."""
 LONGEST_S = 3_600.0
-"""Seconds a model may ask for."""
+"""Maximum seconds a model may request."""
 _NO_SANDBOX = (
     'The settings require a sandbox for commands (sandbox = "require"), and there is none for this one. {}.'
 )
@@ -42,7 +42,7 @@ _NO_SANDBOX = (
 
 @frozen
 class CommandTool:
-    """Running commands in the workspace."""
+    """Runs commands in the workspace."""
 
     runner: ProcessRunner
     gate: Gate
@@ -51,13 +51,13 @@ class CommandTool:
     shown: Callable[[str, str], None]
     """Called with the id of a call and what its command prints."""
     timeout_s: float = 120.0
-    """Seconds a command may take when the model names none."""
+    """Seconds for a command if the model sets none."""
     cut_short: MutableMapping[str, str] = field(default_factory=dict)
-    """By the id of its call, what a command had printed when it was stopped."""
+    """Receives the output of stopped commands, by the id of the call."""
     confinement: Callable[[], Confinement | None] = lambda: None
-    """How commands are kept in, found out when the first one comes; None where that is switched off."""
+    """Returns the sandbox, determined at the first command; None if it is off."""
     required: bool = False
-    """Whether no command runs that cannot be kept in."""
+    """Whether no command may run without a sandbox."""
 
     async def run_command(
         self,
@@ -97,7 +97,7 @@ class CommandTool:
             if background:
                 task = await self.tasks.start(command, wrapped, call)
                 if inside is not None:
-                    # Its call is over when somebody asks about that.
+                    # By the time of the question, its call has ended.
                     asked = replace(action, call="", note="")
                     self.tasks.made[task.id] = _made(self, inside, asked, "a background command")
                 left = f"Runs in the background as {task.id}. " if task.is_running else ""
@@ -105,14 +105,14 @@ class CommandTool:
             try:
                 ended = await self.runner.run(wrapped, limit, lambda text: self.shown(call, text))
             except CommandStopped as stopped:
-                # At once: the wait for what is taken away may be cancelled as well.
+                # Before the next wait, which may be cancelled too.
                 self.cut_short[call] = stopped.printed
                 if inside is not None:
                     self.cut_short[call] += "\n" + "\n".join(
                         await on_thread(partial(remove_unapproved, inside))
                     )
                 raise
-            # Whoever stops at a question about what it made keeps what it has printed.
+            # If the user stops the turn at a question about made files, the output is kept.
             self.cut_short[call] = result = command_result(ended, limit)
             if inside is not None:
                 result = "\n".join([result, *await _made(self, inside, action, "the command").ask()])
@@ -128,15 +128,16 @@ async def _admitted(
     """Ask whether a command may run.
 
     Args:
-        tool: What runs it.
-        wanted: The command, with what else there is to know of it.
-        outside: Whether it is to run without the sandbox.
+        tool: The tool that runs it.
+        wanted: The command, with its note.
+        outside: Whether to run it without the sandbox.
 
     Returns:
-        What was asked about, how it is kept in and what is run; why it must not run, for the model.
+        The action that was asked about, its sandbox and the words to run; or why it must not run, for the
+        model.
 
     Raises:
-        ToolProblem: if it cannot be kept in and must be.
+        ToolProblem: if it needs a sandbox and there is none.
     """
     await asyncio.to_thread(prepare)
     kept = await asyncio.to_thread(tool.confinement)
@@ -157,13 +158,13 @@ async def _admitted(
 
 
 def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> MadePlaces:
-    """What a command makes that programs obey."""
+    """Tracks the files a command makes that other programs run or follow."""
     known = picked(tool.tasks, "answered written")
     return MadePlaces(gate=tool.gate, inside=inside, command=action, by=by, **known)
 
 
 async def run_check(tool: CommandTool, command: str) -> Ended | str:
-    """Run a command that no call of the model asks for, under the same rules; or why it may not run."""
+    """Run a command that the model did not request, under the same rules. Returns why if it may not run."""
     wanted = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note="checks the goal")
     try:
         admitted = await _admitted(tool, wanted)
@@ -179,7 +180,7 @@ async def run_check(tool: CommandTool, command: str) -> Ended | str:
 
 
 def command_result(ended: Ended, limit_s: float = 0.0) -> str:
-    """How a command ended, and what it printed."""
+    """How a command ended, and its output."""
     if ended.timed_out:
         how = f"Timed out after {limit_s:g} s and was stopped, with everything it had started."
     elif ended.code is not None and ended.code < 0:
@@ -194,7 +195,7 @@ TASK_LINES, MOST_TASK_LINES = 200, 1_000
 
 @frozen
 class TaskTool:
-    """Listing, reading and stopping background commands; they were asked about when they began."""
+    """Lists, reads and stops background commands. They were approved when they started."""
 
     background: BackgroundTasks
 
@@ -238,7 +239,7 @@ class TaskTool:
 
 
 async def read_task(task: Task, start: int = 0, lines: int = TASK_LINES) -> str:
-    """Lines of a task for the model; it has read them then."""
+    """Lines of a task for the model, which are then marked as read."""
     running = task.is_running
     begin = start or task.read + 1
     page = await asyncio.to_thread(task.output.page, begin, min(max(1, lines), MOST_TASK_LINES))
@@ -248,7 +249,7 @@ async def read_task(task: Task, start: int = 0, lines: int = TASK_LINES) -> str:
         nothing = "No output there" if start else "No new output"
         return f"{head}. {nothing}, {count(page.total, 'line')} in all."
     first, last = page.lines[0][0], page.lines[-1][0]
-    # A line that is not whole yet is read once more.
+    # An incomplete line is returned again next time.
     task.read = max(task.read, last - (last == page.total and running and task.output.open_line))
     rows = [f"{head}. Lines {first:,} to {last:,} of {page.total:,}:"]
     low, high = page.missing
@@ -262,5 +263,5 @@ async def read_task(task: Task, start: int = 0, lines: int = TASK_LINES) -> str:
 
 
 def command_runner(cwd: Path, env: Mapping[str, str], secrets: Secrets) -> ProcessRunner:
-    """Runs the model's commands: nobody answers a program, and a shell reads nothing but the line."""
+    """The runner of the model's commands: without input, and with a shell that reads only the line."""
     return ProcessRunner(cwd, unattended(plain_shell(env)), secrets)

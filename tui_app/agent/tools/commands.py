@@ -1,4 +1,4 @@
-"""Running a command: bounded in time and output, in a process group of which nobody stays behind."""
+"""Execution of a command: bounded in time and output, in a process group that is killed as a whole."""
 
 import asyncio
 import codecs
@@ -20,7 +20,7 @@ from tui_app.system.environment import NO_SECRETS, MaskedStream, Secrets, masked
 from tui_app.system.processes import Listener, Pipes, ProcessGroup, start_group
 
 HEAD_CHARS = 400_000
-"""Characters kept of the beginning of an output."""
+"""Characters kept of the start of an output."""
 TAIL_CHARS = 400_000
 """Characters kept of its end."""
 _ESCAPES = re.compile(
@@ -31,10 +31,10 @@ _ESCAPES = re.compile(
 
 @dataclass(slots=True)
 class Output:
-    """Collects bytes as text; of very much of it the middle is dropped and counted."""
+    """Collects output as text. If there is too much, the middle is dropped and counted."""
 
     chars: int = 0
-    """Characters that came so far."""
+    """Characters received so far."""
     _decoder: codecs.IncrementalDecoder = field(
         default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace")
     )
@@ -43,7 +43,7 @@ class Output:
     _tail_size: int = 0
 
     def feed(self, data: bytes, *, last: bool = False) -> str:
-        """Take bytes; what they add as text."""
+        """Add bytes, and return them as text."""
         text = self._decoder.decode(data, last)
         self.chars += len(text)
         room = HEAD_CHARS - self._head.tell()
@@ -59,14 +59,14 @@ class Output:
         return text
 
     def text(self) -> str:
-        """All that is kept, as it would look in a terminal that shows no colours."""
+        """The kept output, as a terminal without colours would show it."""
         dropped = self.chars - self._head.tell() - self._tail_size
         mark = f"\n[… {dropped:,} characters left out here …]\n" if dropped else ""
         return readable("".join([self._head.getvalue(), mark, *self._tail]))
 
 
 def readable(text: str) -> str:
-    """Text without escape sequences, and of lines that were written over only what stood there last."""
+    """Remove escape sequences, and parts of lines that were overwritten."""
     text = _ESCAPES.sub("", text) if "\x1b" in text else text
     text = text.replace("\r\n", "\n")
     if "\r" not in text:
@@ -75,9 +75,9 @@ def readable(text: str) -> str:
 
 
 _SHOW_S = 0.1
-"""Seconds between two portions of output that are reported."""
+"""Seconds between two portions of live output."""
 _PORTION_CHARS = 4_000
-"""Characters reported at once; of more only the end is of use to whoever watches."""
+"""Maximum characters per portion: of more, only the end matters to a viewer."""
 
 
 @frozen
@@ -86,22 +86,22 @@ class Ended:
 
     text: str
     code: int | None = None
-    """Exit code; None where it was ended from outside before it had one."""
+    """Exit code; None if it was killed before it had one."""
     duration_s: float = 0.0
     timed_out: bool = False
 
 
 class CommandStopped(asyncio.CancelledError):
-    """Whoever waited for a command was cancelled; it has ended."""
+    """The caller that waited for a command was cancelled; the command has ended."""
 
     def __init__(self, printed: str) -> None:
         super().__init__()
         self.printed = printed
-        """What it had printed until then."""
+        """Its output until then."""
 
 
 class _Listening(Listener):
-    """Collects what a process prints, and reports it now and then."""
+    """Collects a process's output, and forwards it in portions."""
 
     def __init__(self, show: Callable[[str], None], secrets: Secrets) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class _Listening(Listener):
         self._later: asyncio.TimerHandle | None = None
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep it, and report it if the last portion was a while ago."""
+        """Store the data, and forward it if the last portion was long enough ago."""
         self._waiting = (self._waiting + self.output.feed(data))[-_PORTION_CHARS:]
         left = self._due - monotonic()
         if left <= 0:
@@ -131,7 +131,7 @@ class _Listening(Listener):
             self._show(text)
 
     def all_text(self) -> str:
-        """All that was printed, once nothing more can come."""
+        """The whole output. Call this after the process has ended."""
         self.report(last=True)
         self.output.feed(b"", last=True)
         return masked(self.output.text(), self._masked.secrets)
@@ -143,27 +143,27 @@ class ProcessRunner:
 
     cwd: Path
     env: Mapping[str, str]
-    """Without keys: see whoever makes it."""
+    """Must not contain keys: its creator removes them."""
     secrets: Secrets = NO_SECRETS
-    """Taken out of what is printed before anybody sees it."""
+    """Masked in the output before anything sees it."""
 
     async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
-        """Run a program to its end; what it left running in its group is ended then as well.
+        """Run a program to its end, then kill what it left running in its process group.
 
-        Cancelling this ends the whole group at once.
+        Cancelling this kills the whole group at once.
 
         Args:
             words: Program and arguments.
-            timeout_s: Seconds after which the group is ended; None for no limit.
-            heard: Called with what is printed, in portions.
+            timeout_s: Seconds after which the group is killed; None for no limit.
+            heard: Receives the output in portions.
 
         Raises:
             NotStarted: if it cannot be started.
-            CommandStopped: if this was cancelled; the group is ended then.
+            CommandStopped: if this was cancelled; the group has been killed.
         """
         started = monotonic()
         listening = _Listening(heard, self.secrets)
-        # One pipe for both, so that they stay in the order in which they were written.
+        # One pipe for both streams, so that their order is kept.
         pipes = Pipes(stderr=subprocess.STDOUT)
         group: ProcessGroup[_Listening] | None = None
         cancelled = timed_out = False
@@ -187,7 +187,7 @@ class ProcessRunner:
 
 
 _SYSTEM_PATH = "/bin:/usr/bin:/usr/local/bin:/run/current-system/sw/bin"
-"""Not the user's, which a project may lead."""
+"""Not the user's PATH, which a project may change."""
 _EDITORS = (
     "EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR HGEDITOR JJ_EDITOR SUDO_EDITOR SVN_EDITOR SYSTEMD_EDITOR"
 )
@@ -198,20 +198,20 @@ _SHELL_START = frozenset({"CDPATH", "BASH_ENV", "ENV", "BASHOPTS", "SHELLOPTS", 
 
 @cache
 def shell() -> str:
-    """Bash, whose language models write, or what the system has instead."""
+    """Bash, for which models write commands, or the system's shell."""
     return shutil.which("bash", path=_SYSTEM_PATH) or "/bin/sh"
 
 
 def shell_command(command: str) -> tuple[str, ...]:
-    """What runs a command line, whatever is in it: a shell alone says what a line means."""
+    """The words that run a command line in a shell."""
     return (shell(), "-c", command)
 
 
 def unattended(env: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which programs wait for nobody: without a terminal no editor or pager can be left.
+    """An environment in which programs do not wait for input.
 
-    An editor closes at once and keeps what it was given, so that `git rebase -i` takes its list as it is and
-    `git commit` without a message ends.
+    Without a terminal, no editor or pager can be left. An editor exits at once and keeps its file, so that
+    `git rebase -i` takes its list unchanged and `git commit` without a message ends.
     """
     editors = {*_EDITORS.split(), *(name for name in env if name.endswith("EDITOR"))}
     pagers = {*_PAGERS.split(), *(name for name in env if name.endswith("PAGER"))}
@@ -219,7 +219,7 @@ def unattended(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def plain_shell(env: Mapping[str, str]) -> dict[str, str]:
-    """An environment in which a line means to the shell what it says: rules know nothing of more."""
+    """An environment in which the shell does only what the line says, as rules assume."""
     return {
         name: value
         for name, value in env.items()
@@ -228,16 +228,16 @@ def plain_shell(env: Mapping[str, str]) -> dict[str, str]:
 
 
 BUDGET_S = 10.0
-"""Seconds a search through the workspace may take before it returns what it has."""
+"""Seconds after which a search through the workspace returns what it has."""
 
 
 class Cancelled(Exception):
-    """The turn that wanted this work is over; nobody reads the result."""
+    """The turn that wanted this work has ended, so the result is not needed."""
 
 
 @frozen
 class Stop:
-    """Asked often by long work on a worker thread, which Python cannot interrupt from outside."""
+    """Polled by long work on a worker thread, which Python cannot interrupt."""
 
     cancelled: threading.Event = field(default_factory=threading.Event)
     deadline: float = field(default_factory=lambda: time.monotonic() + BUDGET_S)

@@ -8,23 +8,23 @@ from tui_app.agent.tools.replacements import same_at_start
 from tui_app.text import visible
 
 _COMPARED_LINES = 6_000
-"""Lines of both versions together up to which they are compared line by line."""
+"""Maximum lines of both versions together that are compared line by line."""
 _CONTEXT = 3
 _NO_NEWLINE = "\n\\ No newline at end of file"
 BOM = "\ufeff"
 
 
 def diff_of(before: str | None, after: str | None, path: str) -> str:
-    r"""The difference between two versions of a file; ``None`` is none: a new file, or one that was deleted.
+    r"""The difference between two versions of a file; ``None`` for a new or deleted file.
 
-    Only ``\n`` ends a line. What rows alone would not show is said in a row in brackets.
+    Only ``\n`` ends a line. A row in brackets describes what the rows alone would not show.
     """
     name, end = visible(path), "/dev/null" if after is None else f"b/{visible(path)}"
     remarks = [] if after is None else list(_remarks(before, after))
     texts = [text for text in (before, after) if text is not None]
     old, new = _rows_of(before or ""), _rows_of(after or "")
     if all(text.count("\r") == text.count("\n") == text.count("\r\n") > 0 for text in texts):
-        # As all of them do, it is said once; where some do not, each line shows its own.
+        # If all lines have it, it is reported once; otherwise each line shows its own.
         old, new = ([row.replace("\r", "") for row in rows] for rows in (old, new))
         remarks.append("[lines end in CRLF]")
     start = "/dev/null" if before is None else f"a/{name}"
@@ -32,7 +32,7 @@ def diff_of(before: str | None, after: str | None, path: str) -> str:
 
 
 def diff_of_bytes(before: bytes | None, after: bytes | None, path: str) -> tuple[str, str]:
-    """The same of what files hold, or how large it is, where that is no text."""
+    """The diff of two file contents, or their sizes if they are not text."""
     old, new = decoded(before), decoded(after)
     if (old is None) is (before is None) and (new is None) is (after is None):
         return diff_of(old, new, path), ""
@@ -83,7 +83,7 @@ def _range(first: int, lines: int) -> str:
 
 
 def _remarks(before: str | None, after: str) -> Iterator[str]:
-    """What a change is that its rows would hardly show."""
+    """Descriptions of a change that its rows hardly show."""
     if not after:
         yield "[an empty file]" if before is None else "[nothing is left in the file]"
     if before is None:
@@ -109,7 +109,7 @@ def _ends_named(text: str) -> str:
 
 
 def counts_of(diff: str) -> str:
-    """How many lines a diff adds and takes away: ``+3 -1``."""
+    """Number of lines a diff adds and removes: ``+3 -1``."""
     rows = diff.split("\n")[2:]
     added = sum(row.startswith("+") for row in rows)
     removed = sum(row.startswith("-") for row in rows)

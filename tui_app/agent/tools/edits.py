@@ -17,13 +17,13 @@ from tui_app.system.descriptors import folder_of
 from tui_app.tool_specs import WRITE_FILE
 
 MAX_BYTES = 4_000_000
-"""A file that is written or edited may be this large."""
+"""Maximum bytes of a file that is written or edited."""
 CHANGED = "{} has changed since you read it; read it again before you change it."
 
 
 @frozen(kw_only=True)
 class FileChange:
-    """What is to become of one file."""
+    """A planned change of one file."""
 
     path: Path
     """Resolved."""
@@ -33,18 +33,18 @@ class FileChange:
     """None for a file that does not exist yet."""
     after: bytes = b""
     mode: int | None = None
-    """Rights of the file as it is."""
+    """Current permissions of the file."""
     diff: str = ""
     note: str = ""
     whole: bool = False
-    """Whether nothing stays of what it holds now."""
+    """Whether the whole content is replaced."""
 
 
 def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
-    """Plan to give a file a content, whatever it holds now.
+    """Plan to replace the whole content of a file.
 
     Raises:
-        ToolProblem: if the path is none that may be written.
+        ToolProblem: if the path may not be written.
     """
     now = _present(ws, path)
     text = decoded(now.before)
@@ -60,9 +60,9 @@ def plan_write(ws: Workspace, path: str, content: str) -> FileChange:
 
 
 def like_before(before: str, content: str) -> str:
-    """A new content with the line ends and the mark at the start of the old one, which no model is shown.
+    """A new content with the old one's line ends and byte order mark, which models do not see.
 
-    Lines that stay keep their ends; a content that has such ends itself is taken as it is.
+    Unchanged lines keep their ends. Content with such ends itself is unchanged.
     """
     if before.startswith(BOM) and not content.startswith(BOM):
         content = BOM + content
@@ -91,7 +91,7 @@ def plan_edit(ws: Workspace, path: str, old: str, new: str, *, every: bool = Fal
 
 
 def check_unchanged(change: FileChange) -> None:
-    """See that a file is still what a plan saw.
+    """Check that a file is still as it was when the change was planned.
 
     Raises:
         ToolProblem: if it is not.
@@ -102,10 +102,10 @@ def check_unchanged(change: FileChange) -> None:
 
 
 def carry_out(change: FileChange) -> None:
-    """Write a file as planned: whole or not at all, with the rights it had.
+    """Write a file as planned: completely or not at all, with its permissions.
 
     Raises:
-        ToolProblem: if it is not what the plan saw any more, or a link stands where a folder was.
+        ToolProblem: if it has changed since it was planned, or a link has replaced a folder.
         OSError: if the disk refuses.
     """
     put_bytes(change.path, change.after, expected=change.before, mode=change.mode, shown=change.shown)
@@ -114,10 +114,10 @@ def carry_out(change: FileChange) -> None:
 def put_bytes(
     path: Path, data: bytes | None, *, expected: bytes | None, mode: int | None, shown: str
 ) -> None:
-    """Replace a file that holds what is expected; ``None`` stands for no file, before and after.
+    """Replace a file that has the expected content; ``None`` means no file, before and after.
 
     Raises:
-        ToolProblem: if it holds something else, or a link stands where a folder was.
+        ToolProblem: if it has another content, or a link has replaced a folder.
         OSError: if the disk refuses.
     """
     with _folder_of(path, make=data is not None) as folder:
@@ -135,14 +135,14 @@ def put_bytes(
 
 
 def remove_halves(path: Path) -> None:
-    """Remove what a killed process has left beside a file that it was replacing."""
+    """Remove partial files that a killed process has left next to a file."""
     for each in path.parent.glob(f".{escape(path.name[:50])}.{'[0-9a-f]' * 12}.tmp"):
         each.unlink(missing_ok=True)
 
 
 @contextmanager
 def _folder_of(path: Path, *, make: bool) -> Iterator[int | None]:
-    """The open folder of a resolved path; None where it does not exist and is not to be made."""
+    """The open folder of a resolved path; None if it does not exist and is not to be made."""
     with ExitStack() as stack:
         try:
             folder, _ = stack.enter_context(folder_of(path, make=make))
@@ -155,10 +155,10 @@ def _folder_of(path: Path, *, make: bool) -> Iterator[int | None]:
 
 
 def _read_at(folder: int, name: str) -> bytes | None:
-    """The bytes of a regular file in an open folder; None where there is none.
+    """The bytes of a regular file in an open folder; None if there is none.
 
     Raises:
-        ToolProblem: if something else stands there.
+        ToolProblem: if it is not a regular file, or cannot be read.
     """
     try:
         with open_at(folder, name) as file:
@@ -170,7 +170,7 @@ def _read_at(folder: int, name: str) -> bytes | None:
 
 
 def _present(ws: Workspace, path: str) -> FileChange:
-    """What a file holds and its rights, without anything planned.
+    """Content and permissions of a file, without any change planned.
 
     Raises:
         ToolProblem: if it is no file that can be changed.

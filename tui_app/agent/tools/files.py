@@ -1,7 +1,7 @@
-"""The read-only file tools as plain functions: they take a workspace, return text, and keep to their bounds.
+"""The read-only file tools as plain functions, which take a workspace and return bounded text.
 
 A line of a file is shown as ``NUMBER<tab>TEXT`` by :func:`read_file` and as ``PATH:NUMBER: TEXT`` by
-:func:`grep`. What was left out is said in a last line in square brackets.
+:func:`grep`. A last line in square brackets describes what was left out.
 """
 
 import os
@@ -28,11 +28,11 @@ from tui_app.system.pictures import LARGEST_FILE, Picture, UnusablePicture, fitt
 from tui_app.tool_specs import GLOB
 
 LINE_BYTES = 8192
-"""Bytes kept of one line; the rest of a longer line is read past."""
+"""Bytes kept of one line; the rest of a longer line is skipped."""
 CUT_MARK = " …[line cut]"
-"""Ends a line that a tool shows only in part."""
+"""End of a line that a tool shows only in part."""
 NOTHING_LISTED = "has nothing to show]"
-"""Ends the listing of a folder that is empty."""
+"""End of the listing of an empty folder."""
 _SNIFFED_BYTES = 8192
 
 
@@ -53,20 +53,20 @@ def _lines_in(file: BinaryIO, stop: Stop, kept: int = LINE_BYTES) -> Iterator[st
                 return
         text = raw.decode("utf-8-sig" if number == 1 else "utf-8", "replace")
         yield text.rstrip("\n").removesuffix("\r")
-        # After each line: what is done with it may take longer than reading a thousand.
+        # After each line, because processing one may take longer than reading a thousand.
         if stop.late():
             return
 
 
 def clip(text: str, limit: int) -> str:
-    """Cut a line to ``limit`` characters, visibly."""
+    """Cut a line to ``limit`` characters, with a mark."""
     return text if len(text) <= limit else text[:limit] + CUT_MARK
 
 
 MAX_FILES = 50_000
-"""Files one walk looks at; a larger tree is reported as cut."""
+"""Maximum files in one walk; a larger tree is reported as cut."""
 ShowsFile = Callable[[Path], bool]
-"""Whether a tool may show anything of a resolved path that it came across."""
+"""Whether a tool may show anything of a resolved path it found."""
 _IGNORE_FILE_BYTES = 256 * 1024
 
 _SKIPPED_NAMES = frozenset(
@@ -80,19 +80,19 @@ _SKIPPED_NAMES = frozenset(
 
 @dataclass(slots=True)
 class Walk:
-    """One pass over a folder; ``cut`` says why it ended early, empty when it saw everything."""
+    """One pass over a folder. ``cut`` tells why it ended early; it is empty if it saw everything."""
 
     top: Path
     stop: Stop
     hidden: Collection[Path] = ()
-    """Folders and files that are passed over."""
+    """Folders and files to skip."""
     cut: str = ""
     seen: int = 0
 
     def files(self) -> Iterator[Path]:
         """Yield regular files in a stable order: those of a folder first, then its subfolders by name.
 
-        Links are not followed, so a walk can neither leave the workspace nor run in circles.
+        Links are not followed, so a walk can neither leave the workspace nor loop.
 
         Raises:
             Cancelled: if the turn was cancelled meanwhile.
@@ -128,12 +128,12 @@ class _Rules:
 
 
 def shows_all(_path: Path) -> bool:
-    """Leave nothing out."""
+    """Show every file."""
     return True
 
 
 def shown(entry: os.DirEntry[str], folder: int) -> bool:
-    """Whether an entry of an open folder belongs to the project itself rather than to tools around it."""
+    """Whether an entry of an open folder belongs to the project itself rather than to tools."""
     if entry.name in _SKIPPED_NAMES:
         return False
     if not entry.is_dir(follow_symlinks=False):
@@ -199,23 +199,23 @@ def _own_rules(folder: Path) -> tuple[_Rules, ...]:
 
 
 MAX_FILE_BYTES = 5 * 1024 * 1024
-"""Larger files are passed over unless they are named."""
+"""Larger files are skipped unless they are named."""
 MAX_HITS = 1_000
 MAX_BYTES = 48_000
-"""Bytes of UTF-8 one result may hold, so that it stays whole on its way to the model."""
+"""Maximum UTF-8 bytes of one result, so that it reaches the model whole."""
 MATCHED_BYTES = 1 << 20
-"""How much of a line the expression is tried on: histories and logs hold whole files in one."""
+"""Bytes of a line in which a match is searched: histories and logs have whole files in one line."""
 _ALWAYS_MATCHED = 2_000
-"""Characters of a line on which an expression may not be slow."""
+"""An expression that is slow on this many characters is refused."""
 SHOWN_CHARS = 400
 _SHOWN_BEFORE = 100
-"""Characters before a match that are shown with it, deep in a long line."""
+"""Characters shown before a match far into a long line."""
 _MATCH_S = 1.0
-"""Seconds one line may keep the expression busy."""
+"""Maximum seconds for matching one line."""
 _MAX_PATTERN = 1_000
 
 Matcher = Callable[[str], int | None]
-"""Tells where in a line its match begins."""
+"""Returns the position of a match in a line."""
 
 
 def grep(
@@ -230,10 +230,10 @@ def grep(
 ) -> str:
     """Return the lines that a regular expression matches, as ``PATH:NUMBER: TEXT``.
 
-    Files below a folder that must not be shown are passed over; a file that is named is not judged again.
+    Files below a folder that must not be shown are skipped; a named file is not checked again.
 
     Raises:
-        ToolProblem: if the expression is wrong or too slow, or the path is not in the workspace.
+        ToolProblem: if the expression is invalid or too slow, or the path is not in the workspace.
         Cancelled: if the turn was cancelled meanwhile.
     """
     stop = stop or Stop()
@@ -251,7 +251,7 @@ def grep(
         except ToolProblem:
             if file == real:
                 raise
-            continue  # one that cannot be read counts as absent
+            continue  # an unreadable file counts as absent
         with opened:
             if _searchable(opened, named=file == real, found=found):
                 found.files += 1
@@ -263,7 +263,7 @@ def grep(
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows up to both bounds of a result."""
+    """Rows up to both limits of a result."""
 
     limit: int
     rows: list[str] = field(default_factory=list)
@@ -284,7 +284,7 @@ class _Hits(_Rows):
     files: int = 0
     large: int = 0
     long: int = 0
-    """Lines whose end was not looked at."""
+    """Lines whose end was not searched."""
     withheld: int = 0
 
     def render(self, pattern: str, cut: str) -> str:
@@ -299,7 +299,6 @@ class _Hits(_Rows):
 
 
 def _noted(rows: Iterable[str], *notes: str) -> str:
-    """Rows, and after them what there is to know of them."""
     return "\n".join([*rows, *(f"[{note}]" for note in notes if note)])
 
 
@@ -311,7 +310,7 @@ def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop, found: _Hi
     for number, text in enumerate(_lines_in(file, stop, MATCHED_BYTES), 1):
         try:
             at = matches(text)
-            # The last character may have been cut in two.
+            # The last character may have been split.
             partly = len(text) > _ALWAYS_MATCHED and len(text.encode()) >= MATCHED_BYTES - 3
         except ToolProblem:
             if len(text) <= _ALWAYS_MATCHED:
@@ -326,7 +325,7 @@ def _hits_in(file: BinaryIO, name: str, matches: Matcher, stop: Stop, found: _Hi
 
 
 def _searchable(file: BinaryIO, *, named: bool, found: _Hits) -> bool:
-    """Whether to look into a file: not where it is large, unless it was asked for by name, or no text."""
+    """Whether to search a file: not if it is large, unless it was named, or if it is binary."""
     if not named and os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:
         found.large += 1
         return False
@@ -366,14 +365,14 @@ def _matcher(pattern: str, ignore_case: bool, stop: Stop) -> Matcher:
 
 
 MAX_LINES = 1_900
-"""Lines one read may return, so that it stays whole on its way to the model."""
+"""Maximum lines of one read, so that the result reaches the model whole."""
 SHOWN_LINE_CHARS = 2_000
 MAX_ENTRIES = 500
-"""Names one listing may hold."""
+"""Maximum names of one listing."""
 
 
 def read_picture(ws: Workspace, path: str) -> Picture | None:
-    """Return a picture as it is sent to a model; None for a file that is none.
+    """A picture in the form sent to a model; None for a file that is none.
 
     Raises:
         ToolProblem: if there is no such file, or it is damaged or too large.
@@ -421,7 +420,7 @@ def read_file(ws: Workspace, path: str, start: int = 1, lines: int = 400, *, sto
 def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
     """List one folder: folders first and ending in a slash, then files with their size in bytes.
 
-    What must not be shown is counted only.
+    Entries that must not be shown are only counted.
 
     Raises:
         ToolProblem: if there is no such folder.
@@ -442,9 +441,9 @@ def ls(ws: Workspace, path: str = ".", *, shows: ShowsFile = shows_all) -> str:
 
 
 def glob(ws: Workspace, pattern: str, *, stop: Stop | None = None, shows: ShowsFile = shows_all) -> str:
-    """List the files that fit a pattern such as ``src/**/*.py``; a bare ``*.py`` is looked for at any depth.
+    """List the files that match a pattern such as ``src/**/*.py``; a bare ``*.py`` is searched at any depth.
 
-    What must not be shown is counted only.
+    Files that must not be shown are only counted.
 
     Raises:
         ToolProblem: if the pattern leads out of the workspace.

@@ -1,4 +1,4 @@
-"""Looking things up in the whole conversation, including what has left the model's context."""
+"""Search of the whole conversation, including messages that have left the model's context."""
 
 import re
 from collections.abc import Sequence
@@ -10,21 +10,21 @@ from tui_app.records import frozen
 from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY
 
 PAGE_LINES = 1_900
-"""Lines of one page at most; with what is around them they keep to the limits of tool output."""
+"""Maximum lines of one page; with the text around it, a page stays within the limits of tool output."""
 PAGE_BYTES = 48_000
-"""Bytes of one page in UTF-8, likewise."""
+"""Maximum UTF-8 bytes of one page, for the same reason."""
 _WORTH_BEGINNING = 1_000
-"""Bytes that must be left on a page for a line that no page holds whole to begin there."""
+"""Bytes that must be left on a page to start a line that fits no page."""
 
 
 class Page(NamedTuple):
-    """A stretch of a message."""
+    """A part of a message."""
 
     rows: list[str]
     first: int
-    """Line of the message that the first row is in, counted from 1."""
+    """Line of the message with the first row, counted from 1."""
     total: int
-    """Lines of the message."""
+    """Number of lines of the message."""
     next: tuple[int, int] | None
     """Line, and character in it, at which the next page begins; None at the end of the message."""
 
@@ -35,16 +35,16 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
     Args:
         text: The message.
         start: First line, counted from 1.
-        lines: How many lines at most.
-        offset: Characters to skip in the first line; more than it has lead into the lines after it.
+        lines: Maximum number of lines.
+        offset: Characters to skip in the first line; more than it has continue in the following lines.
         numbered: Whether rows begin with the number of their line and a tab.
 
     Returns:
-        The page, with one row at least; None if the message ends before it.
+        The page, with at least one row; None if the message ends before it.
     """
     source = text.split("\n")
     if len(source) > 1 and not source[-1]:
-        # As lines are counted everywhere: a line break at the end opens no further one.
+        # As elsewhere, a line break at the end starts no further line.
         source.pop()
     first, skip = max(1, start), max(0, offset)
     while first <= len(source) and skip > len(source[first - 1]):
@@ -74,11 +74,11 @@ def page_of(text: str, start: int, lines: int, offset: int = 0, *, numbered: boo
 
 MOST_HITS = 50
 HIT_CHARS = 600
-"""Characters of one hit in a list."""
+"""Maximum characters of one hit in a list."""
 _HANDLE = re.compile(r"(?:([0-9a-f]{4,32})?#)?(\d{1,12})")
-"""Of a message: its number, after the id of its session where that is another one."""
+"""Handle of a message: its number, after the id of its session if that is another one."""
 Scope = Literal["session", "project"]
-"""Where to search: in this conversation and what was handed over to it, or in all of the repository."""
+"""What to search: this conversation and those handed over to it, or the whole repository."""
 
 
 @frozen
@@ -86,54 +86,54 @@ class HistoryHit:
     """One message of the conversation."""
 
     seq: int
-    """Its number in the log; the handle is this number with a ``#`` before it."""
+    """Its log number; the handle is this number with a ``#`` before it."""
     role: str
     """Who wrote it, for example ``user``, ``assistant`` or ``tool``."""
     text: str
     line: int = 0
-    """Line of the message that the words are in, where ``text`` is a stretch from within it; else 0."""
+    """Line of the match, if ``text`` is a part from within the message; else 0."""
     lines: int = 0
-    """Lines of the whole message, where ``line`` is known."""
+    """Lines of the whole message, if ``line`` is set."""
     session: str = ""
-    """Id of its session, where that is another one."""
+    """Id of its session, if that is another one."""
 
     @property
     def handle(self) -> str:
-        """What brings it back."""
+        """The handle that brings it back."""
         return f"{self.session}#{self.seq}"
 
 
 class HistorySearch(Protocol):
     """The conversation as the search tool sees it.
 
-    Both methods are called on the event loop and must answer within a few milliseconds.
+    Both methods are called on the event loop and must return within a few milliseconds.
     """
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
-        """Return the messages that fit the words best, at most ``limit`` of them, best first."""
+        """Return the messages that match the words best, at most ``limit`` of them, best first."""
 
     def fetch(self, seq: int, session: str = "") -> HistoryHit | None:
-        """Return one message, of another session only where that was handed over to this one."""
+        """Return one message. Other sessions must have been handed over to this one, or merged into it."""
 
 
 class ProjectSearch(Protocol):
-    """What was said in all sessions of a repository; the user may be asked before."""
+    """All sessions of a repository; the user may be asked first."""
 
     async def search(self, words: str, limit: int, call: str) -> tuple[Sequence[HistoryHit], str]:
-        """Return the messages that hold all words, best first, and why some are left out.
+        """Return the messages with all the words, best first, and why some are left out.
 
         Args:
-            words: What they must hold.
-            limit: How many at most.
+            words: The words.
+            limit: Maximum number of messages.
             call: Id of the tool call.
         """
 
     async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
-        """Return one message; why it may not be shown; None where there is none in this repository."""
+        """Return one message, or why it may not be shown; None if this repository has no such message."""
 
 
 def handle_of(query: str) -> tuple[str, int] | None:
-    """Session and number that a query names; the session is empty for this one."""
+    """Session and number in a query; the session is empty for this one."""
     found = _HANDLE.fullmatch(query.strip())
     return (found[1] or "", int(found[2])) if found else None
 
@@ -146,14 +146,14 @@ def search_history(
     lines: int = PAGE_LINES,
     offset: int = 0,
 ) -> str:
-    """Search the conversation by words, or bring one message back by its handle such as ``#142``.
+    """Search the conversation by words, or return one message by its handle, such as ``#142``.
 
     Args:
         history: The conversation.
         query: Words, or a handle.
-        limit: Hits to return at most.
+        limit: Maximum hits.
         start: Of a message, the first line to return, counted from 1.
-        lines: Of a message, how many lines; no more than fit one answer.
+        lines: Of a message, the number of lines; no more than fit one answer.
         offset: Characters to skip in the line ``start``.
     """
     if handle := handle_of(query):
@@ -168,16 +168,16 @@ def search_history(
 async def search_project(
     project: ProjectSearch, query: str, limit: int, start: int, lines: int, offset: int, *, call: str
 ) -> str:
-    """Search all sessions of the repository as :func:`search_history` does one conversation.
+    """Search all sessions of the repository, as :func:`search_history` does with one conversation.
 
     Args:
         project: Its sessions.
         query: Words, or the handle of a message with its session, such as ``9f3c1a2b#142``.
-        limit: Hits to return at most.
+        limit: Maximum hits.
         start: Of a message, the first line to return.
-        lines: Of a message, how many lines.
+        lines: Of a message, the number of lines.
         offset: Characters to skip in the line ``start``.
-        call: Id of the tool call, for the question that may be asked.
+        call: Id of the tool call, for a question to the user.
     """
     handle = handle_of(query)
     if handle and handle[0]:
@@ -191,7 +191,7 @@ async def search_project(
 
 
 def paged(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
-    """One message, or the page of it that begins where it is asked to."""
+    """One message, or the requested page of it."""
     page = page_of(hit.text, start, lines, offset)
     head = f"{hit.handle} {hit.role}:"
     if page is None:
@@ -203,7 +203,7 @@ def paged(hit: HistoryHit, start: int, lines: int, offset: int) -> str:
 
 
 def listed(hits: Sequence[HistoryHit]) -> str:
-    """The beginning of each message, with its handle."""
+    """The start of each message, with its handle."""
     shown: list[str] = []
     for hit in hits:
         text = " ".join(hit.text[: HIT_CHARS * 2].split())
@@ -214,14 +214,14 @@ def listed(hits: Sequence[HistoryHit]) -> str:
 
 
 def named_message(history: HistorySearch | None, path: str) -> HistoryHit | None:
-    """The message that a path such as ``#142`` stands for; None where it is no handle of one."""
+    """The message for a path such as ``#142``; None if it is no handle of one."""
     if history is None or "#" not in path or not (handle := handle_of(path)):
         return None
     return history.fetch(handle[1], handle[0])
 
 
 def read_message(hit: HistoryHit, start: int, lines: int) -> str:
-    """Return lines of a message numbered as those of a file.
+    """Return lines of a message, numbered as those of a file.
 
     Raises:
         ToolProblem: if the message ends before ``start``.
@@ -233,7 +233,7 @@ def read_message(hit: HistoryHit, start: int, lines: int) -> str:
 
 
 def _footer(hit: HistoryHit, page: Page, tool: str) -> list[str]:
-    """How to read on; in the middle of a line only the search tool can begin."""
+    """How to read on. Only the search tool can start in the middle of a line."""
     if page.next is None:
         return []
     line, offset = page.next

@@ -1,4 +1,4 @@
-"""The tools that only look, as the model sees them; what rules say is asked before."""
+"""The read-only tools, with the check of rules before each."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -36,30 +36,30 @@ from tui_app.tool_specs import READ_FILE, SEARCH_HISTORY, USE_SKILL
 
 @frozen
 class Looking:
-    """What rules have to say before a tool looks at files, and while it does."""
+    """Applies the rules before a tool reads files, and while it does."""
 
     workspace: Workspace
     gate: Judge
 
     async def declined(self, ctx: RunContext[Any], path: str, *like: str, tool: str = "") -> str:
-        """Ask whether a tool may look at a path.
+        """Ask whether a tool may read a path.
 
         Args:
             ctx: The call.
             path: As the model gave it.
-            like: Other tools that would show the same.
-            tool: What looks, where that is not the tool that was called.
+            like: Other tools that would reveal the same.
+            tool: The tool that reads, if it is not the one that was called.
 
         Returns:
-            Why it must not, for the model to read; empty when it may.
+            Why it must not, for the model; empty if it may.
         """
         return await self.gate(await asyncio.to_thread(self._action, ctx, path, like, tool))
 
     def shows(self, ctx: RunContext[Any], path: str, *like: str) -> ShowsFile:
-        """Which files a tool that was let into a folder may show.
+        """Which files a tool may show that was allowed to read a folder.
 
-        What must be asked about was not asked about by opening a folder around it, unless by the same rule.
-        Blocking.
+        Approval for a folder does not cover files that need approval themselves, unless by the same rule.
+        Blocks.
         """
         asked = self._action(ctx, path, like)
         opened = self.gate.judged(asked)
@@ -72,13 +72,13 @@ class Looking:
         return shown
 
     def _action(self, ctx: RunContext[Any], path: str, like: tuple[str, ...], tool: str = "") -> Action:
-        """What is asked about: where a path leads, by its own name and by the one that was given."""
+        """The action to ask about: the resolved path, by its own name and by the given one."""
         try:
             shown = self.workspace.display(self.workspace.resolve(path))
         except ToolProblem:
-            # The tool says why; a rule about all of it, or about this very name, is heard before.
+            # The tool itself reports the problem, but rules on all paths, or on this name, apply first.
             shown = path
-        # As seen from the workspace: rules say nothing of the folders around it.
+        # Relative to the workspace: rules are not about the folders above it.
         given = PurePosixPath(path)
         if given.is_relative_to(self.workspace.root):
             given = given.relative_to(self.workspace.root)
@@ -95,22 +95,22 @@ class Looking:
 
 
 MAX_RETRIES = 8
-"""Times a model may get one tool wrong in a row before the turn fails; looking for a file can take some."""
+"""Invalid calls of one tool in a row after which the turn fails; finding a file can take several."""
 
 
 @frozen
 class ReadTools:
-    """Read-only tools over a workspace and a conversation; their docstrings are what the model reads.
+    """Read-only tools over a workspace and a conversation. The model reads their docstrings.
 
-    They go ahead unless a rule says otherwise of the tool or of the file. Blocking work runs on a thread
-    that is told to stop when the turn is cancelled.
+    They run unless a rule about the tool or the file decides otherwise. Blocking work runs on a thread, which
+    is told to stop when the turn is cancelled.
     """
 
     history: HistorySearch | None
-    """None where there is no conversation to search."""
+    """None if there is no conversation to search."""
     looking: Looking
     project: ProjectSearch | None = None
-    """The sessions of the repository; None where only this conversation can be searched."""
+    """The sessions of the repository; None if only this conversation can be searched."""
 
     @property
     def _files(self) -> Workspace:
@@ -238,8 +238,8 @@ def build_toolset(
     Args:
         ws: What may be read.
         search: The conversation.
-        gate: Says what rules leave them to see.
-        working: Further tools, which ask for themselves before they change anything.
+        gate: Applies the rules.
+        working: Further tools, which ask for approval themselves.
         project: The sessions of the repository.
     """
     tools = ReadTools(search, Looking(ws, gate), project)
@@ -247,7 +247,7 @@ def build_toolset(
 
 
 def looking_toolset(looking: Looking) -> FunctionToolset[Any]:
-    """Build the read-only tools over a workspace alone, for whoever has no conversation to search."""
+    """Build the read-only tools over a workspace alone, without a conversation to search."""
     return _toolset(ReadTools(None, looking))
 
 
@@ -257,7 +257,7 @@ def _toolset(tools: ReadTools, *more: Callable[..., Any]) -> FunctionToolset[Any
 
 
 def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
-    """Build the one tool that an agent with tools of its own needs to get back what has left its context."""
+    """Build the one tool by which another agent can search messages that have left its context."""
 
     async def look(
         query: str, limit: int = 8, start: int = 1, lines: int = PAGE_LINES, offset: int = 0
@@ -270,7 +270,7 @@ def recall_toolset(search: HistorySearch) -> FunctionToolset[Any]:
 
 
 def skill_toolset(skills: Callable[[], Skills]) -> FunctionToolset[Any]:
-    """Build the one tool; without skills there is none."""
+    """Build the tool that loads skills; without skills there is none."""
 
     async def use(name: str) -> str:
         try:

@@ -1,4 +1,4 @@
-"""Files that programs obey and a command in the sandbox made: the user says whether they stay."""
+"""Files made by a sandboxed command that other programs run or follow: the user decides whether they stay."""
 
 import asyncio
 import os
@@ -28,25 +28,25 @@ _MOST_ASKED = 20
 
 @dataclass(slots=True, kw_only=True)
 class MadePlaces:
-    """What one command makes of such places; looked at when it has ended, or now and then while it runs."""
+    """Such files of one command, checked after it has ended, or from time to time while it runs."""
 
     gate: Gate
-    """Who is asked."""
+    """Asks for approval."""
     inside: Confinement
-    """How the command was kept in, with what was there before."""
+    """The sandbox of the command, with the state before it ran."""
     command: Action
-    """What was asked about the command itself."""
+    """The action that the command itself was approved with."""
     answered: dict[Path, Stamp]
-    """What may stay, as it was shown; one for all commands of a session."""
+    """Approved files in the state that was shown; shared by all commands of a session."""
     written: Mapping[Path, str]
-    """SHA-256 of what the session's own tools wrote: that was asked about by itself."""
+    """SHA-256 of files written by the session's own tools, which were approved separately."""
     by: str
     """Words for it: ``the command``."""
     _declined: set[Path] = field(default_factory=set)
     _said: set[str] = field(default_factory=set)
 
     async def ask(self) -> list[str]:
-        """Ask about each, as before it is written; what may not stay is removed. What the model is told."""
+        """Ask about each file, and remove those that are declined. Returns rows for the model."""
         after = await asyncio.to_thread(self.inside.autorun)
         said, waiting = await asyncio.to_thread(self._looked_at, after)
         try:
@@ -54,7 +54,7 @@ class MadePlaces:
                 said += await self._ask_about(waiting[0], after.places[waiting[0]])
                 del waiting[0]
         except asyncio.CancelledError:
-            # Whoever stops at a question has not said yes.
+            # Stopping at a question is no approval.
             await asyncio.to_thread(lambda: [_revert(path, self.inside) for path in waiting])
             raise
         if not after.is_whole:
@@ -64,24 +64,28 @@ class MadePlaces:
         return new
 
     def unapproved(self) -> list[str]:
-        """What is there that nobody was asked about; blocking."""
+        """Files that were not asked about. Blocks."""
         new, _ = self._unapproved(self.inside.autorun())
         shown = map(self.inside.shown, new[:_MOST_ASKED])
         return [f"[{each} is new and was not approved: programs obey it.]" for each in shown]
 
     def _unapproved(self, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
-        """What is new and nobody has said yes to, and what was changed; blocking."""
+        """New files without approval, and changed ones. Blocks."""
         made, changed = changes_between(self.inside.below, after)
         new = [path for path in made if self.answered.get(path) != after.places[path]]
         return [path for path in new if not self._is_written(path)], changed
 
     def _looked_at(self, after: AutorunPlaces) -> tuple[list[str], list[Path]]:
-        """Remove what may not stay; what the model is told, and what is to be asked about. Blocking."""
+        """Remove files that were declined before or cannot be shown. Blocks.
+
+        Returns:
+            Rows for the model, and the files to ask about.
+        """
         made, changed = self._unapproved(after)
         said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
         again = [path for path in made if path in self._declined or not is_showable(path)]
         if len(made) > _MOST_ASKED:
-            # Nobody looks at so many questions.
+            # Too many questions for a user.
             again = made
         gone = [_revert(path, self.inside) for path in again if os.path.lexists(path)]
         said += gone[:_MOST_ASKED]
@@ -101,7 +105,7 @@ class MadePlaces:
             note=f"{deed} by {self.by}; no {undone} it",
             guarded=f"always asked: programs obey {path.name}",
         )
-        # What a background command makes of it meanwhile was not seen.
+        # A background command may have changed it since it was shown.
         if await self.gate(asked) or await asyncio.to_thread(stamp, path) != seen:
             self._declined.add(path)
             return [await asyncio.to_thread(_revert, path, self.inside)]
@@ -109,7 +113,7 @@ class MadePlaces:
         return []
 
     def _is_written(self, path: Path) -> bool:
-        """Whether all that is in a place is as the session's own tools wrote it."""
+        """Whether everything in a place is as the session's own tools wrote it."""
         files = files_of(path) if self.written else []
         return bool(files) and all(
             file in self.written and self.written[file] == digest(file) for file in files
@@ -117,9 +121,9 @@ class MadePlaces:
 
 
 def remove_unapproved(inside: Confinement) -> list[str]:
-    """Remove what a command made that programs obey, where nobody can be asked; says so. Blocking."""
+    """Remove such files without asking the user. Returns rows for the model. Blocks."""
     made, _ = changes_between(inside.below, inside.autorun())
-    # What was there before may have been changed by hand meanwhile: that is not thrown away unasked.
+    # Existing files may have been changed by the user meanwhile: do not discard them without asking.
     changed = [path for path in made if path in inside.below.texts]
     gone = [_revert(path, inside) for path in made if path not in changed]
     return [*gone, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]

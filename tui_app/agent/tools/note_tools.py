@@ -1,4 +1,4 @@
-"""Tools for the plan and the todo list of a session."""
+"""Tools for the plan and the to-do list of a session."""
 
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ class Todo(BaseModel):
 
 @frozen
 class NoteTools:
-    """Nobody is asked before they change: they are files of the session and say nothing to the outside."""
+    """Need no approval: they only change files of the session, and nothing leaves it."""
 
     plan_file: Path
     todo_file: Path

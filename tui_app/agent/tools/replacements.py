@@ -1,6 +1,6 @@
-"""Replacing a piece of a text: exactly, or where only white space differs and there is just one such place.
+"""Replacement of a piece of text: exact, or with different white space if there is only one such place.
 
-Nothing is ever guessed beyond white space: a piece that is not there is refused with the nearest place.
+Nothing is guessed beyond white space: a missing piece is refused, with the most similar place.
 """
 
 import itertools
@@ -14,16 +14,19 @@ from tui_app.records import frozen
 from tui_app.tool_specs import WRITE_FILE
 
 _NEAREST_LINES = 20_000
-"""Lines of a file in which the nearest place is looked for."""
+"""Lines of a file searched for the most similar place."""
 _SHOWN_LINES = 6
 _SHOWN_CHARS = 200
 _PLACES = 5
 """Line numbers named where a piece is there more than once."""
 _END, _CRLF, _NOTHING = re.compile(r"(?:(?<!\r)\r+)?\n"), re.compile(r"\r\n"), re.compile(r"(?!)")
-"""A line that was made to fit Windows twice ends in two returns and a line feed."""
+"""A line that was converted to Windows line ends twice ends in two returns and a line feed."""
 _GAP = re.compile(rf"[ \t]*{_END.pattern}[ \t]*|[ \t]+")
-"""White space that may differ. A text in which each gap is one character is compared as text: a pattern of
-rows with such gaps between them can be tried in more ways than there is time for."""
+"""White space that may differ.
+
+Texts are compared after each gap is reduced to one character: a regular expression with such gaps between its
+rows could take exponential time.
+"""
 _WORD = re.compile(r"\w")
 
 
@@ -41,16 +44,16 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
 
     Args:
         text: The text.
-        old: The piece, which must stand in it just once.
-        new: What takes its place.
-        every: Replace it everywhere; then only exact matches count.
+        old: The piece, which must occur exactly once.
+        new: Its replacement.
+        every: Replace all occurrences; then only exact matches count.
 
     Raises:
-        ToolProblem: if it is not there, or more than once, or nothing would change.
+        ToolProblem: if it is missing, occurs more than once, or nothing would change.
     """
     if not old:
         raise ToolProblem(f"old_text is empty; give the text to replace, or use {WRITE_FILE.name}.")
-    # The model reads lines, not their ends: each keeps its own, a new one gets that of its place.
+    # The model sees no line ends: each line keeps its own, a new one gets that of its place.
     is_mended = "\r\n" in text and not ("\r\n" in old and old in text)
     if is_mended:
         old, new = (each.replace("\r\n", "\n") for each in (old, new))
@@ -83,12 +86,12 @@ def replace_piece(text: str, old: str, new: str, *, every: bool = False) -> Edit
 
 
 def like_lines(new: str, old: str, usual: str) -> str:
-    """A piece with the line ends of an old one: lines that stay keep theirs, others get those of the old.
+    """A piece with the line ends of the old one: unchanged lines keep theirs, others get those of the old.
 
     Args:
-        new: The piece, in which lines end as in Unix.
-        old: What it takes the place of.
-        usual: The end that lines have there, where the old one has none.
+        new: The piece, with Unix line ends.
+        old: The piece it replaces.
+        usual: The surrounding line end, used if the old piece has none.
     """
     ends, rows, olds = _END.findall(old) or [usual], _END.split(new), _END.split(old)
     kept = max(len(rows) - same_at_start(reversed(rows), reversed(olds)), same_at_start(rows, olds))
@@ -99,13 +102,13 @@ def like_lines(new: str, old: str, usual: str) -> str:
 
 
 def _end_at(text: str, place: int) -> str:
-    """How the line at a place ends, or the last one that has an end."""
+    """The line end at a place, or the last one before it."""
     found = _END.search(text, place) or _END.search(text, max(0, text.rfind("\n") - 1))
     return found[0] if found else "\n"
 
 
 def same_at_start(one: Iterable[str], other: Iterable[str]) -> int:
-    """How many lines both begin with."""
+    """Number of equal lines at the start."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -145,14 +148,14 @@ def _places(folded: str, rows: Sequence[str]) -> list[int]:
 
 
 def _parted(outer: str, edge: str) -> bool:
-    """Whether a piece may begin or end here: not inside a word, and an empty row only as an empty line."""
+    """Whether a piece may begin or end here: not within a word, and an empty row only as an empty line."""
     if not edge:
         return outer in ("", "\n")
     return not (_WORD.match(outer) and _WORD.match(edge))
 
 
 def _unfolded(text: str, places: Iterable[int], gaps: re.Pattern[str]) -> Iterator[int]:
-    """Where places of a text in which each gap is one character are in the text itself; places in order."""
+    """Convert places in a folded text to places in the original; places must be in order."""
     found, dropped = gaps.finditer(text), 0
     gap = next(found, None)
     for at in places:
@@ -163,10 +166,10 @@ def _unfolded(text: str, places: Iterable[int], gaps: re.Pattern[str]) -> Iterat
 
 
 def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, str]:
-    """Where the replaced piece begins, and the new one with the depth that the place has.
+    """The start of the replaced piece, and the new one with the indentation of the place.
 
     Raises:
-        ToolProblem: if its lines are not all shifted alike, so that their depth would be a guess.
+        ToolProblem: if its lines are not all shifted alike, so that their indentation would be a guess.
     """
     begin = text.rfind("\n", 0, start) + 1
     there = text[begin:start]
@@ -175,7 +178,7 @@ def _fitted(text: str, start: int, end: int, old: str, new: str) -> tuple[int, s
     if old.endswith("\n") and new.endswith("\n"):
         new = new[:-1].removesuffix("\r")
     if there.strip():
-        # The middle of a line: there is no depth to keep.
+        # The middle of a line: there is no indentation to keep.
         if "\n" in text[start:end]:
             raise ToolProblem(f"old_text begins inside line {_line_at(text, begin)}; give whole lines.")
         return start, new.strip(" \t")
@@ -202,7 +205,7 @@ def _shifted(indent: str, given: str, there: str) -> str | None:
 
 
 def nearest(text: str, old: str) -> str:
-    """The place that is most like a piece, as a sentence with its lines; empty where none is."""
+    """The place most similar to a piece, as a sentence with its lines; empty if there is none."""
     lines = text.replace("\r\n", "\n").split("\n")[:_NEAREST_LINES]
     wanted = [_folded(line) for line in old.split("\n") if line.strip()]
     if not lines or not wanted:

@@ -1,4 +1,4 @@
-"""What each agent of a session last saw of a file, so that none overwrites what it does not know."""
+"""File contents as each agent of a session last saw them, so that none overwrites unknown changes."""
 
 import hashlib
 import json
@@ -18,23 +18,23 @@ _BUSY = Lock()
 
 
 def seen_files(ctx: RunContext[Any], workspace: Workspace) -> "SeenFiles":
-    """What whoever calls knows: a sub-agent has seen other files than the one that has sent it."""
+    """The files seen by the calling agent: a subagent has seen others than its sender."""
     return SeenFiles(ctx.agent.name or "" if ctx.agent is not None else "", workspace.seen_file)
 
 
 @frozen
 class SeenFiles:
-    """SHA-256 of files as an agent knows them, kept for when the session is resumed; all methods block."""
+    """SHA-256 of files as an agent knows them, kept for resumed sessions. All methods block."""
 
     agent: str
     kept: Path | None
-    """Where they are kept; None where nothing is remembered."""
+    """Where they are stored; None to remember nothing."""
 
     def remember(self, path: Path) -> None:
-        """Remember a file as it is, before the agent is shown any of it.
+        """Remember a file in its current state, before the agent is shown any of it.
 
         Raises:
-            ToolProblem: if it is no file that can be read.
+            ToolProblem: if it is no readable file.
         """
         with open_regular(path) as file:
             data = file.read(MAX_BYTES + 1)
@@ -43,16 +43,16 @@ class SeenFiles:
             self._put(path, data)
 
     def check(self, change: FileChange) -> None:
-        """See that a file which is to be written whole is as the agent knows it, if it has seen it.
+        """Check that a file to be overwritten is as the agent knows it, if it has seen it.
 
         Raises:
-            ToolProblem: if somebody else has changed it since.
+            ToolProblem: if it has changed since.
         """
         if change.whole and not self._knows(change, unseen=True):
             raise ToolProblem(CHANGED.format(change.shown))
 
     def remember_change(self, change: FileChange) -> None:
-        """Remember what the agent has made of a file, unless there is more in it that it does not know."""
+        """Remember the agent's change of a file, unless the rest of it is unknown to the agent."""
         if change.whole or self._knows(change, unseen=False):
             self._put(change.path, change.after)
 
@@ -61,11 +61,11 @@ class SeenFiles:
         return unseen if known is None or change.before is None else known == _digest(change.before)
 
     def _read(self) -> dict[str, dict[str, str]]:
-        # Without the file nothing is known, as at the beginning.
+        # Without the file, nothing is known, as at the start.
         return {} if self.kept is None else read_object(self.kept)
 
     def _put(self, path: Path, data: bytes) -> None:
-        # A disk that refuses must not keep the file from being read.
+        # A failing disk must not prevent reading.
         with _BUSY, suppress(OSError):
             known = self._read()
             seen, digest = known.setdefault(self.agent, {}), _digest(data)

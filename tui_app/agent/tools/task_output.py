@@ -1,4 +1,4 @@
-"""The output of a background command on disk: its beginning and its newest part."""
+"""Output of a background command on disk: its start and its newest part."""
 
 import itertools
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from tui_app.agent.tools.commands import readable
 from tui_app.records import frozen
 
 HEAD_BYTES, PART_BYTES = 1 << 20, 4 << 20
-"""What is kept of the beginning of an output, and of each of its two newest parts."""
+"""Bytes kept of the start of an output, and of each of its two newest parts."""
 
 LINE_CHARS = 2_000
-"""Characters shown of one line."""
+"""Maximum characters shown of one line."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A stretch of an output in a file of its own."""
+    """A part of an output, in its own file."""
 
     path: Path
     first: int
-    """Number of the line that it begins in."""
+    """Number of the line it begins in."""
     number: int = 0
-    """Of its file, from 0 on."""
+    """Number of its file, from 0."""
     size: int = 0
     """Bytes."""
 
@@ -35,18 +35,18 @@ class Page:
     lines: tuple[tuple[int, str], ...]
     """Each with its number, from 1."""
     total: int
-    """Lines that came so far; the last one may go on."""
+    """Lines so far; the last one may be incomplete."""
     missing: tuple[int, int] = (0, 0)
-    """First and last of the lines that are no longer kept; zeros where all are."""
+    """First and last of the lines that are no longer kept; zeros if there are none."""
     problem: str = ""
     """Why something could not be written or read."""
     chars: int = 0
-    """Characters that came so far."""
+    """Characters so far."""
 
 
 @dataclass(slots=True)
 class TaskOutput:
-    """The output of one command. Written on the loop, a portion at a time; read in threads."""
+    """The output of one command. Written on the event loop, in portions; read in threads."""
 
     folder: Path
     name: str
@@ -54,16 +54,16 @@ class TaskOutput:
     chars: int = 0
     problem: str = ""
     open_line: bool = False
-    """Whether the last line has no end yet."""
+    """Whether the last line is incomplete."""
     _parts: list[Part] = field(default_factory=list)
 
     @property
     def total(self) -> int:
-        """Lines that came so far."""
+        """Lines so far."""
         return self.newlines + self.open_line
 
     def add(self, text: str) -> None:
-        """Keep a portion; what the disk refuses is lost, and said."""
+        """Write a portion. If the disk refuses, it is lost and reported."""
         if not text:
             return
         data = text.encode("utf-8", "replace")
@@ -79,7 +79,7 @@ class TaskOutput:
         self.open_line = not text.endswith("\n")
 
     def _part(self, size: int) -> Part:
-        """The file for the next portion; where it is full a new one, and the oldest in the middle goes."""
+        """The file for the next portion. If it is full, start a new one and drop the oldest in the middle."""
         limit = HEAD_BYTES if len(self._parts) == 1 else PART_BYTES
         if not self._parts or (self._parts[-1].size and self._parts[-1].size + size > limit):
             number = self._parts[-1].number + 1 if self._parts else 0
@@ -92,11 +92,11 @@ class TaskOutput:
         return self._parts[-1]
 
     def page(self, start: int, most: int) -> Page:
-        """Read lines; blocking.
+        """Read lines. Blocks.
 
         Args:
             start: Number of the first, from 1; negative counts from the end.
-            most: So many at most.
+            most: Maximum number of lines.
         """
         parts, total, problem, chars = tuple(self._parts), self.total, self.problem, self.chars
         if start < 0:
@@ -105,7 +105,7 @@ class TaskOutput:
         for part in parts:
             try:
                 text = part.path.read_bytes().decode("utf-8", "replace")
-            except OSError as error:  # it may just have gone
+            except OSError as error:  # it may have just been deleted
                 problem = problem or f"Output could not be read: {error.strerror or error}."
                 continue
             for number, line in enumerate(text.split("\n"), start=part.first):
@@ -126,10 +126,10 @@ class TaskOutput:
 
 @dataclass(slots=True)
 class KeptOutput(TaskOutput):
-    """The output of a command that outlived its session: somebody else writes the file, which begins anew."""
+    """The output of a command that outlived its session: another process writes the file, numbered anew."""
 
     def page(self, start: int, most: int) -> Page:
-        """Read lines, counted anew; blocking."""
+        """Read lines, and count them again. Blocks."""
         (part,) = self._parts
         try:
             text = part.path.read_bytes().decode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""Background commands: they outlive the call that has started them, and end with the session.
+"""Background commands, which outlive the call that started them and end with the session.
 
-Each is a process group like that of any command, so nothing of it is left behind where we are killed.
+Each is a process group like that of any command, so nothing of it remains when we are killed.
 """
 
 import asyncio
@@ -37,23 +37,23 @@ _log = logging.getLogger(__name__)
 
 
 MOST = 50
-"""So many run at once at most."""
+"""Maximum number running at once."""
 FIRST_S = 1.5
-"""Seconds that the first output is waited for."""
+"""Seconds to wait for the first output."""
 _PORTION = 1 << 18
 _PAUSE_S = 0.02
 """A command that prints without end is read with a pause after each portion: the session goes on."""
 _DETACHING_S = 0.3
 _FOREIGN_S = 1.0
-"""Seconds after which a file that another process writes is looked at again."""
+"""Seconds between two checks of a file that another process writes."""
 _KEPT = "-kept.txt"
 _END_CHARS = 4_000
-"""Characters of the end of an output that the log keeps."""
+"""Characters logged of the end of an output."""
 State = Literal["running", "exited", "stopped", "session", "kept"]
 
 
 class _TaskListener(Listener):
-    """Puts what a command prints into its file, without the secrets that are known."""
+    """Writes a command's output to its file, with known secrets masked."""
 
     def __init__(self, output: TaskOutput, secrets: Secrets) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ class _TaskListener(Listener):
             asyncio.get_running_loop().call_later(_PAUSE_S, self.read_on)
 
     def read_on(self, *, pause: bool = False) -> None:
-        """Go on reading, or pause."""
+        """Resume reading, or pause."""
         pipe = self.transport.get_pipe_transport(1) if self.transport is not None else None
         if isinstance(pipe, asyncio.ReadTransport) and not pipe.is_closing():
-            with suppress(RuntimeError):  # paused, or reading, already
+            with suppress(RuntimeError):  # already paused, or already reading
                 (pipe.pause_reading if pause else pipe.resume_reading)()
 
     def finish(self) -> None:
@@ -98,20 +98,20 @@ class Task:
     """Monotonic seconds."""
     state: State = "running"
     exit_code: int | None = None
-    """None while it runs, and where it was ended before it had one."""
+    """None while it runs, or if it was killed before it had one."""
     ended: float = 0.0
     told: bool = False
     """Whether the model knows that it has ended."""
     read: int = 0
-    """Number of the last line that the model has read whole."""
+    """Number of the last complete line the model has read."""
     ending: Literal["exited", "stopped", "session", "kept"] = "exited"
-    """How it has ended, once it has."""
+    """How it ended, once it has."""
     keep: bool = False
-    """Whether it goes on when the session ends."""
+    """Whether it continues when the session ends."""
     pid: int = 0
-    """Process by which one that goes on can be ended."""
+    """Process by which a kept command can be stopped."""
     file: str = ""
-    """Where its output goes then."""
+    """File of its output then."""
     group: "ProcessGroup[_TaskListener] | None" = None
     follower: "asyncio.Task[None] | None" = None
 
@@ -121,39 +121,39 @@ class Task:
 
     @property
     def age_s(self) -> float:
-        """Seconds that it runs, or ran."""
+        """Seconds it has run."""
         return (time.monotonic() if self.is_running else self.ended) - self.started
 
     @property
     def how(self) -> str:
-        """How it is, in a few words."""
+        """Its state in a few words."""
         return "running" if self.state == "running" else how_it_ended(self.state, self.exit_code)
 
     @property
     def status_text(self) -> str:
-        """Its id, how it is, how long it runs, and how much it has printed."""
+        """Its id, state, duration, and number of lines."""
         return f"{self.id} {self.how}, {self.age_s:.0f} s, {count(self.output.total, 'line')}"
 
 
 @dataclass(slots=True, kw_only=True)
 class BackgroundTasks:
-    """The background commands of one session. Belongs to one event loop."""
+    """The background commands of one session. Not thread-safe: use it on one event loop."""
 
     runner: ProcessRunner
-    """Where and with what environment they run."""
+    """Their folder and environment."""
     folder: Path
-    """Where their output is kept while the session is open."""
+    """Folder of their output while the session is open."""
     report: Callable[[Payload], object]
     secrets: Secrets = NO_SECRETS
     made: dict[str, MadePlaces] = field(default_factory=dict)
-    """By the id of a task in a sandbox: what it makes that programs obey."""
+    """For sandboxed tasks, by id: the files they make that other programs run or follow."""
     answered: dict[Path, Stamp] = field(default_factory=dict)
     written: dict[Path, str] = field(default_factory=dict)
-    """What was asked about already, see ``MadePlaces``; for all commands of the session."""
+    """Files already asked about, see ``MadePlaces``; shared by all commands of the session."""
     most: int = MOST
     tasks: dict[str, Task] = field(default_factory=dict)
     news: list[tuple[str, str]] = field(default_factory=list)
-    """Ids, and how they ended, of tasks of an earlier visit of which the model does not know that."""
+    """Ids and ends of tasks of an earlier visit that the model has not been told about."""
     _last: int = 0
     """Number of the newest id."""
 
@@ -162,18 +162,18 @@ class BackgroundTasks:
         return [task for task in self.tasks.values() if task.is_running]
 
     def resume(self, last: int, news: Sequence[tuple[str, str]], kept: Sequence[TaskEnded] = ()) -> None:
-        """Go on after an earlier visit to the session.
+        """Continue after an earlier visit to the session.
 
         Args:
             last: Number of its newest task.
             news: What the model has not been told.
-            kept: Those that went on when it ended; they are listed as long as they run.
+            kept: Tasks that continued when it ended; they are listed as long as they run.
         """
         self._last = max(self._last, last)
         self.news += news
         for ended in kept:
             path = Path(ended.file)
-            # A log may come from anywhere: it names no other file as an output.
+            # A log may be from an untrusted source: only files in our folder count as output.
             is_own = path.parent == self.folder and path.name.endswith(_KEPT)
             if is_own and (started := _runs_since(ended.pid, ended.command)) is not None:
                 output = KeptOutput(self.folder, ended.id, _parts=[Part(path, 1)])
@@ -186,20 +186,20 @@ class BackgroundTasks:
                 task.follower = asyncio.create_task(self._follow_kept(task), name=f"kept {task.id}")
                 self.report(TaskResumed(id=task.id, command=task.command))
         for file in self.folder.glob("*.txt"):
-            # What was kept may still print.
+            # Kept commands may still be printing.
             if not file.name.endswith(_KEPT):
                 file.unlink(missing_ok=True)
 
     async def start(self, command: str, words: Sequence[str], call: str = "") -> Task:
-        """Start a command, and wait a moment for what it prints first.
+        """Start a command, and wait briefly for its first output.
 
         Args:
             command: As the model wrote it.
-            words: What is run for it.
+            words: The words to run.
             call: Id of the call.
 
         Raises:
-            ToolProblem: if too many run already.
+            ToolProblem: if too many are running already.
             NotStarted: if it cannot be started.
         """
         if len(self.running) >= self.most:
@@ -211,7 +211,7 @@ class BackgroundTasks:
         task_id = f"t{self._last}"
         output = TaskOutput(self.folder, task_id)
         task = Task(id=task_id, command=command, output=output, started=time.monotonic())
-        # Before anything is awaited: of many that are started at once none is over the limit.
+        # Before the first await, so that concurrent starts respect the limit.
         self.tasks[task_id] = task
         try:
             group = await start_group(
@@ -231,16 +231,16 @@ class BackgroundTasks:
             await first_of(task.follower, group.listener.printed.wait(), timeout_s=FIRST_S)
             if task.is_running and not group.listener.printed.is_set():
                 return task
-            # What comes in the same breath belongs to it.
+            # Output that follows immediately is part of the first.
             await asyncio.wait([task.follower], timeout=FIRST_S / 5)
         except asyncio.CancelledError:
-            # Nobody would know of it: the call that has started it has no result.
+            # Its call has no result, so the model would not know of it.
             await self._end([task], "stopped")
             raise
         return task
 
     async def end_task(self, task_id: str) -> bool:
-        """End a task with all it has started; whether it ran."""
+        """Stop a task with all its child processes. Returns whether it was running."""
         task = self.tasks.get(task_id)
         if task is None or not task.is_running or task.follower is None:
             return False
@@ -248,11 +248,11 @@ class BackgroundTasks:
         return True
 
     async def close(self) -> None:
-        """End all of them but those that are kept: the session is over."""
+        """Stop all tasks at the end of the session, except those that are kept."""
         ours = [task for task in self.running if task.group is not None]
         kept = [task for task in ours if task.keep and await self._detach(task)]
         for task in [task for task in self.running if task.group is None and task.keep]:
-            # It goes on as before.
+            # It continues as before.
             if task.follower is not None:
                 task.follower.cancel()
             del self.tasks[task.id]
@@ -265,17 +265,17 @@ class BackgroundTasks:
         await asyncio.to_thread(self._clear)
 
     def _clear(self) -> None:
-        """Remove all output but that of those that go on."""
+        """Delete all output except that of tasks that continue."""
         for task in self.tasks.values():
             if task.file and task.state != "kept":
                 task.output.remove()
-        # The file of one that was just detached is on its way.
+        # The file of a task that has just been detached may not exist yet.
         kept = any(task.state == "kept" for task in self.tasks.values())
         if not (kept or any(self.folder.glob(f"*{_KEPT}"))):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def keep(self, task_id: str) -> bool:
-        """Let a task go on when the session ends, or no longer; whether it does."""
+        """Toggle whether a task continues after the session. Returns the new state."""
         task = self.tasks.get(task_id)
         if task is None or not task.is_running or sys.platform != "linux":
             return False
@@ -283,7 +283,7 @@ class BackgroundTasks:
         return task.keep
 
     async def _detach(self, task: Task) -> bool:
-        """Have a task outlive us: somebody else reads its output, and its own parent ends with nobody."""
+        """Detach a task so that it outlives us, with another process that reads its output."""
         group = task.group
         pipe = group.transport.get_pipe_transport(1) if group is not None else None
         if group is None or pipe is None:
@@ -308,17 +308,17 @@ class BackgroundTasks:
         return True
 
     async def page(self, task_id: str, start: int, most: int) -> Page | None:
-        """Some lines of a task's output; None where there is no such task."""
+        """Some lines of a task's output; None if there is no such task."""
         task = self.tasks.get(task_id)
         return None if task is None else await asyncio.to_thread(task.output.page, start, most)
 
     async def wait_for_output(self, task_id: str, chars: int) -> None:
-        """Wait until a task has printed more than so many characters, or has ended."""
+        """Wait until a task has printed more than this many characters, or has ended."""
         task = self.tasks.get(task_id)
         while task is not None and task.is_running and task.output.chars == chars:
             ends = [] if task.follower is None else [task.follower]
             if task.group is None:
-                # Somebody else writes the file.
+                # Another process writes the file.
                 await first_of(*ends, asyncio.sleep(_FOREIGN_S))
                 await asyncio.to_thread(task.output.page, -1, 1)
                 continue
@@ -326,7 +326,7 @@ class BackgroundTasks:
             await first_of(*ends, task.group.listener.printed.wait())
 
     async def ask_about_changes(self) -> None:
-        """Ask about what tasks have made so far that programs obey; what comes of it is news."""
+        """Ask about files made by tasks that other programs run or follow; the results become news."""
         for id, made in list(self.made.items()):
             is_over = not self.tasks[id].is_running
             self.news += [(id, row) for row in await made.ask()]
@@ -334,7 +334,7 @@ class BackgroundTasks:
                 self.made.pop(id, None)
 
     def take_news(self) -> list[tuple[str, str]]:
-        """Which tasks have ended since the model was told last: ids, and a few words on each."""
+        """Tasks that ended since the model was last told: ids, each with a short text."""
         found, self.news = self.news, []
         for task in self.tasks.values():
             if not task.is_running and not task.told:
@@ -356,7 +356,7 @@ class BackgroundTasks:
             await asyncio.wait(followers)
 
     async def _follow_kept(self, task: Task) -> None:
-        """Wait for the end of one that was kept; it is nobody's child any more."""
+        """Wait for the end of a kept task, which is no longer our child process."""
         with suppress(ProcessLookupError):
             process = os.pidfd_open(task.pid)
             loop, ended = asyncio.get_running_loop(), asyncio.Event()
@@ -377,7 +377,7 @@ class BackgroundTasks:
         await self._report_end(task)
 
     async def _report_end(self, task: Task) -> None:
-        """Report that one has ended."""
+        """Report the end of a task."""
         task.state, task.ended = task.ending, time.monotonic()
         end = await asyncio.to_thread(task.output.page, -40, 40)
         made = self.made.get(task.id) if task.ending in ("session", "kept") else None
@@ -398,7 +398,7 @@ class BackgroundTasks:
 
 
 def _runs_since(pid: int, command: str) -> float | None:
-    """Since when a kept command runs, on the monotonic clock; None where its number is no longer its own."""
+    """Monotonic start time of a kept command; None if its process id has been reused."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[:-1]
         start = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
@@ -410,7 +410,7 @@ def _runs_since(pid: int, command: str) -> float | None:
 
 @frozen(kw_only=True)
 class TaskRow:
-    """One background command as a list shows it."""
+    """One background command in a list."""
 
     id: str
     command: str
@@ -418,13 +418,13 @@ class TaskRow:
     is_running: bool
     failed: bool
     keep: bool = False
-    """Whether it goes on when the session ends."""
+    """Whether it continues when the session ends."""
     age_s: float
     lines: int
 
 
 def task_rows(tasks: BackgroundTasks | None) -> list[TaskRow]:
-    """The background commands of a session, those that run first, each newest first."""
+    """The background commands of a session, running ones first, each group with the newest first."""
     rows = [
         like(
             TaskRow,

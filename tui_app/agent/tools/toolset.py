@@ -1,4 +1,4 @@
-"""The tools that change files, keep notes and ask, as the model sees them."""
+"""The tools that change files, and the collection of tool methods."""
 
 import asyncio
 import hashlib
@@ -24,11 +24,11 @@ from tui_app.system.obeyed_places import obeyed
 from tui_app.tool_specs import READ_FILE, TOOLS
 
 _RESULT_DIFF = 3_000
-"""Characters of the diff that the model is shown of an edit."""
+"""Maximum characters of an edit's diff shown to the model."""
 
 
 def tools_of(*owners: object) -> list[Callable[..., Any]]:
-    """The methods of some objects that are tools, by their names."""
+    """The tool methods of some objects, by their names."""
     return [
         getattr(owner, name)
         for owner in owners
@@ -38,10 +38,10 @@ def tools_of(*owners: object) -> list[Callable[..., Any]]:
 
 
 class Keeper(Protocol):
-    """Keeps what a file held, so that it can be brought back."""
+    """Stores a file's content, so that it can be restored."""
 
     async def keep(self, change: FileChange, call: str) -> None:
-        """Store it and write down what is about to happen.
+        """Store the content, and log the coming change.
 
         Raises:
             OSError: if the disk refuses; the file must not be changed then.
@@ -50,15 +50,15 @@ class Keeper(Protocol):
 
 @frozen
 class FileTools:
-    """Writing and editing files; the docstrings of the tools are what the model reads."""
+    """Writes and edits files. The model reads the docstrings of the tools."""
 
     workspace: Workspace
     gate: Judge
     keeper: Keeper
     written: MutableMapping[Path, str] = field(default_factory=dict)
-    """SHA-256 of what was written, for whoever asks about what others write."""
+    """SHA-256 of written files, to recognise changes by others."""
     locks: WeakValueDictionary[Path, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    """One for each file that is being changed: calls at once must not write over each other."""
+    """A lock per file being changed, so that concurrent calls do not overwrite each other."""
     arriving: asyncio.Lock = field(default_factory=asyncio.Lock)
     changed: Callable[[FileChange], None] = ignore
     """Called with each change, once it is made."""
@@ -92,12 +92,13 @@ class FileTools:
         self, ctx: RunContext[Any], path: str, plan: Callable[[], FileChange]
     ) -> str | ToolDenied:
         with as_model_retry():
-            # In the order of the calls: whoever comes later is asked about later, and must not hold the file.
+            # In the order of the calls: a later call is asked about later, and must not lock the file first.
             async with self.arriving:
                 real: Path = await on_thread(lambda: self.workspace.writable(path))
-            # Held while the user thinks: the next change of this file is planned on what comes of this one.
+            # Locked while the user decides: the next change of this file is planned on the result of this
+            # one.
             async with self.locks.setdefault(real, asyncio.Lock()):
-                # What the model is told of a change shows what the file held before.
+                # The result of a change shows the file's previous content, so reading it must be allowed too.
                 looking = Looking(self.workspace, self.gate)
                 there = await on_thread(real.exists)
                 if there and (declined := await looking.declined(ctx, path, tool=READ_FILE.name)):
@@ -121,7 +122,7 @@ class FileTools:
 
 
 def file_action(change: FileChange, tool: str, call: str, given: str) -> Action:
-    """What a change of a file is asked about as: by its own name, and by the one that was given."""
+    """The action to ask about for a change, by the file's own name and by the given one."""
     place = obeyed(change.shown)
     return Action(
         tool=tool,

@@ -1,4 +1,4 @@
-"""Fetching one web page: GET only, bounded in time and size, and never from this machine's own networks."""
+"""Web tools. A page is fetched with GET only, bounded in time and size; private addresses are refused."""
 
 import asyncio
 import codecs
@@ -30,7 +30,7 @@ from tui_app.tool_specs import WEB_FETCH
 
 
 def search_tool(ctx: RunContext[Any]) -> WebSearchTool | None:
-    """The search of the provider that answers; None where it has none."""
+    """The provider's own web search; None if it has none."""
     model: Any = ctx.model
     known = model.profile.get("supported_native_tools", ())
     return WebSearchTool() if WebSearchTool in known else None
@@ -38,12 +38,12 @@ def search_tool(ctx: RunContext[Any]) -> WebSearchTool | None:
 
 @dataclass
 class ProviderSearch(NativeTool[Any]):
-    """Lets the provider search the web while the model answers; one that cannot is not asked to."""
+    """Lets the provider search the web while the model answers, if it can."""
 
     tool: AgentNativeTool[Any] = search_tool
 
     def get_model_settings(self) -> ModelSettings:
-        """Have OpenAI name its sources, as the others do; no other provider reads this."""
+        """Have OpenAI list its sources, as others do; no other provider reads this setting."""
         return cast("ModelSettings", {"openai_include_web_search_sources": True})
 
 
@@ -59,17 +59,17 @@ _HEADINGS = {f"h{depth}": "#" * depth + " " for depth in range(1, 7)}
 _MANY_BREAKS = re.compile(r"\n{3,}")
 _SPACES = re.compile(r"[ \t\f\r\n]+")
 _MARKUP = re.compile(r"<(?:(?P<comment>!--)|(?P<other>[!?]\[?[a-zA-Z])|(?P<end>/?)(?P<tag>[a-zA-Z][^\s/>]*))")
-"""The beginning of a comment, a declaration or a tag."""
+"""Start of a comment, a declaration or a tag."""
 _COMMENT_END = re.compile(r"--!?>")
 _STOP = re.compile(r"[>=]")
 _QUOTED = re.compile(r"""\s*(?:"[^"]*"|'[^']*')""")
 _CLOSED_AT_ONCE = re.compile(r"""(?:^|[\s"'])/\Z""")
 _RAW_ENDS = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}
-"""Inside these nothing is markup but their end."""
+"""Within these, only the end tag is markup."""
 
 
 class _Page:
-    """The text of a page, as far as it has been read."""
+    """The text of a page read so far."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -77,14 +77,14 @@ class _Page:
         self._in_title = False
         self._silent: list[str] = []
         self._open = Counter[str]()
-        """How often each tag is among the silent ones."""
+        """Count of each tag among the silent ones."""
         self._pre = 0
 
     def opens(self, tag: str) -> None:
         if tag == "title":
             self._in_title = True
         elif tag == "body":
-            # The end of the head may be left out.
+            # The end tag of the head may be missing.
             self.closes("head")
         if tag in _SILENT:
             self._silent.append(tag)
@@ -120,7 +120,7 @@ class _Page:
             self._pieces.append(data if self._pre else _SPACES.sub(" ", data))
 
     def text(self) -> str:
-        """All of it, the title first."""
+        """The whole text, the title first."""
         lines = (line.strip(" \t") for line in "".join(self._pieces).split("\n"))
         body = _MANY_BREAKS.sub("\n\n", "\n".join(lines)).strip()
         title = _SPACES.sub(" ", "".join(self._title)).strip()
@@ -135,7 +135,7 @@ def text_of_html(html: str) -> str:
         page.says(html[at : found.start()])
         end = _end_of(html, found)
         if end is None:
-            # Nothing ends any more: the rest is no markup.
+            # No end follows: the rest is no markup.
             at = found.start()
             break
         at = end if found["tag"] is None else _after_tag(html, found, end, page)
@@ -144,9 +144,9 @@ def text_of_html(html: str) -> str:
 
 
 def _end_of(html: str, found: re.Match[str]) -> int | None:
-    """Where a comment, a declaration or a tag ends; a comment does so at the latest with the page."""
+    """The end of a comment, a declaration or a tag; a comment may extend to the end of the page."""
     if found["comment"] is not None:
-        # The dashes that begin it may end it as well.
+        # The dashes that begin a comment may also end it.
         over = _COMMENT_END.search(html, found.start() + 2)
         return over.end() if over is not None else len(html)
     if found["tag"] is None:
@@ -161,7 +161,7 @@ def _end_of(html: str, found: re.Match[str]) -> int | None:
 
 
 def _after_tag(html: str, found: re.Match[str], end: int, page: _Page) -> int:
-    """Take a tag in; where to go on."""
+    """Process a tag. Returns where to continue."""
     tag = found["tag"].lower()
     if found["end"]:
         page.closes(tag)
@@ -179,7 +179,7 @@ def _plain(data: str) -> str:
     try:
         return unescape(data)
     except ValueError:
-        # The number of a character may have more digits than Python reads.
+        # A character reference may have more digits than Python parses.
         return data
 
 
@@ -190,18 +190,18 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _ACCEPT = "text/html, text/*, application/json;q=0.9"
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/xhtml", "application/javascript")
 _NOT_OF_PAGES = frozenset({"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape"})
-"""Codecs that Python counts among those of texts."""
+"""Codecs that Python counts as text encodings, but pages do not use."""
 Resolver = Callable[[str], Awaitable[list[str]]]
-"""Addresses of a host, as text."""
+"""Returns the IP addresses of a host."""
 
 
 @frozen
 class WebTool:
-    """Fetching pages."""
+    """Fetches pages."""
 
     gate: Gate
     private: bool = False
-    """Whether addresses of this machine and its networks may be asked as well."""
+    """Whether addresses of this machine and its networks are allowed too."""
     resolve: Resolver = addresses_of
 
     async def web_fetch(self, ctx: RunContext[Any], url: str) -> str | ToolDenied:
@@ -216,7 +216,7 @@ class WebTool:
             for _ in range(MAX_REDIRECTS + 1):
                 _parts(url)
                 origin = origin_of(url)
-                # What was allowed holds for its scheme, host and port alone.
+                # An approval covers only its scheme, host and port.
                 if allowed is None or origin is None or not allowed.asks_same(origin):
                     if declined := await self.gate(self._action(ctx, url, answer)):
                         return ToolDenied(declined)
@@ -240,7 +240,7 @@ class WebTool:
     @staticmethod
     def _action(ctx: RunContext[Any], url: str, before: str) -> Action:
         parts = _parts(url)
-        # Letters of other scripts can look like those of another host.
+        # Letters of other scripts may imitate another host.
         note = "GET" if url.isascii() else f"GET from {parts.hostname}"
         return Action(
             tool=ctx.tool_name or WEB_FETCH.name,
@@ -251,7 +251,7 @@ class WebTool:
         )
 
     async def _fetched(self, url: str) -> tuple[str, str]:
-        """The text of a page, and where it leads instead: one of both is empty."""
+        """The text of a page, or the address it redirects to; the other one is empty."""
         parts = _parts(url)
         address = await self._address(parts)
         headers = {"Accept": _ACCEPT}
@@ -267,10 +267,10 @@ class WebTool:
             ) from error
 
     async def _address(self, parts: SplitResult) -> str:
-        """The address to connect to.
+        """The IP address to connect to.
 
         Raises:
-            ToolProblem: if one of the host's addresses must not be asked.
+            ToolProblem: if one of the host's addresses is not allowed.
         """
         host = parts.hostname or ""
         try:
@@ -303,12 +303,12 @@ async def _text(url: str, answer: httpx2.Response) -> str:
         if cut := len(data) >= MAX_BYTES:
             break
     text = data.decode("utf-8", "replace")
-    # As the server says, or as UTF-8 where it names nothing that texts are written in.
+    # The server's encoding, or UTF-8 if that is no encoding of pages.
     with suppress(LookupError, ValueError):
         name = answer.charset_encoding or "utf-8"
         if codecs.lookup(name).name not in _NOT_OF_PAGES:
             text = data.decode(name, "replace")
-    # Off the loop: an interruption and the limit of time come through meanwhile.
+    # In a thread, so that cancellation and the timeout still work.
     text = await asyncio.to_thread(text_of_html if "html" in kind else readable, text)
     note = f"\n[only the first {MAX_BYTES:,} bytes were read]" if cut else ""
     return f"{url} answered {answer.status_code}\n\n{text}{note}"

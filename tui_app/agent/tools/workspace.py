@@ -1,4 +1,4 @@
-"""Which files the tools may touch: a root folder, plus the session's own folders."""
+"""Files that tools may use: a root folder, plus the session's own folders."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from tui_app.system.descriptors import open_named
 from tui_app.tool_specs import GLOB, LS, READ_FILE
 
 _KERNEL_TREES = (Path("/proc"), Path("/sys"), Path("/dev"))
-"""Never files in the sense of a project, even when the workspace is ``/``."""
+"""Never project files, even if the workspace is ``/``."""
 
 
 class ToolProblem(Exception):
@@ -23,17 +23,17 @@ class OutsideWorkspace(ToolProblem):
 
 
 class Workspace:
-    """Resolves paths before they are judged, so that ``..``, links and absolute paths cannot get out.
+    """Resolves paths before they are checked, so that ``..``, links and absolute paths cannot get out.
 
     Args:
         root: The folder the user opened.
         extra: Further folders that may be read, such as the session's ``tool_outputs``. They need not exist
             yet, and are reached by absolute path, or as ``NAME/...`` unless the root has that entry.
-        closed: The program's own folders. Nothing is written there; below the root nothing is read
-            there either, apart from what is in ``extra``.
-        withheld: Says which files in ``extra`` must not be read now; asked in any thread.
-        added: Further folders that the user has opened, to be read and written by absolute path.
-        session: The session's folder, which keeps what is known of files.
+        closed: The program's own folders. Nothing is written there; below the root nothing is read there
+            either, except what is in ``extra``.
+        withheld: Returns files in ``extra`` that must not be read now; called in any thread.
+        added: Further folders the user has opened, to be read and written by absolute path.
+        session: The session's folder, which stores what is known of files.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Workspace:
         self._roots = (self.root, *(folder.resolve() for folder in added))
         self._extra = tuple(folder.resolve() for folder in extra)
         self._closed = tuple(folder.resolve() for folder in closed)
-        # Whoever opens such a folder itself wants it read.
+        # If the user opens such a folder itself, it may be read.
         self._below = frozenset(each for each in self._closed if not {*self._roots}.isdisjoint(each.parents))
         self._withheld = withheld
         self.seen_file = session / "seen_files.json" if session is not None else None
@@ -60,7 +60,7 @@ class Workspace:
         return self._below | self._withheld()
 
     def resolve(self, path: str) -> Path:
-        """Return the real path behind ``path``; it need not exist.
+        """Return the real path of ``path``; it need not exist.
 
         Raises:
             OutsideWorkspace: if it is not inside one of the allowed folders.
@@ -85,7 +85,7 @@ class Workspace:
         return real
 
     def _extra_of(self, given: Path) -> Path | None:
-        """The further folder that a relative path leads into: what the root has itself goes first."""
+        """The extra folder that a relative path leads into. Entries of the root take precedence."""
         if given.is_absolute() or not given.parts or os.path.lexists(self.root / given):
             return None
         found = next((each for each in self._extra if each.name == given.parts[0]), None)
@@ -95,10 +95,11 @@ class Workspace:
         return found
 
     def writable(self, path: str) -> Path:
-        """Return the real path behind ``path`` if a file may be written there; it need not exist.
+        """Return the real path of ``path`` if a file may be written there; it need not exist.
 
         Raises:
-            OutsideWorkspace: if it is not inside the root, or in a folder of the program's own.
+            OutsideWorkspace: if it is not inside the root or an added folder, or in a folder of the program's
+                own.
             ToolProblem: if it is no usable path at all, or a folder.
         """
         if not path.strip() or path.endswith("/"):
@@ -153,19 +154,19 @@ class Workspace:
 
 _ODD = re.compile("[\ud800-\udfff]")
 ODD_SIGN = "\ufffd"
-"""Stands in a name for each byte that is no UTF-8, and finds it again."""
+"""Replaces each byte of a name that is not UTF-8; such a name can still be resolved."""
 
 
 def readable_name(name: str) -> str:
-    """A name of the file system as text that can be sent, stored and shown."""
+    """A file name as text that can be sent, stored and shown."""
     return name if name.isascii() else _ODD.sub(ODD_SIGN, name)
 
 
 def _spelled(path: Path) -> Path:
-    """The path that is meant where names were shown with a sign for what is no text in them.
+    """The path meant by a name with replacement characters.
 
     Raises:
-        ToolProblem: if several names look like that.
+        ToolProblem: if several names match.
     """
     found = Path(path.anchor)
     for part in path.parts[1:]:
@@ -186,10 +187,10 @@ _FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a resolved file for reading without ever waiting on a pipe or following a link put there since.
+    """Open a resolved file for reading, without ever waiting on a pipe or following a link created since.
 
     Raises:
-        ToolProblem: if it is not a regular file any more, or may not be read.
+        ToolProblem: if it is no longer a regular file, or may not be read.
     """
     try:
         return _regular(open_named(path, _FILE_FLAGS), path.name)
@@ -202,7 +203,7 @@ def open_at(folder: int, name: str) -> BinaryIO:
     """Open a file of an open folder in the same way.
 
     Raises:
-        OSError: if it is not there, or may not be read.
+        OSError: if it does not exist, or may not be read.
         ToolProblem: if it is not a regular file.
     """
     return _regular(os.open(name, _FILE_FLAGS | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder), name)
@@ -216,7 +217,7 @@ def _regular(descriptor: int, name: str) -> BinaryIO:
 
 
 def _depth(path: Path, folders: Iterable[Path]) -> int:
-    """How deep the deepest of the folders lies that a path is in; 0 where it is in none."""
+    """Depth of the deepest of the folders that contain a path; 0 if none does."""
     return max((len(each.parts) for each in folders if path.is_relative_to(each)), default=0)
 
 

@@ -1,4 +1,4 @@
-"""Where a command runs, and what several of them do with their arguments."""
+"""The environment of commands, and the handling of arguments that several of them share."""
 
 import argparse
 import sys
@@ -28,27 +28,27 @@ OK, FAILED, USAGE = 0, 1, 2
 
 
 class CommandFailed(Exception):
-    """A command could not do what was asked; the text is a sentence for the user."""
+    """Raised when a command failed; the text is a sentence for the user."""
 
 
 class WrongUsage(Exception):
-    """The arguments make no sense together; the text is a sentence for the user."""
+    """Raised for arguments that are wrong or contradictory; the text is a sentence for the user."""
 
 
 @frozen
 class Program:
-    """Where a command runs."""
+    """The environment of a command."""
 
     env: Mapping[str, str] = field(repr=False)
     paths: Paths
     cwd: Path
 
     def settings(self, **overrides: object) -> Settings:
-        """Read the settings; flags go over file and environment, None is a flag that was not given.
+        """Read the settings. Flags override file and environment; None is a flag that was not given.
 
         Raises:
             SettingsError: if a setting is wrong.
-            WrongUsage: if a flag names what the settings do not know.
+            WrongUsage: if a flag has a value unknown to the settings.
         """
         try:
             return load_settings(self.paths, self.env, overrides)
@@ -57,19 +57,19 @@ class Program:
 
     @property
     def database(self) -> Database:
-        """Where sessions are kept.
+        """The database of the sessions.
 
         Raises:
-            SettingsError: if the setting for it is wrong, or the settings file cannot be read.
+            SettingsError: if its setting is wrong, or the settings file cannot be read.
         """
         return database_of(stored_at(self.paths, self.env), self.paths.database)
 
     @property
     def sessions_file(self) -> Path:
-        """The file of this machine that sessions are kept in.
+        """The sessions file on this machine.
 
         Raises:
-            CommandFailed: if they are kept on a server.
+            CommandFailed: if sessions are stored on a server.
         """
         if isinstance(self.database, Path):
             return self.database
@@ -84,11 +84,11 @@ class Program:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether sessions were ever kept where they are to be kept."""
+        """Whether the database has ever stored a session."""
         return log_exists(self.database)
 
     def opening(self, settings: Settings, args: argparse.Namespace, session: str = "") -> Opening:
-        """What opens a session, or begins one, as the flags that commands share say."""
+        """Return parameters for opening or creating a session, from the shared flags."""
         return Opening(
             settings=settings,
             paths=self.paths,
@@ -106,22 +106,22 @@ class Program:
         )
 
     def session(self, wanted: str) -> "SessionInfo":
-        """The session with an id, or with one that begins so."""
+        """Return the session with an id or id prefix."""
         with self.sessions() as store:
             return store.info(wanted)
 
     @contextmanager
     def sessions(self, *, writing: bool = False) -> "Iterator[SessionStore]":
-        """Open the log of all sessions for the length of a block.
+        """Open the session store for a block.
 
         Args:
-            writing: Create what is missing; without it nothing on disk changes.
+            writing: Create what is missing; otherwise nothing on disk changes.
 
         Raises:
-            SessionNotFound: if nothing is to be written and no session was ever begun.
+            SessionNotFound: if nothing is to be written and there are no sessions.
             sqlite3.DatabaseError: if it cannot be used.
         """
-        # The screen of a new session starts without the log.
+        # Imported here: the screen of a new session starts without the log.
         from tui_app.session.stores.store import SessionNotFound
 
         if writing:
@@ -135,7 +135,7 @@ class Program:
             store.close()
 
     def folder(self, path: str | None) -> Path:
-        """The folder to work in: the one named, else the current one.
+        """Return the folder to work in: the given one, or else the current one.
 
         Raises:
             WrongUsage: if it is no folder.
@@ -148,7 +148,7 @@ class Program:
         return folder
 
     def folders(self, paths: Sequence[str]) -> tuple[Path, ...]:
-        """Further folders to work in.
+        """Return the additional folders to work in.
 
         Raises:
             WrongUsage: if one is no folder, or the whole disk.
@@ -160,10 +160,10 @@ class Program:
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that says what is wrong in one sentence."""
+    """An argument parser that reports errors in one sentence."""
 
     def error(self, message: str) -> NoReturn:
-        """End the program with the exit code for wrong usage.
+        """Exit with the code for wrong usage.
 
         Raises:
             SystemExit: always.
@@ -174,14 +174,14 @@ class Parser(argparse.ArgumentParser):
 
 
 _BUDGET = ("check", "count", "turns", "tokens", "money")
-"""What a goal is checked by, and what it may take."""
+"""How a goal is checked, and its limits."""
 
 
 def read_goal(args: argparse.Namespace) -> "GoalSet | None":
-    """The goal that is to be reached, if one is given.
+    """Read the goal from the arguments; None if there is none.
 
     Raises:
-        WrongUsage: if it cannot be checked, or a prompt is given beside it.
+        WrongUsage: if it cannot be checked, or a prompt is given too.
     """
     options = {name: value for name in _BUDGET if (value := getattr(args, name))}
     if not args.goal or args.goal == "off":
@@ -201,17 +201,17 @@ def read_goal(args: argparse.Namespace) -> "GoalSet | None":
 
 
 def place_of(program: Program, folder: Path, args: argparse.Namespace, session: str) -> Path:
-    """The folder to work in: a worktree where that is wanted, or where the session has worked apart.
+    """Return the folder to work in: a worktree if one is requested or the session has one.
 
     Args:
-        program: Where the command runs.
-        folder: The folder that was named, or the current one.
-        args: With what is wanted.
-        session: The folder that the session has begun in; empty for a new one.
+        program: The environment of the command.
+        folder: The given folder, or the current one.
+        args: The arguments.
+        session: The folder in which the session began; empty for a new one.
 
     Raises:
-        CommandFailed: if there can be no worktree.
-        WrongUsage: if one is wanted for a session that has its place.
+        CommandFailed: if the worktree cannot be made.
+        WrongUsage: if one is requested for an existing session.
     """
     if args.worktree is None and not session:
         return folder
@@ -231,8 +231,8 @@ def confirmed(question: str, unasked: str) -> bool:
     """Ask the user to type y.
 
     Args:
-        question: What is shown.
-        unasked: Why nothing is done without a terminal to ask in.
+        question: The text shown.
+        unasked: The error message if there is no terminal.
 
     Raises:
         WrongUsage: if there is no terminal.
@@ -244,18 +244,18 @@ def confirmed(question: str, unasked: str) -> bool:
 
 
 def need_screen(env: Mapping[str, str], instead: str) -> None:
-    """Refuse to show a screen where none can be.
+    """Refuse to show a screen if that is impossible.
 
     Args:
-        env: The environment; a driver that it names brings its own screen, as a browser does.
-        instead: What to use there.
+        env: The environment; a driver named there brings its own screen, for example a browser.
+        instead: The alternative to suggest.
 
     Raises:
-        CommandFailed: if there is no terminal, or none that can place signs.
+        CommandFailed: if there is no terminal, or it cannot position text.
     """
     if env.get("TEXTUAL_DRIVER"):
         return
-    # Either of them leads to the screen; the other may go to a file.
+    # Either of them may be the screen; the other may be redirected.
     if not _is_terminal(sys.stdin) or not (_is_terminal(sys.stderr) or _is_terminal(sys.stdout)):
         raise CommandFailed(f"The screen needs a terminal. In scripts, use: {instead}")
     if not _can_place_signs(kind := env.get("TERM", "")):
@@ -268,16 +268,16 @@ def need_screen(env: Mapping[str, str], instead: str) -> None:
 def _is_terminal(stream: TextIO | None) -> bool:
     try:
         return stream is not None and stream.isatty()
-    except ValueError:  # it was closed
+    except ValueError:  # the stream is closed
         return False
 
 
 def _can_place_signs(kind: str) -> bool:
-    """Whether a terminal can put its cursor anywhere; one that nobody has described is believed to."""
+    """Return whether a terminal can position its cursor; assumed for unknown terminals."""
     if not kind or kind.startswith(("xterm", "tmux", "screen")):
         return True
     try:
-        # Imported when it is needed: the usual terminals are known to.
+        # Imported here: the common terminals are recognized above.
         import curses
 
         curses.setupterm(kind, 0)
@@ -287,20 +287,20 @@ def _can_place_signs(kind: str) -> bool:
 
 
 def writable(path: Path, flag: str, thing: str, is_one: Callable[[bytes], bool]) -> Path:
-    """Refuse at once what could not be written after minutes of work, or would destroy another file.
+    """Check early that a result can be written, and replaces no other file.
 
     Args:
-        path: What was given.
-        flag: Which flag named it.
-        thing: What is to be written there.
-        is_one: Whether a file that begins so is one already, and may be replaced.
+        path: The path given.
+        flag: The flag that gave it.
+        thing: Name of the result.
+        is_one: Whether a file with this beginning is such a result, and may be replaced.
 
     Raises:
-        CommandFailed: if it is refused.
+        CommandFailed: if the path is refused.
     """
     named = from_home(str(path)).absolute()
     target = named.resolve()
-    # Where output is redirected, /dev/stdout is the very file that the rest is being written to.
+    # With redirected output, /dev/stdout is the file to which the rest is written.
     if named.parts[1:2] in (("dev",), ("proc",)):
         raise CommandFailed(f"{path} is not a file that a {thing} could be written to.")
     if not target.parent.is_dir():

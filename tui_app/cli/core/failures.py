@@ -1,4 +1,4 @@
-"""Every failure of a command as one or two sentences and an exit code."""
+"""Failures of commands as one or two sentences and an exit code."""
 
 import os
 import re
@@ -20,16 +20,16 @@ from tui_app.system.secrets import mask_secrets
 from tui_app.ui.words.text import one_line
 
 _LOG_LIMIT = 1_000_000
-"""Bytes after which the log file is begun anew."""
+"""Bytes after which the log file is emptied."""
 _NAME_CELLS = 400
 
 
 def explain(error: Exception, env: Mapping[str, str]) -> tuple[str, int]:
-    """Say what went wrong.
+    """Explain an error.
 
     Args:
-        error: What a command raised.
-        env: The environment; says where the log file is.
+        error: The error that a command raised.
+        env: The environment, which determines the log file.
 
     Returns:
         The text for stderr, and the exit code.
@@ -70,7 +70,7 @@ def _write_traceback(error: Exception, env: Mapping[str, str]) -> str:
 
 
 def complaint(name: str, error: Exception) -> str:
-    """Why a file, or what may be a session, cannot be read, as a sentence that names it."""
+    """Return the reason why a file or session cannot be read, as a sentence that names it."""
     if isinstance(error, SessionNotFound):
         text = str(error.args[0])
         if "more than one" not in text:
@@ -79,22 +79,22 @@ def complaint(name: str, error: Exception) -> str:
         text = f"{name}: {error.strerror or error}."
     else:
         text = str(error) if name in str(error) else f"{name}: {error}"
-    # A name may hold anything but NUL.
+    # A name may contain any character but NUL.
     return " ".join(text.splitlines())
 
 
 def each_source(
     sources: Sequence[str], work: Callable[[str], int], stopped: Callable[[int, int], str]
 ) -> tuple[int, int]:
-    """Do something with one file or session after the other; one that cannot be read keeps no other out.
+    """Process several files or sessions; an unreadable one does not stop the others.
 
     Args:
-        sources: What the user has named.
-        work: Does it; returns the exit code of a signal that has stopped it, else 0.
-        stopped: What is said where a signal or ctrl+c has stopped it, by how many were done and tried.
+        sources: Names given by the user.
+        work: Processes one; returns the exit code of a signal that interrupted it, else 0.
+        stopped: Returns the message after an interruption, given the numbers done and tried.
 
     Returns:
-        The exit code of the signal, else 0, and how many were done.
+        The exit code of the signal, else 0, and the number done.
     """
     code = done = tried = 0
     try:
@@ -122,26 +122,26 @@ _PHRASES = {
     "/undo undoes the compaction": "plimsoll compact --undo undoes the compaction",
     "/undo brings these back": "plimsoll compact --undo brings these back",
 }
-"""What reads well, or is safe to take for ours, only as a whole."""
+"""Phrases that have to be replaced as a whole."""
 _WORDS = {
     "/compact": "plimsoll compact",
     "/context": "plimsoll context",
     "/effort": "--effort",
     "/model": "--model",
 }
-"""Slash commands of the screen, and what does the same without it."""
+"""Slash commands of the screen, and their equivalents on the command line."""
 _SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
 
 
 def for_shell(text: str) -> str:
-    """Name commands and flags where a text of ours names keys and slash commands."""
+    """Replace keys and slash commands in our own texts by commands and flags."""
     for screen, shell in _PHRASES.items():
         text = text.replace(screen, shell)
     return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
 
 
 def with_shell_wording(payload: Payload) -> Payload:
-    """The same event with its texts for the user worded for a shell."""
+    """Return the event with its texts reworded for the command line."""
     match payload:
         case Error():
             return replace(payload, hint=shell_text(for_shell(payload.hint), payload.actions))

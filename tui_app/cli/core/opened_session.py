@@ -1,4 +1,4 @@
-"""A session, or another conversation, open for the length of a command."""
+"""Opening a session, or another conversation, for a command."""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
-    """Open a session for writing; hooks that do not simply go well are told."""
-    # The agent side takes a second to load: only for those who need it.
+    """Open a session for writing; report hooks that fail."""
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.assembly import open_session
 
     def tell_hook(record: Record) -> None:
@@ -36,7 +36,7 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
 
 
 async def carry_out(opened: "OpenSession", work: Work) -> list[Record]:
-    """Have something done in an open session; everything that happened meanwhile."""
+    """Run work in an open session; return everything that happened meanwhile."""
     heard: list[Record] = []
     opened.bus.listen(heard.append)
     opened.conversation.submit(work)
@@ -45,24 +45,24 @@ async def carry_out(opened: "OpenSession", work: Work) -> list[Record]:
 
 
 def notices_in(records: Iterable[Record]) -> list[str]:
-    """What was told meanwhile, worded for a shell; where nothing was done, why."""
+    """Return the texts of notices, reworded for the command line. They explain why nothing was done."""
     return [for_shell(each.data.text) for each in records if isinstance(each.data, Notice)]
 
 
 DEMO = "demo"
-"""Stands for the recording that ``plimsoll demo`` plays."""
+"""Name of the recording that ``plimsoll demo`` plays."""
 
 
 @contextmanager
 def recorded(program: Program, source: str) -> "Iterator[Recorded]":
-    """A file, the recording of the demo, or a session, whose store stays open meanwhile."""
+    """Open a file, the demo's recording, or a session, whose store stays open in the block."""
     from tui_app.conversation.audits.transcript import recorded_file, recorded_session
     from tui_app.demo.stage import data_file
 
     if (path := Path(source)).exists():
         yield recorded_file(path)
     elif source == DEMO:
-        # As the tour's own summary that invents things would have left it.
+        # With the invented summary from the tour.
         summary = data_file("invented.md").read_text("utf-8")
         yield recorded_file(data_file("session.jsonl"), DEMO, summary=summary)
     else:

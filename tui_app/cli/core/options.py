@@ -1,10 +1,9 @@
-"""Commands and their options: rows of ``commands.json``, beside this file, as argparse takes them.
+"""Commands and their options, rows of ``commands.json`` in this folder, for argparse.
 
-``shared`` has rows that several commands name; ``like`` takes one over and changes it. A row is a flag, an
-option with a value, or a word without a name before it. ``setting`` reads a value as the settings file does;
-a flag that is one is None where it is not given. ``choices`` of an action names what does each, and the
-words that it takes; ``only`` names the actions that alone take an option. What is left is told to argparse
-as it is.
+``shared`` has rows that several commands use; ``like`` copies one and changes it. A row is a flag, an option
+with a value, or a positional argument. ``setting`` parses a value like the settings file does; a flag with it
+is None if not given. ``choices`` of an action name the function for each, and its arguments; ``only`` names
+the actions that accept an option. All other fields are passed to argparse.
 """
 
 import argparse
@@ -28,7 +27,7 @@ from tui_app.tool_specs import RUN_COMMAND, WRITE_FILE
 from tui_app.version import __version__
 
 CHOICE = "one of them at most"
-"""The group of options that exclude each other."""
+"""The group of mutually exclusive options."""
 
 
 @frozen
@@ -37,13 +36,13 @@ class Option:
 
     name: str
     about: Mapping[str, Any]
-    """What argparse is told of it."""
+    """Arguments for argparse."""
     only: str = ""
-    """Actions that alone take it, separated by spaces; empty for all."""
+    """Actions that accept it, separated by spaces; empty for all."""
     group: str = ""
-    """Heading in the help that it is under, or ``CHOICE``."""
+    """Its heading in the help, or ``CHOICE``."""
     actions: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By each action that it can be, what does it, and the words that this takes."""
+    """For each action its function and arguments."""
 
     @property
     def is_hidden(self) -> bool:
@@ -52,7 +51,7 @@ class Option:
 
 @cache
 def table() -> Mapping[str, Any]:
-    """The rows of the screen (``screen``), and of each command (``commands``)."""
+    """Return the rows of the screen (``screen``) and of each command (``commands``)."""
     found: Mapping[str, Any] = json.loads(
         files(__package__).joinpath("commands.json").read_text(encoding="utf-8")
     )
@@ -60,7 +59,7 @@ def table() -> Mapping[str, Any]:
 
 
 def read_options(rows: Sequence[str | Mapping[str, Any]]) -> tuple[Option, ...]:
-    """Some rows; a name alone stands for one that is shared."""
+    """Read rows; a name alone refers to a shared row."""
     return tuple(_option({"like": row} if isinstance(row, str) else row) for row in rows)
 
 
@@ -77,7 +76,7 @@ def _option(row: Mapping[str, Any]) -> Option:
         about["type"] = _READERS[about["type"]]
     actions = about["choices"] if name == "action" else {}
     if actions:
-        # The first one does not have to be said.
+        # The first action is the default.
         about |= {"nargs": "?", "default": next(iter(actions)), "choices": tuple(actions)}
     if about.pop("repeated", False):
         about |= {"action": "append", "default": []}
@@ -90,20 +89,20 @@ def _option(row: Mapping[str, Any]) -> Option:
 
 @frozen
 class Command:
-    """One command: its name, what it takes and what it does."""
+    """One command: its name, options and function."""
 
     name: str
     summary: str
     does: str
-    """The function that does it, behind the name of its module; empty where its actions say so."""
+    """Module and function; empty if its actions name them."""
     options: tuple[Option, ...]
 
     def execute(self, program: Program, args: argparse.Namespace) -> int | None:
-        """Do it; returns an exit code where it has not simply gone well.
+        """Run the command; return an exit code unless it is OK.
 
         Raises:
-            WrongUsage: if the arguments make no sense together.
-            CommandFailed: if it could not do what was asked.
+            WrongUsage: if the arguments are contradictory.
+            CommandFailed: if the command failed.
         """
         does, form = self.actions[args.action] if self.actions else (self.does, "")
         if self.actions:
@@ -146,18 +145,18 @@ class ScreenParser(Parser):
 
 
 def parse(command: Command, argv: Sequence[str]) -> argparse.Namespace:
-    """Read the arguments of a command.
+    """Parse the arguments of a command.
 
     Args:
-        command: What is asked for.
-        argv: What follows its name.
+        command: The command.
+        argv: The arguments after its name.
 
     Raises:
-        SystemExit: after help, or an argument that is wrong by itself.
+        SystemExit: after help, or for an invalid argument.
     """
     parser = Parser(prog=f"plimsoll {command.name}", description=command.summary, allow_abbrev=False)
     command.configure(parser)
-    # Intermixed: else an action takes only the words next to it, none after the next option.
+    # Intermixed: otherwise an action takes only adjacent words, and none after the next option.
     args = parser.parse_intermixed_args(argv)
     for each in command.options:
         name, actions = each.name.strip("-").replace("-", "_"), each.only.split()
@@ -192,7 +191,7 @@ def add_options(parser: argparse.ArgumentParser, options: Sequence[Option]) -> N
 
 
 def _checked(read: Callable[[str], object]) -> Callable[[str], object]:
-    """A reader of a flag: what a rule refuses is said with what it allows."""
+    """Parse an option; a refusal names the allowed values."""
 
     def checked(text: str) -> object:
         try:
@@ -204,7 +203,6 @@ def _checked(read: Callable[[str], object]) -> Callable[[str], object]:
 
 
 def _number(text: str) -> int:
-    """The number of a message, with or without its sign."""
     if found := log_number(text):
         return found
     raise argparse.ArgumentTypeError(f"{text:.40}; allowed: the number of a message, such as 12 or #12")
@@ -245,6 +243,6 @@ _FACTS = {
     "commands": RUN_COMMAND.name,
     "writing": WRITE_FILE.name,
 }
-"""What texts of the table name in braces."""
+"""Texts for the names in braces of the table."""
 COMMANDS: Mapping[str, Mapping[str, Any]] = table()["commands"]
-"""In the order of the help. A folder of that name opens as ``./name``."""
+"""In the order of the help. A folder with such a name can be opened as ``./name``."""

@@ -1,4 +1,4 @@
-"""What commands write: data to stdout, everything else to stderr, nothing that drives a terminal."""
+"""Output of commands: data to stdout, everything else to stderr, no control sequences."""
 
 import contextlib
 import io
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 5
-"""Skipped lines that are shown; JSON has them all."""
+"""Number of skipped lines that are shown; JSON has them all."""
 
 
 def prepare_streams() -> None:
-    """Make printing safe: closed streams swallow what is written, unknown characters become ``?``."""
+    """Make printing safe: closed streams discard output, unencodable characters become ``?``."""
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:
@@ -32,17 +32,17 @@ def prepare_streams() -> None:
 
 
 def _nowhere() -> TextIO:
-    """A stream that swallows everything, open until the process ends."""
+    """Return a stream that discards everything, open until the process ends."""
     return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def flush() -> None:
-    """Write out what is buffered, while a closed pipe can still be noticed."""
+    """Write buffered output, while a closed pipe can still be noticed."""
     sys.stdout.flush()
 
 
 def abandon_stdout() -> None:
-    """Point stdout nowhere, so that the interpreter does not complain at its end."""
+    """Redirect stdout to nowhere, so that the interpreter does not report an error at exit."""
     with contextlib.suppress(OSError, ValueError), _nowhere() as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
@@ -57,14 +57,14 @@ def tell(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value as one line of ASCII, which no terminal can misread and no encoding can refuse."""
+    """Print a JSON value as one line of ASCII, which is safe for every terminal and encoding."""
     import json
 
     print(json.dumps(value, ensure_ascii=True, allow_nan=False), flush=True)
 
 
 def answer(value: object, *lines: str, as_json: bool) -> None:
-    """Print what has come of a command: one JSON value, or what it is in words."""
+    """Print the result of a command, as one JSON value or in words."""
     if as_json:
         print_json(value)
     else:
@@ -73,7 +73,7 @@ def answer(value: object, *lines: str, as_json: bool) -> None:
 
 
 def sizes_json(before: "ContextUsage", after: "ContextUsage") -> dict[str, int]:
-    """What a change has made of a view, by the JSON names that scripts rely on."""
+    """Return the sizes of a view before and after a change, with the JSON names that scripts rely on."""
     return {
         "tokens_before": before.total,
         "tokens_after": after.total,
@@ -83,7 +83,7 @@ def sizes_json(before: "ContextUsage", after: "ContextUsage") -> dict[str, int]:
 
 
 def print_document(text: str) -> None:
-    """Print a whole document as UTF-8, byte for byte unless a terminal would act on it."""
+    """Print a document as UTF-8, unchanged unless the output is a terminal."""
     if sys.stdout.isatty():
         text = clean(text)
     sys.stdout.flush()
@@ -95,15 +95,15 @@ def print_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> 
     """Print rows in columns two spaces apart.
 
     Args:
-        rows: Equally long rows of cells.
-        right: Numbers of the columns that are aligned to the right, from 0.
+        rows: Rows of cells, all of the same length.
+        right: Indexes of right-aligned columns.
     """
     for line in table_lines(rows, right=right):
         print(line)
 
 
 def moment(seconds: float) -> str:
-    """Seconds since the epoch as date, hour and minute of this machine's zone; empty where that fails."""
+    """Format seconds since the epoch as local date, hour and minute; empty if that fails."""
     return clock(seconds, "%Y-%m-%d %H:%M")
 
 
@@ -120,12 +120,12 @@ def bar(share: float, width: int, *, ascii_only: bool = False) -> str:
 
 
 def speaks_unicode() -> bool:
-    """Whether stdout can show more than ASCII."""
+    """Return whether stdout can show more than ASCII."""
     return (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
 
 
 def print_skipped(notes: Sequence[str], skipped: "Sequence[SkippedLine]") -> None:
-    """Say what of a file was changed or could not be used, the first lines of that one by one."""
+    """Print what was changed or left out of a file, and the first of its unusable lines."""
     for note in notes:
         say(f"  {note}")
     for each in skipped[:_SHOWN]:

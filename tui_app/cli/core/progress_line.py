@@ -1,4 +1,4 @@
-"""One line on stderr: what takes long, how far it is, and how to stop it."""
+"""A line on stderr for long work, with its progress and how to stop it."""
 
 import sys
 import threading
@@ -9,22 +9,22 @@ from typing import Self, TextIO
 from tui_app.ui.words.text import one_line
 
 FIRST_S = 1.0
-"""Work that is done sooner says nothing."""
+"""Shorter work shows nothing."""
 
 _AGAIN_S = 0.5
 
 _WIDTH = 78
-"""Cells of the line: one that wraps could not be undone."""
+"""Cells of the line: one that wraps could not be erased."""
 
 _TAKE_BACK = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Shown after a second of the block, painted by a thread of its own, gone when the block is left.
+    """Shown after a second in the block, painted by its own thread, erased at the block's end.
 
     Args:
-        text: What is being done.
-        stream: Where it is shown, only if that is a terminal; None is stderr.
+        text: The work in progress.
+        stream: The output, used only if it is a terminal; None is stderr.
     """
 
     def __init__(self, text: str, stream: TextIO | None = None) -> None:
@@ -60,7 +60,7 @@ class ProgressLine:
             if painted:
                 self._write(_TAKE_BACK)
         except (OSError, ValueError):
-            # The terminal has gone; the work goes on without being watched.
+            # The terminal is gone; the work continues.
             return
 
     def _write(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands that end cleanly on a signal."""
+"""Clean termination of commands by signals."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ async def _guarded(work: Coroutine[Any, Any, int]) -> int:
 
 @contextlib.contextmanager
 def _handlers(stop: Callable[[int], None]) -> Iterator[None]:
-    """Call ``stop`` with the number of each signal; where a loop takes none, ctrl+c still raises."""
+    """Call ``stop`` with each signal's number. If a loop supports no handlers, ctrl+c still raises."""
     loop = asyncio.get_running_loop()
     try:
         for number in SIGNALS:
@@ -66,11 +66,11 @@ def _handlers(stop: Callable[[int], None]) -> Iterator[None]:
 def interruptible() -> Iterator[Callable[[], None]]:
     """Remember that ``ctrl+c`` was pressed.
 
-    Python raises ``KeyboardInterrupt`` wherever it is just then. In a callback of a library that may not
-    be raised from, it is written off, and the work would go on to its end.
+    Python raises ``KeyboardInterrupt`` at whatever point it has reached. In a library's callback that must
+    not raise, the exception is discarded, and the work would continue to its end.
 
     Yields:
-        What raises ``KeyboardInterrupt`` once more; the work calls it between its steps.
+        A function that raises ``KeyboardInterrupt`` again; the work calls it between its steps.
     """
     pressed = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What comes in on stdin: a prompt, what is piped in beside one, or a text in place of a file's."""
+"""Reading stdin: a prompt, input piped in with one, or a text instead of a file's."""
 
 import os
 import select
@@ -16,14 +16,14 @@ NO_PROMPT = "The prompt is empty. Say what to ask: plimsoll run PROMPT, or pipe 
 
 
 def read_prompt(argument: str) -> str:
-    """The prompt as text that can be stored: bytes that are no text become U+FFFD.
+    """Read the prompt as text; invalid bytes become U+FFFD.
 
     Raises:
-        WrongUsage: if there is nothing in it, or nothing to read it from.
+        WrongUsage: if it is empty or cannot be read.
     """
     raw: bytes | None = argument.encode("utf-8", "surrogateescape")
     if argument == "-":
-        # Python has no stdin at all where the shell has closed it.
+        # Python has no stdin if the shell has closed it.
         try:
             raw = sys.stdin.buffer.read() if sys.stdin is not None else None
         except (OSError, ValueError):
@@ -37,15 +37,15 @@ def read_prompt(argument: str) -> str:
 
 
 PIPED_BYTES = 256 * 1024
-"""Of what is piped in beside a prompt so much is kept, from both ends."""
+"""Bytes of piped input that are kept, from both ends."""
 MOST_BYTES = 64 * 1024 * 1024
-"""So much is read: a pipe may have no end."""
+"""Maximum bytes that are read: a pipe may be endless."""
 _PATIENCE_S, _LONGEST_S = 3.0, 10.0
-"""Seconds of silence in a pipe until the user is told, and until the prompt goes without it."""
+"""Seconds without piped input until the user is told, and until the prompt is sent without it."""
 
 
 def read_piped() -> str:
-    """What is piped in beside a prompt, as text; empty where nothing is.
+    """Return the text piped in with a prompt; empty if there is none.
 
     Raises:
         WrongUsage: if it is no text.
@@ -70,13 +70,13 @@ def read_piped() -> str:
 
 
 def is_piped() -> bool:
-    """Whether something comes through stdin: a device has nothing, and a pipe may be empty, or left open."""
-    # Python has no stdin at all where the shell has closed it.
+    """Return whether stdin has piped input. Devices have none, and a pipe may be empty or stay open."""
+    # Python has no stdin if the shell has closed it.
     if sys.stdin is None or sys.stdin.isatty():
         return False
     stream = getattr(sys.stdin, "buffer", None)
     if not isinstance(stream, BufferedReader):
-        return True  # no file of the system: it is read as it is
+        return True  # not a system file: it is read directly
     try:
         return _is_fed(stream) and bool(stream.peek(1))
     except (OSError, ValueError):
@@ -87,7 +87,7 @@ def _is_fed(stream: BufferedReader) -> bool:
     try:
         mode = os.fstat(stream.fileno()).st_mode
     except (OSError, ValueError):
-        return True  # no file of the system: it is read as it is
+        return True  # not a system file: it is read directly
     if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
         return stat.S_ISREG(mode)
     if select.select([stream], [], [], _PATIENCE_S)[0]:
@@ -100,7 +100,7 @@ def _is_fed(stream: BufferedReader) -> bool:
 
 
 def _both_ends(stream: BinaryIO) -> tuple[bytes, bytes, int]:
-    """Beginning and end of a stream, and how many bytes between them are left out."""
+    """Return the beginning and end of a stream, and the number of bytes left out between."""
     half = PIPED_BYTES // 2
     head, tail, size = b"", b"", 0
     while size < MOST_BYTES and (chunk := stream.read(64 * 1024)):
@@ -112,24 +112,24 @@ def _both_ends(stream: BinaryIO) -> tuple[bytes, bytes, int]:
 
 
 def named_files(argument: str, prompt: str) -> tuple[str, ...]:
-    """The paths that go along with a prompt, as on the screen: none of those within a large paste.
+    """Return the paths of files mentioned in a prompt; as on the screen, those in a large paste do not count.
 
     Args:
-        argument: Where the prompt comes from; what is piped in counts as pasted.
+        argument: The source of the prompt; piped input counts as pasted.
         prompt: Its text.
     """
     return () if argument == "-" and is_large(prompt) else mentions(prompt)
 
 
 def read_text_argument(program: Program, name: str) -> str:
-    """The text of a file, or of what is piped in.
+    """Return the text of a file, or of piped input.
 
     Raises:
         CommandFailed: if it cannot be read.
     """
     subject = "The piped input" if name == "-" else name
     try:
-        # As bytes: Python may replace on stdin what is not UTF-8, and that would be kept as if it were meant.
+        # As bytes: on stdin Python may replace invalid UTF-8, which would then be kept as if intended.
         data = sys.stdin.buffer.read() if name == "-" else (program.cwd / name).read_bytes()
         text = data.decode().replace("\r\n", "\n")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""``plimsoll agents``: the sub-agents that a session has sent."""
+"""``plimsoll agents``: the subagents of a session."""
 
 import argparse
 from dataclasses import replace
@@ -16,7 +16,7 @@ _TASK_CELLS = 60
 
 
 def execute(program: Program, args: argparse.Namespace) -> None:
-    """Print those of one session; it is only read."""
+    """Print the subagents of one session, which is only read."""
     with program.sessions() as store:
         info = store.info(args.id) if args.id else latest_session(store.sessions(), program.cwd)
         is_open = bool(where_open(store, program.paths.sessions_dir, info.id))
@@ -42,7 +42,7 @@ def execute(program: Program, args: argparse.Namespace) -> None:
 
 
 def _as_seen(agent: SentAgent, *, is_open: bool) -> SentAgent:
-    """One that a killed program took with it is listed as the next opening lists it."""
+    """List a subagent whose program was killed as stopped, as reopening the session does."""
     if is_open or not agent.is_at_work:
         return agent
     return replace(agent, is_at_work=False, sums=replace(agent.sums, outcome="stopped", reason=ENDED))

@@ -25,7 +25,7 @@ _NAME_CELLS = 400
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Audit one conversation after the other; one that cannot be read does not keep the others out."""
+    """Audit several conversations; an unreadable one does not stop the others."""
     from tui_app.conversation.audits.audit import report
 
     if "" in (args.html, *args.sources):
@@ -65,17 +65,17 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 def _audit(
     program: Program, source: str, policies: "Sequence[Policy]", done: "list[Audit]", *, as_json: bool
 ) -> int:
-    """Audit a conversation, show it, and add what was found to what is done.
+    """Audit a conversation, print the result, and append it to ``done``.
 
     Returns:
         The exit code of a signal that stopped it, else 0.
     """
-    # The agent side takes a second to load: only for those who need it.
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.audits.audit import audit, with_policies
 
     with ProgressLine(f"Reading {source}") as line, recorded(program, source) as read:
         line.update(f"Auditing {source}")
-        # Outside of any loop, where ctrl+c ends it at once.
+        # Outside of the event loop, so that ctrl+c ends it at once.
         audited = audit(read)
 
         def watch(policy: str, replayed: int, of: int) -> None:

@@ -1,4 +1,4 @@
-"""``plimsoll attach`` and ``plimsoll stop``, and what ``plimsoll run --background`` does around its turn."""
+"""``plimsoll attach``, ``plimsoll stop`` and the background part of ``plimsoll run --background``."""
 
 import argparse
 import asyncio
@@ -43,7 +43,7 @@ NONE_LEFT = "No session was left in the background. To leave one: /detach, or pl
 
 
 def attach(program: Program, args: argparse.Namespace) -> int:
-    """Show the screen with a session that was left in the background."""
+    """Show the screen with a background session."""
     left = [] if args.id else [*standings(program)]
     if not args.id and len(left) != 1:
         raise CommandFailed(f"Which one? plimsoll attach {' or '.join(left)}" if left else NONE_LEFT)
@@ -54,7 +54,7 @@ def attach(program: Program, args: argparse.Namespace) -> int:
 
 
 def stop_sessions(program: Program, args: argparse.Namespace) -> int:
-    """Stop what runs in the background; what was written stays, and prompts that waited are kept."""
+    """Stop background sessions. Their logs and queued prompts are kept."""
     if bool(args.id) is args.all:
         raise WrongUsage("Which one? plimsoll stop ID, or --all")
     wanted: list[str] = []
@@ -82,7 +82,7 @@ def stop_sessions(program: Program, args: argparse.Namespace) -> int:
 
 
 def standings(program: Program) -> dict[str, BackgroundState]:
-    """By id, how the sessions stand that were left in the background."""
+    """Return the states of the background sessions, by id."""
     if not program.has_sessions:
         return {}
     with program.sessions() as store:
@@ -90,10 +90,10 @@ def standings(program: Program) -> dict[str, BackgroundState]:
 
 
 def leave_running(program: Program, args: argparse.Namespace) -> int:
-    """Have a process in the background do what ``run`` was asked for, and say which session that is.
+    """Start ``run`` in a background process, and print the id of its session.
 
     Raises:
-        WrongUsage: if it is to print what nobody would read.
+        WrongUsage: if it would print an answer for which there is no reader.
     """
     if args.schema:
         raise WrongUsage("--background prints no answer, so --schema is not for it.")
@@ -101,7 +101,7 @@ def leave_running(program: Program, args: argparse.Namespace) -> int:
     words = [word for word in args.argv[:end] if word not in ("--background", "--json")]
     words += args.argv[end:]
     stdin = subprocess.DEVNULL
-    with suppress(OSError, ValueError, AttributeError):  # it is closed, or none of the system's
+    with suppress(OSError, ValueError, AttributeError):  # closed, or no system file
         stdin = stdin if sys.stdin.isatty() else sys.stdin.fileno()
     try:
         session, said = begin(words, cwd=program.cwd, env=program.env, stdin=stdin)
@@ -120,7 +120,7 @@ def leave_running(program: Program, args: argparse.Namespace) -> int:
 
 
 def place_of_run(args: argparse.Namespace) -> "Foreground":
-    """Where a run takes place.
+    """Return where a run takes place.
 
     Raises:
         WrongUsage: if there is nothing to do in the background.
@@ -134,32 +134,32 @@ def place_of_run(args: argparse.Namespace) -> "Foreground":
 
 
 class Foreground:
-    """What is done around a turn that is printed: nothing but beginning it."""
+    """Actions around a turn in the foreground: only starting it."""
 
     is_background = goes_on = False
 
     def enter(self, opened: "OpenSession") -> None:
-        """Do what comes before everything else."""
+        """Called first, when the session is open."""
 
     def begin(self, opened: "OpenSession", work: "Work") -> None:
-        """Have the work done."""
+        """Start the work."""
         opened.conversation.submit(work)
 
     async def finish(self, opened: "OpenSession", outcome: Outcome) -> None:
-        """Do what comes before the session is closed."""
+        """Called before the session is closed."""
 
     def release(self) -> None:
-        """Let go, once the session is closed."""
+        """Called after the session is closed."""
 
 
 FOREGROUND = Foreground()
 
 
 class BackgroundRun(Foreground):
-    """What the process in the background does: it can be asked for the session, and says how it ends.
+    """Actions around a turn in the background: it can be handed over, and records its end.
 
     Args:
-        goes_on: Whether it goes on with what was left, and has no prompt of its own.
+        goes_on: Whether it continues what was left, instead of a prompt of its own.
     """
 
     is_background = True
@@ -170,10 +170,10 @@ class BackgroundRun(Foreground):
         self._begun = False
 
     def enter(self, opened: "OpenSession") -> None:
-        """Take the lock that names it; from here on it can be asked to hand over.
+        """Take the lock that identifies it; from now on it can be asked to hand over.
 
         Raises:
-            CommandFailed: if there is nothing to go on with.
+            CommandFailed: if there is nothing to continue.
         """
         session, folder = opened.conversation.session, opened.folder
         if self.goes_on:
@@ -189,7 +189,7 @@ class BackgroundRun(Foreground):
         self._lock = WriterLock(folder.background_lock)
 
     def begin(self, opened: "OpenSession", work: "Work") -> None:
-        """Tell whoever has started it which session runs, be silent from now on, and do what waits."""
+        """Print the session's id for the starter, close the output, and run the queued work."""
         if not self.goes_on:
             opened.conversation.submit(work)
         self._begun = True
@@ -203,7 +203,7 @@ class BackgroundRun(Foreground):
         opened.conversation.resume_queue()
 
     async def finish(self, opened: "OpenSession", outcome: Outcome) -> None:
-        """Write down how it ends."""
+        """Record the outcome."""
         if not self._begun:
             return
         background: Background = opened.background

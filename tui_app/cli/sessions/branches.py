@@ -1,4 +1,4 @@
-"""``plimsoll branch``, ``merge`` and ``tree``: try something aside, and bring its outcome back."""
+"""``plimsoll branch``, ``merge`` and ``tree``: try something in a branch, and merge its outcome."""
 
 import argparse
 import time
@@ -30,10 +30,10 @@ _NO_BRANCH = "Which branch? plimsoll merge {0} BRANCH. To see them: plimsoll tre
 
 
 def begin_branch(program: Program, args: argparse.Namespace) -> int:
-    """Begin a branch of a session.
+    """Create a branch of a session.
 
     Raises:
-        Refusal: if there is one of that name.
+        BranchRefused: if the name is taken.
         WrongUsage: if the number is not that of a prompt.
     """
     from tui_app.conversation.branches.new_branch import make_branch
@@ -57,10 +57,10 @@ def begin_branch(program: Program, args: argparse.Namespace) -> int:
 
 
 def merge(program: Program, args: argparse.Namespace) -> int:
-    """Bring the outcome of a branch into its session, or undo that.
+    """Merge a branch into its session, or undo the last merge.
 
     Raises:
-        WrongUsage: if no branch is named, or one is where none can be.
+        WrongUsage: if no branch is named, or one is named with ``--undo``.
     """
     if args.undo and args.branch:
         raise WrongUsage("--undo takes back the last merge and needs no name of a branch.")
@@ -73,7 +73,6 @@ def merge(program: Program, args: argparse.Namespace) -> int:
 
 
 def _opening(program: Program, args: argparse.Namespace) -> Opening:
-    """The session, in its own folder."""
     info = program.session(args.id)
     if not Path(info.cwd).is_dir():
         raise CommandFailed(f"The folder of this session is gone: {info.cwd}. Nothing changed.")
@@ -125,7 +124,7 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
 
 
 def _check_free(opening: Opening) -> None:
-    """Refuse a session that cannot be written, before a model is paid for a brief."""
+    """Refuse a session that cannot be written, before paying for a brief."""
     with closing(open_store(opening.database, read_only=True)) as store:
         check_unasked(store, opening.session)
         if who := where_open(store, opening.paths.sessions_dir, opening.session):
@@ -133,7 +132,7 @@ def _check_free(opening: Opening) -> None:
 
 
 async def _apply(opening: Opening, work: Merge) -> tuple[int, tuple[str, ...]]:
-    """Merge; the log number of that, and the files that have changed since they were looked at."""
+    """Merge; return the log number of the merge, and the files that have changed since they were compared."""
     async with opened_session(opening) as opened:
         await opened.prepare()
         heard = await carry_out(opened, work)
@@ -168,7 +167,7 @@ async def _undo(opening: Opening, args: argparse.Namespace) -> int:
 
 
 def show_tree(program: Program, args: argparse.Namespace) -> int:
-    """Print a session with the branches that have left it, from the session that all of them come from."""
+    """Print a session's tree of branches, from the session they all come from."""
     with program.sessions() as store:
         here = root = store.info(args.id).id
         known, forks = {info.id for info in store.sessions()}, forks_in(store)
@@ -181,7 +180,6 @@ def show_tree(program: Program, args: argparse.Namespace) -> int:
 
 
 def _tree(store: SessionStore, session: str, forks: Forks) -> dict[str, Any]:
-    """A session and what has left it."""
     below = [
         {
             **_tree(store, each.info.id, forks),

@@ -1,4 +1,4 @@
-"""``plimsoll context`` and ``exclude``: how full a session's context is, and what leaves it by hand."""
+"""``plimsoll context`` and ``exclude``: context usage of a session, and changes to single messages."""
 
 import argparse
 import time
@@ -36,18 +36,17 @@ if TYPE_CHECKING:
 
 _BAR_CELLS = 30
 _STEPS = ("pin", "unpin", "archive", "offload", "restore")
-"""What can be done with single messages before measuring, in this order."""
+"""Actions on single messages before measuring, in this order."""
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Measure a session and print the breakdown; it is only read unless something is to be done."""
+    """Measure a session and print the breakdown. The session is only read unless an action is given."""
     settings = program.settings(window=args.window)
     return run_until_signal(_measure(program.opening(settings, args, program.session(args.id).id), args))
 
 
 async def _measure(opening: Opening, args: argparse.Namespace) -> int:
-    """Do what is asked for with single messages, then measure and print."""
-    # The agent side takes a second to load: only for those who need it.
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.inspection import inspect_session
     from tui_app.conversation.message_actions import on_scale
     from tui_app.session.figures.cache_forecast import forecast_cache
@@ -62,7 +61,7 @@ async def _measure(opening: Opening, args: argparse.Namespace) -> int:
     if inspection.unknown:
         tell(f"{inspection.unknown} Measured without it.")
     if args.json:
-        # Tools by server, memory by file; the program's own tools are a server of that name.
+        # Tools by server, memory by file; the program's own tools count as a server.
         tools = {each.name: each.tokens for each in shares if each.category == "tools"}
         memory = {each.name: each.tokens for each in shares if each.category == "memory"}
         saved = {each.name: each.saved for each in shares if each.saved}
@@ -86,7 +85,7 @@ def execute_exclude(program: Program, args: argparse.Namespace) -> int:
 
 
 async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
-    """Take messages out of the model's sight, or bring them back, and say what that comes to.
+    """Exclude messages from the context, or include them again, and print the effect.
 
     Raises:
         CommandFailed: if one of them must stay; nothing has changed then.
@@ -113,21 +112,21 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
 
 
 def _messages_of(opened: "OpenSession", wanted: Sequence[int]) -> list[int]:
-    """The messages that are meant: of a tool's call, its result."""
+    """Return the messages with these numbers; for a tool call, its result."""
     entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
     found = {entry.seq: entry.message for entry in entries}
     return [found.get(number, number) for number in wanted]
 
 
 async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
-    """Do one thing after the other; each is an event of its own.
+    """Run actions one by one; each is an event of its own.
 
     Args:
-        opening: Which session.
-        steps: What is to be done, and the number of the message or of the call it answers.
+        opening: The session.
+        steps: Each action, with the number of the message or tool call.
 
     Raises:
-        CommandFailed: as soon as one cannot be done; what was done before stays.
+        CommandFailed: at the first that fails; earlier ones stay.
     """
     async with opened_session(opening) as opened:
         await opened.prepare()
@@ -179,7 +178,7 @@ def show_usage(usage: ContextUsage, session: str, model: str, *, plain: bool = F
 
 
 def show_shares(shares: Sequence["Share"]) -> None:
-    """Print the parts of tool definitions and memory, where there is more than one thing."""
+    """Print the parts of tool definitions and memory, if there is more than one."""
     if len(shares) > 1:
         say()
         rows = []

@@ -17,7 +17,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     with program.sessions() as store:
         session = store.info(args.id).id
         try:
-            # All of it is put together before the first byte is written.
+            # The document is complete before the first byte is written.
             with ProgressLine(f"Exporting session {session}"):
                 text = export_session(
                     store, session, format=args.format, view=args.view, mask=not args.no_mask
@@ -43,10 +43,10 @@ def _may_overwrite(path: Path, *, force: bool) -> bool:
     """Ask before a file is overwritten; without a terminal, refuse.
 
     Returns:
-        Whether to overwrite; False when there is nothing to overwrite.
+        Whether to overwrite; False if there is no such file.
 
     Raises:
-        CommandFailed: if the file is to stay.
+        CommandFailed: if the file is kept.
     """
     if force or not path.is_file():
         return force
@@ -59,15 +59,15 @@ def _may_overwrite(path: Path, *, force: bool) -> bool:
 
 
 def write_private(path: Path, data: bytes, *, overwrite: bool = False) -> None:
-    """Write a file that only its owner may read: it holds a conversation.
+    """Write a file that only its owner may read, because it contains a conversation.
 
     Args:
-        path: The file. What is no file, such as a device, is written to as it is.
-        data: What to write.
-        overwrite: Whether a file that exists is replaced; it stays whole until the new one is.
+        path: The file. Anything else, such as a device, is written directly.
+        data: The content.
+        overwrite: Replace an existing file, which stays complete until then.
 
     Raises:
-        FileExistsError: if the file exists and is not to be overwritten.
+        FileExistsError: if the file exists and may not be overwritten.
         OSError: if it cannot be written.
     """
     if path.exists() and not path.is_file():

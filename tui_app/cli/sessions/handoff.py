@@ -1,4 +1,4 @@
-"""``plimsoll handoff``: a new session with a brief of an earlier one, which stays as it is."""
+"""``plimsoll handoff``: a new session with a brief of an earlier one, which does not change."""
 
 import argparse
 import asyncio
@@ -34,13 +34,13 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 async def _hand_over(opening: Opening, args: argparse.Namespace, goal: str, words: str | None) -> int:
-    """Write the brief of a session, and begin a new one with it.
+    """Write the brief of a session, and start a new one with it.
 
     Args:
-        opening: Which session, with which model and window.
-        args: Whether no model is asked, and the brief only shown.
-        goal: What the new session is for.
-        words: The brief as the user wants it; None takes it as it is written.
+        opening: The session, model and window.
+        args: Whether to use no model, and whether to show only the brief.
+        goal: The goal of the new session.
+        words: The brief in the user's words; None to use the generated one.
 
     Raises:
         Refusal: if nothing can be handed over, or the model is unknown.
@@ -74,7 +74,7 @@ async def _hand_over(opening: Opening, args: argparse.Namespace, goal: str, word
 
 
 def brief_json(draft: "Draft", text: str, session: str) -> dict[str, object]:
-    """A brief by the JSON names that scripts rely on; no session is null."""
+    """Return a brief with the JSON names that scripts rely on; without a session, that is null."""
     from tui_app.system.secrets import mask_secrets
 
     brief, edited = draft.brief, text.strip() != draft.brief.text.strip()

@@ -1,4 +1,4 @@
-"""``plimsoll import``: conversations of other programs become sessions."""
+"""``plimsoll import``: import conversations of other programs as sessions."""
 
 import argparse
 import sys
@@ -32,14 +32,14 @@ CHOICES = ("auto", *FORMATS)
 
 @frozen
 class Row:
-    """A transcript, and the session it was imported into before."""
+    """A transcript, and its earlier import if any."""
 
     found: LocalTranscript
     imported: Record | None
 
     @property
     def state(self) -> str:
-        """Whether it was imported, and whether it has grown since."""
+        """Whether it was imported, and has grown since."""
         if self.imported is None:
             return ""
         changed = ", changed since" if self.found.time > self.imported.time else ""
@@ -72,7 +72,7 @@ def list_local(rows: Sequence[Row], *, as_json: bool) -> None:
 
 
 def picked(text: str, count: int) -> list[int]:
-    """Read the numbers that were typed, in the order of the list: single ones and ranges.
+    """Read the numbers typed, in the order of the list: single ones and ranges.
 
     Raises:
         WrongUsage: if something is not a number of the list.
@@ -94,7 +94,7 @@ def execute(program: Program, args: argparse.Namespace) -> int:
         if args.list:
             raise WrongUsage("--list looks for transcripts itself. Leave out the files, or leave out --list.")
         return _import_all(program, [Path(name) for name in args.files], args)
-    # Look for transcripts, newest first; mark what was imported before.
+    # Look for transcripts, newest first; mark those imported before.
     home = Path(program.env.get("HOME", "").strip() or Path.home())
     earlier: dict[str, Record] = {}
     if program.has_sessions:
@@ -111,10 +111,10 @@ def execute(program: Program, args: argparse.Namespace) -> int:
 
 
 def _import_all(program: Program, files: Sequence[Path], args: argparse.Namespace) -> int:
-    """Import files one by one; a bad one does not keep the others out."""
+    """Import several files; an unreadable one does not stop the others."""
 
     def stopped(done: int, tried: int) -> str:
-        # Of the file that was being read there is nothing.
+        # Nothing of the file being read was imported.
         left = ", ".join(map(str, files[tried:])) or "none"
         return f"Stopped. Imported: {done:,} of {len(files):,}. Not imported: {left}"
 

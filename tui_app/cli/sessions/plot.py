@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 WIDTH, PANEL = 960, 380
-"""Size of the drawing, and height of what belongs to one conversation in one window, in pixels."""
+"""Width of the drawing, and height of the panel for one conversation in one window, in pixels."""
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 190, 46, 48
-"""Room around the lines: numbers, marks, heading, requests."""
+"""Margins around the lines: numbers, marks, heading, requests."""
 
 _LABEL = 14
-"""Height of a label's line."""
+"""Line height of a label."""
 
 _TITLE_CHARS, _LABEL_CHARS, _NAME_CHARS = 100, 26, 24
 
@@ -35,10 +35,10 @@ _COLOURS = (
     ("#6a3fa0", "#c4a3f0"),
     ("#4f6271", "#aebfcc"),
 )
-"""Of the lines, on a light and on a dark ground."""
+"""Colours of the lines, on light and dark backgrounds."""
 
 _DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2", "12 4")
-"""Of the lines, so that colours are not needed."""
+"""Dash patterns of the lines, which distinguish them without colours."""
 
 
 def plot(simulations: "Sequence[Simulation]") -> str:
@@ -88,8 +88,6 @@ def _said(text: str) -> str:
 
 @frozen
 class _Panel:
-    """One conversation in one window."""
-
     simulation: "Simulation"
     outcomes: "Sequence[Outcome]"
     top: int
@@ -137,7 +135,7 @@ class _Panel:
         yield f'<text x="{right}" y="{bottom + 18}" text-anchor="end">request {last:,}</text>'
 
     def _marks(self) -> Iterator[str]:
-        """The window, and below it the sizes at which policies begin to compact or make a request wait."""
+        """Draw the window, and below it the sizes at which policies compact or make a request wait."""
         right = WIDTH - _RIGHT
         yield f'<path class="mark" d="M{_LEFT} {self._y(self._limit)}H{right}"/>'
         marks = sorted({mark for outcome in self.outcomes for mark in _thresholds(outcome)}, reverse=True)
@@ -158,7 +156,7 @@ class _Panel:
             yield f'<text x="{right + 28}" y="{lowest}" font-size="11">{text}</text>'
 
     def _line(self, colour: int, outcome: "Outcome") -> Iterator[str]:
-        # Runs of requests that were sent.
+        # Consecutive requests that were sent.
         for sent, group in groupby(outcome.requests, lambda each: bool(each.tokens)):
             if not sent:
                 continue

@@ -54,7 +54,7 @@ def rename(program: Program, args: argparse.Namespace) -> None:
 
 
 def backup(program: Program, args: argparse.Namespace) -> None:
-    """Copy this machine's sessions file while it is in use; a server's sessions are for its own tools.
+    """Copy this machine's sessions file while it is in use. A server's sessions need its own tools.
 
     Raises:
         CommandFailed: if there is nothing to copy, or the copy cannot be made.
@@ -85,7 +85,7 @@ def backup(program: Program, args: argparse.Namespace) -> None:
 
 
 def _dump(server: SessionServer, target: str) -> str:
-    """The line that copies what is ours on a server; it asks for the password, or finds it in ~/.pgpass."""
+    """Return the command that copies our schema on a server. It asks for the password, or reads ~/.pgpass."""
     path = Path(target)
     file = path.with_suffix(".dump") if path.name else path / "plimsoll.dump"
     words = ("pg_dump", "--schema=plimsoll", "--format=custom", f"--file={file}", server.shown)
@@ -94,18 +94,18 @@ def _dump(server: SessionServer, target: str) -> str:
 
 @frozen
 class Pruned:
-    """What became of the sessions over a limit."""
+    """Sessions over a limit, deleted or kept."""
 
     gone: tuple[DueSession, ...]
     open: tuple[DueSession, ...]
-    """Open at the moment, or used since they were looked at: they are kept."""
+    """Open now, or used since they were examined: they are kept."""
 
 
 def prune(program: Program, args: argparse.Namespace) -> int:
-    """Delete the sessions over the limits of the settings, after saying which and asking.
+    """Delete the sessions over the limits in the settings, after listing them and asking.
 
     Raises:
-        CommandFailed: if no limit is set, and more is wanted than to know what would go.
+        CommandFailed: if no limit is set, except for a dry run.
         WrongUsage: if the user cannot be asked.
     """
     limits = Limits(**program.settings().retention)
@@ -136,7 +136,7 @@ def prune(program: Program, args: argparse.Namespace) -> int:
 
 
 def over_limits(program: Program, limits: Limits) -> Pruned:
-    """What would go, and what would if it were not open."""
+    """Return the sessions to delete, and those that are kept only because they are open."""
     if not program.has_sessions:
         return Pruned((), ())
     paths = program.paths
@@ -187,7 +187,7 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
 
 
 MOST = 50
-"""Hits that are printed."""
+"""Maximum number of results printed."""
 _WHO = {
     "user.message": "user",
     "assistant.message": "assistant",
@@ -198,7 +198,7 @@ _WHO = {
 
 
 def search(program: Program, args: argparse.Namespace) -> int:
-    """Print the messages that hold everything wanted, the best fits first; finding none fails, as with grep.
+    """Print the messages that match the query, best match first. No match is a failure, as with grep.
 
     Raises:
         WrongUsage: if no word is given.
@@ -252,13 +252,13 @@ def show_session(program: Program, args: argparse.Namespace) -> None:
     """Print everything that happened in a session, one row each."""
     with program.sessions() as store:
         info = store.info(args.words[0])
-        # The advice of an error is worded for a shell.
+        # The hint of an error is reworded for the command line.
         entries = [
             replace(entry, title=for_shell(entry.title)) if entry.kind == "error" else entry
             for entry in fold_user_view(store.heads(info.id)).entries
         ]
         title = title_of(store, info)
-    # What was imported began before it was made here.
+    # An imported conversation is older than its session.
     dates = f"{moment(min([info.created, *(each.time for each in entries)]))} to {moment(info.updated)}"
     rows = []
     for entry in entries:
@@ -275,7 +275,7 @@ def show_session(program: Program, args: argparse.Namespace) -> None:
 
 
 def fork(program: Program, args: argparse.Namespace) -> None:
-    """Make a new session that begins as another one did, and print its id.
+    """Create a session that begins like another one, and print its id.
 
     Raises:
         WrongUsage: if the number is not that of a prompt.
@@ -298,7 +298,7 @@ def delete(program: Program, args: argparse.Namespace) -> None:
 
     Raises:
         WrongUsage: if the user cannot be asked.
-        SessionLocked: if it is open somewhere.
+        SessionLocked: if it is open.
         CommandFailed: if its folder could not be deleted with it.
     """
     with program.sessions() as reading:
@@ -317,7 +317,7 @@ def delete(program: Program, args: argparse.Namespace) -> None:
 
 
 def print_stats(program: Program, args: argparse.Namespace) -> None:
-    """Fold the log of a session into figures and print them; the session is only read."""
+    """Print the statistics of a session; the session is only read."""
     with program.sessions() as store:
         if args.id is None and not (sessions := store.sessions()):
             raise CommandFailed("There are no sessions yet. Start one with: plimsoll")
@@ -330,7 +330,7 @@ def print_stats(program: Program, args: argparse.Namespace) -> None:
 
 
 def show_changes(program: Program, args: argparse.Namespace) -> int:
-    """Print the diffs, in the folder that the session is about."""
+    """Print the diffs of a session's files, in its folder."""
     info = program.session(args.id)
     folder = Path(info.cwd)
     if not folder.is_dir():

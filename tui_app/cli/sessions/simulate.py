@@ -27,12 +27,12 @@ ALL = "all"
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Replay one conversation after the other; one that cannot be read does not keep the others out.
+    """Replay several conversations; an unreadable one does not stop the others.
 
-    Nothing but the drawing is written, and no model is asked.
+    Nothing but the drawing is written, and no model is used.
 
     Raises:
-        KeyboardInterrupt: after ctrl+c outside of a replay, such as while a file is read.
+        KeyboardInterrupt: after ctrl+c outside of a replay, for example while a file is read.
     """
     settings = program.settings()
 
@@ -70,16 +70,16 @@ def _simulate(
     retention: str,
     done: "list[Simulation]",
 ) -> int:
-    """Replay a conversation, show it, and add what came out to what is done.
+    """Replay a conversation, print the result, and append it to ``done``.
 
     Returns:
         The exit code of a signal that stopped it, else 0.
     """
-    # The agent side takes a second to load: only for those who need it.
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.audits.simulate import simulate
 
     with ProgressLine(f"Reading {source}") as line:
-        # All of it now: outside of any loop, where ctrl+c ends the reading of a large file at once.
+        # Read everything outside of the event loop, so that ctrl+c stops reading a large file at once.
         with recorded(program, source) as read:
             read.original_items()
         if source != DEMO and not Path(source).exists():
@@ -119,7 +119,7 @@ _REQUEST_HEADINGS = ("request", "tokens", "messages", "prefix kept", "price", "s
 
 
 def show(simulation: "Simulation", *, verbose: bool) -> None:
-    """Print what came out.
+    """Print the result.
 
     Args:
         simulation: The conversation, replayed.
@@ -182,7 +182,6 @@ def _request_row(request: "Request") -> tuple[str, ...]:
 
 
 def _stages(work: "dict[str, Work]", *, sizes: bool = False) -> str:
-    """What the stages did, in words."""
     return ", ".join(
         f"{stage} {done.actions:,}" + (f" (-{numbers.tokens(done.tokens_removed)})" if sizes else "")
         for stage, done in work.items()

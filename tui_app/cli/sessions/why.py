@@ -19,12 +19,12 @@ from tui_app.usage import CATEGORIES
 
 
 def execute(program: Program, args: argparse.Namespace) -> None:
-    """Print all receipts of a session, or the one that a number belongs to; the session is only read.
+    """Print all receipts of a session, or the one for a log number; the session is only read.
 
     Raises:
         CommandFailed: if no request belongs to the number.
     """
-    # Price lists take a while to load.
+    # Imported here: loading price lists takes a while.
     from tui_app.session.figures.receipts import lost_by_cause, read_receipts, receipt_of
 
     with program.sessions() as store:

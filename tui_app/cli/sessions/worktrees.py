@@ -1,4 +1,4 @@
-"""``plimsoll worktrees``: where sessions work apart, and what of it is brought in or removed."""
+"""``plimsoll worktrees``: list, merge and remove the worktrees of isolated sessions."""
 
 import argparse
 import shlex
@@ -21,10 +21,10 @@ _NAMED = 3
 
 @contextmanager
 def _around(program: Program, args: argparse.Namespace) -> Iterator[Worktrees]:
-    """Those of the repository.
+    """Yield the repository's worktrees.
 
     Raises:
-        CommandFailed: if there is no such, git refuses, or something would be lost.
+        CommandFailed: if there is no such worktree, git refuses, or something would be lost.
     """
     try:
         yield Worktrees.around(program.folder(args.cwd), program.env)
@@ -61,7 +61,7 @@ def _row(worktree: Worktree, sessions: list[SessionInfo]) -> dict[str, Any]:
 
 
 def _sessions(program: Program, worktree: Worktree) -> list[SessionInfo]:
-    """The sessions that work there, the newest first."""
+    """Return the sessions that work there, most recently used first."""
     if not program.has_sessions:
         return []
     with program.sessions() as store:
@@ -69,7 +69,7 @@ def _sessions(program: Program, worktree: Worktree) -> list[SessionInfo]:
 
 
 def merge(program: Program, args: argparse.Namespace) -> int:
-    """Show what it would bring, ask, and merge it into what is checked out in the repository."""
+    """Show what a merge would bring, ask, and merge it into the repository's checkout."""
     with _around(program, args) as trees:
         worktree = trees.named(args.name)
         diff = trees.diff(worktree)

@@ -1,1 +1,1 @@
-"""Commands that set Plimsoll up, check it and list what it knows."""
+"""Commands for setup, checks and reference lists."""

@@ -1,4 +1,4 @@
-"""``plimsoll config``: where the settings are, what is in force, changing it; ``plimsoll trust``."""
+"""``plimsoll config``: show and change settings; ``plimsoll trust``."""
 
 import argparse
 import json
@@ -19,11 +19,11 @@ from tui_app.ui.words.text import one_line, table_lines
 
 
 def change(program: Program, args: argparse.Namespace) -> None:
-    """Write a setting to the file, or take it out; nothing is written that would not be allowed.
+    """Set a setting in the file, or remove it. Nothing invalid is written.
 
     Raises:
-        WrongUsage: if key or value is wrong, by itself or beside the other settings.
-        SettingsError: if the settings are wrong without it, or the file is not TOML.
+        WrongUsage: if key or value is wrong, alone or with the other settings.
+        SettingsError: if the other settings are wrong, or the file is not TOML.
     """
     key, value = args.key, args.value
     file = SettingsFile(program.paths, program.env)
@@ -51,7 +51,7 @@ def change(program: Program, args: argparse.Namespace) -> None:
     if source.is_forced and not args.json:
         tell(f"{source.name} overrides the file: the change takes effect once that is removed.")
     if setting == "approvals":
-        # Rules may name tools that nothing here can have.
+        # Rules may name tools that do not exist here.
         for rule in rules_of(settings.approvals):
             if said := misnamed(rule, settings.mcp):
                 tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
@@ -82,7 +82,7 @@ def show_settings(program: Program, args: argparse.Namespace) -> None:
 
 
 def settings_json(settings: Settings) -> dict[str, object]:
-    """The settings as plain values. They hold no keys, only names of variables that do, and commands."""
+    """Return the settings as plain values: no keys, only names of variables and commands for them."""
     plain: dict[str, object] = {}
     for name in SETTINGS:
         value = getattr(settings, name)
@@ -94,7 +94,7 @@ def settings_json(settings: Settings) -> dict[str, object]:
 
 
 def answer_trust(program: Program, args: argparse.Namespace) -> None:
-    """Note whether a folder is trusted, or show the answers there are."""
+    """Record whether a folder is trusted, or list the answers."""
     if args.list:
         known = answers(program.paths)
         rows = [("yes" if trusted else "no", one_line(root, 200)) for root, trusted in known.items()]

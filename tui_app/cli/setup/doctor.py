@@ -1,6 +1,6 @@
-"""``plimsoll doctor``: whether everything is here that Plimsoll needs.
+"""``plimsoll doctor``: checks of everything that Plimsoll needs.
 
-Checks write nothing, and ask this machine only.
+Checks write nothing, and access only this machine.
 """
 
 import argparse
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def execute(program: Program, args: argparse.Namespace) -> int:
-    """Run every check; one that fails makes the command fail."""
+    """Run every check; the command fails if one of them does."""
     if args.repair:
         from tui_app.cli.setup.repair import repair
 
@@ -66,25 +66,25 @@ State = Literal["ok", "warn", "fail"]
 
 @frozen
 class Check:
-    """One thing looked at."""
+    """The result of one check."""
 
     name: str
     state: State
-    """``warn``: something is missing or worse than it could be; ``fail``: Plimsoll cannot work like this."""
+    """``warn``: something is missing or could be better; ``fail``: Plimsoll cannot work like this."""
     text: str
     hint: str = ""
-    """What to do about it; empty when there is nothing to do."""
+    """What to do about it; empty if there is nothing to do."""
 
 
 _CELLS = 200
-"""Of what is told of damage."""
+"""Cells of a damage report that are shown."""
 _ROOM = 1 << 20
-"""Bytes; a disk with less is full for our purposes."""
+"""Bytes; a disk with less free space counts as full."""
 _SUMS = "SHA256SUMS"
 
 
 def check_folders(paths: Paths) -> Check:
-    """Whether what is kept can be written. Missing folders are not made, their parents are looked at."""
+    """Check whether the folders are writable. Missing ones are not created; their parents are checked."""
     refused: list[Path] = []
     for folder in (paths.config, paths.data, paths.state, paths.cache):
         existing = next(path for path in (folder, *folder.parents) if path.exists())
@@ -102,7 +102,7 @@ def check_folders(paths: Paths) -> Check:
 
 
 def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
-    """What keeps the files of sessions out of their folder, and what to do; None where nothing does."""
+    """Return what prevents writing session files, and what to do about it; None if nothing does."""
     folder = paths.sessions_dir
     if folder.is_dir():
         if os.access(folder, os.W_OK | os.X_OK):
@@ -122,7 +122,7 @@ def sessions_folder_trouble(paths: Paths) -> tuple[str, str] | None:
 
 
 def check_database(path: Path, sessions_dir: Path) -> Check:
-    """Whether the sessions file is whole: every row of it is read."""
+    """Check whether the sessions file is undamaged: every row of it is read."""
     name = "sessions"
     hint = "Close every session, then: plimsoll doctor --repair. It keeps the damaged file."
     try:
@@ -155,7 +155,7 @@ def check_database(path: Path, sessions_dir: Path) -> Check:
 
 
 def check_tokenizer() -> Check:
-    """Whether the shipped token ranks are those that were published."""
+    """Check whether the included token ranks are the published ones."""
     data = resources.files("tui_app.context.data")
     try:
         sums = [line.split() for line in data.joinpath(_SUMS).read_text("ascii").splitlines()]
@@ -174,7 +174,7 @@ def check_log(path: Path) -> Check:
 
 
 def check_server(server: SessionServer) -> Check:
-    """Whether the server can be used, and what is there; nothing is changed."""
+    """Check whether the server can be used, and what is there; nothing is changed."""
     name = "sessions"
     try:
         if not log_exists(server):
@@ -187,7 +187,7 @@ def check_server(server: SessionServer) -> Check:
 
 
 _MIN_COLUMNS, _MIN_LINES = 40, 12
-"""Below this only a request for more room can be shown."""
+"""With less, only a request for more room can be shown."""
 
 
 def check_terminal(env: Mapping[str, str]) -> Check:
@@ -204,7 +204,7 @@ def check_terminal(env: Mapping[str, str]) -> Check:
 
 
 def check_encoding(env: Mapping[str, str]) -> Check:
-    """Whether text beyond ASCII arrives."""
+    """Check whether text beyond ASCII can be printed."""
     encoding = (sys.stdout.encoding or "unknown").lower()
     if encoding.replace("-", "").startswith("utf8"):
         return Check("encoding", "ok", encoding)
@@ -213,10 +213,10 @@ def check_encoding(env: Mapping[str, str]) -> Check:
 
 
 def check_tmux(env: Mapping[str, str]) -> Check:
-    """Whether tmux passes keys on as it should; fine without tmux."""
+    """Check whether tmux passes keys on as it should; fine without tmux."""
     if not env.get("TMUX"):
         return Check("tmux", "ok", "not used")
-    # Textual comes with it.
+    # Imported here: it loads Textual.
     from tui_app.ui.terminal_input import tmux_option
 
     keys, delay = tmux_option("extended-keys"), tmux_option("escape-time")
@@ -241,8 +241,8 @@ _REINSTALL = "Reinstall Plimsoll in an environment of its own."
 
 
 def run_checks(program: Program) -> list[Check]:
-    """Look at everything, from the program outwards."""
-    # What is looked at includes packages that take long to load.
+    """Run all checks, from the program outwards."""
+    # Imported here: some of the packages take long to load.
     from tui_app.agent.model_lists import discover
 
     servers = asyncio.run(discover())
@@ -280,7 +280,7 @@ def check_python() -> Check:
 
 
 def check_sandbox() -> Check:
-    """Whether commands of the model can be kept in."""
+    """Check whether commands of the model can run in a sandbox."""
     found = find_sandbox()
     match found.kind:
         case "bubblewrap":
@@ -309,7 +309,7 @@ def check_packages() -> Check:
 
 
 def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[Check]:
-    """The settings, and what they say about models."""
+    """Check the settings, and the rules, keys and models in them."""
     try:
         settings = program.settings()
     except SettingsError as error:
@@ -328,7 +328,7 @@ def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[C
 
 
 def check_rules(settings: Settings) -> list[Check]:
-    """Rules about tools that nothing here can have; nothing is said of no rules."""
+    """Check the rules for tools that do not exist here; without rules there is no result."""
     rules = rules_of(settings.approvals)
     wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
     if not wrong:
@@ -339,12 +339,12 @@ def check_rules(settings: Settings) -> list[Check]:
 
 
 def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, local: bool = False) -> Check:
-    """Names of the keys that are there, never the keys.
+    """Report the names of the existing keys, never the keys.
 
     Args:
-        env: Where they are looked up.
+        env: Where keys are looked up.
         endpoints: The user's own servers.
-        local: Whether a server on this machine makes up for missing keys.
+        local: Whether a server on this machine makes keys unnecessary.
     """
     own = {endpoint.key_env for endpoint in endpoints.values() if endpoint.key_env}
     usual = {key for prefix in PROVIDERS for key in required_keys(prefix)}
@@ -363,14 +363,14 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
 
 
 def check_variables(env: Mapping[str, str], passed: str) -> Check:
-    """Names of the variables that commands do not get."""
+    """Report the names of the variables that commands do not get."""
     held = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
     names = f"; held back: {', '.join(held[:12])}{' …' if held[12:] else ''} (pass_variables)" if held else ""
     return Check("variables", "ok", f"commands get {len(env) - len(held)} of {len(env)}{names}")
 
 
 def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:
-    """Whether the models that the settings choose can be used; none of them is asked anything."""
+    """Check whether the models in the settings can be used; no request is sent."""
     checks = [_check_model("model", "new sessions", resolve_model(settings, env), settings, env)]
     if name := settings.summarization_model:
         checks.append(_check_model("summaries", "automatic summaries", name, settings, env))
@@ -383,7 +383,7 @@ def _check_model(check: str, user: str, model: str, settings: Settings, env: Map
 
     try:
         build_model(model, env=env, endpoints=settings.endpoints)
-    except Exception as error:  # an SDK may raise anything; here it is what was looked for
+    except Exception as error:  # an SDK may raise anything; here it is the result
         reason = why_unavailable(error, model=model).message
         named = reason if model in reason else f"{model}: {reason}"
         return Check(check, "warn", f"for {user}: {named}", _OTHER_MODEL)

@@ -1,4 +1,4 @@
-"""``plimsoll mcp``: add, list, try and remove MCP servers, and sign in at one."""
+"""``plimsoll mcp``: add, list, test and remove MCP servers, and sign in to one."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -29,10 +29,10 @@ _HEADS = ("NAME", "STATE", "TOOLS", "TOKENS", "LOADED", "WHERE")
 
 
 def add(program: Program, args: argparse.Namespace) -> None:
-    """Write a server to the settings file.
+    """Add a server to the settings file.
 
     Raises:
-        WrongUsage: if it would be wrong there, or is there already; nothing is written then.
+        WrongUsage: if it is invalid or exists already; nothing is written then.
     """
     name: str = args.name
     table: dict[str, Any] = {}
@@ -71,7 +71,7 @@ def _pairs(words: Sequence[str], flag: str, form: str) -> dict[str, str]:
 
 
 def remove(program: Program, args: argparse.Namespace) -> None:
-    """Take a server out of the settings file."""
+    """Remove a server from the settings file."""
     _known(program.settings(), args.name)
     SettingsFile(program.paths, program.env).put(("mcp", args.name), None)
     file = str(program.paths.config_file)
@@ -79,8 +79,8 @@ def remove(program: Program, args: argparse.Namespace) -> None:
 
 
 def show(program: Program, args: argparse.Namespace) -> None:
-    """Print the servers that are set, with what is known of them; none is started."""
-    # What counts tools comes with the agent side.
+    """Print the configured servers, with what is known of them; none is started."""
+    # Imported here: counting tools needs the agent side.
     from tui_app.agent.catalog import listed_window
     from tui_app.agent.mcp.seen_tools import SeenTools
     from tui_app.agent.mcp.servers import found_by_search
@@ -120,7 +120,7 @@ def show(program: Program, args: argparse.Namespace) -> None:
 
 @dataclass(slots=True)
 class Alone:
-    """A host for servers that no session has."""
+    """A host for servers outside of a session."""
 
     counter: "TokenCounter"
     statuses: list["McpStatus"] = field(default_factory=list)
@@ -147,10 +147,10 @@ class Alone:
 
 
 def try_server(program: Program, args: argparse.Namespace) -> int:
-    """Start a server, or sign in at one, print its tools with what each costs, and end it.
+    """Start a server, or sign in to one, print its tools with their tokens, and stop it.
 
     Raises:
-        CommandFailed: if the server cannot be used; the text says why.
+        CommandFailed: if the server cannot be used; the text gives the reason.
     """
     name, signs_in, settings = args.name, args.action == "login", program.settings()
     server = replace(_known(settings, name), enabled=True)
@@ -206,7 +206,7 @@ def _print_status(status: "McpStatus", *, as_json: bool) -> None:
 
 
 def sign_out(program: Program, args: argparse.Namespace) -> None:
-    """Forget what a server has given when the user signed in."""
+    """Delete the tokens of a sign-in."""
     server = _known(program.settings(), args.name)
     gone = _sign_ins(program).keep(server.url, {})
     told = f"{args.name}: signed out." if gone else f"You were not signed in at {args.name}."

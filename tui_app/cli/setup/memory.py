@@ -1,4 +1,4 @@
-"""``plimsoll memory``: see and change what is remembered, and read sessions for it."""
+"""``plimsoll memory``: show and change memory entries, and read sessions for new ones."""
 
 import argparse
 import sqlite3
@@ -21,7 +21,7 @@ from tui_app.ui.words.text import one_line, table_lines
 
 _TEXT_CELLS = 90
 _WEIGHT = 5.0
-"""Weight of what the user adds: it ranks above all that is found."""
+"""Weight of the user's own entries: it ranks them above all that are found."""
 
 
 def list_entries(program: Program, args: argparse.Namespace) -> None:
@@ -55,7 +55,7 @@ def list_entries(program: Program, args: argparse.Namespace) -> None:
 
 @contextmanager
 def _board(program: Program, args: argparse.Namespace) -> Iterator[ContextBoard]:
-    """A board to be changed; what has changed is written into the logs of the sessions it came from."""
+    """Yield a board to change. Changes are written to the logs of the sessions they came from."""
     from tui_app.conversation.memory.board_log import BoardLog
 
     boards = boards_in(program.database)
@@ -129,18 +129,18 @@ def run_reading(program: Program, args: argparse.Namespace) -> int:
 async def read_for_boards(
     opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool
 ) -> int:
-    """Read one session, or all that wait.
+    """Read one session, or all waiting ones.
 
     Args:
         opening: Settings and folders.
-        store: Where the sessions are.
-        wanted: Which one; None for all that wait.
+        store: The store of the sessions.
+        wanted: The session; None for all waiting ones.
         as_json: Print JSON.
 
     Raises:
-        CommandFailed: if another program is reading, or the session is open somewhere.
+        CommandFailed: if another program is reading, or the session is open.
     """
-    # The agent side takes a second to load: only for those who need it.
+    # Imported here: loading the agent side takes a second.
     from tui_app.conversation.due_sessions import Reading, read_sessions, waiting
     from tui_app.conversation.memory.memory import RUNNING, outcome_text
 

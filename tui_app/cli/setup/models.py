@@ -1,4 +1,4 @@
-"""``plimsoll models``: what there is to choose from; ``plimsoll keys``: the API keys that models need."""
+"""``plimsoll models``: list the available models; ``plimsoll keys``: manage their API keys."""
 
 import argparse
 import getpass
@@ -17,7 +17,7 @@ from tui_app.ui.words.text import table_lines
 
 def print_models(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings()
-    # The list of names comes with pydantic-ai, which takes a second to load.
+    # Imported here: the list of names needs pydantic-ai, which takes a second to load.
     from tui_app.agent.catalog import list_models
 
     keys = program.keys.readable()
@@ -41,17 +41,17 @@ _NO_ARGUMENT = (
     "Run `plimsoll keys set NAME` and type it, or pipe it in."
 )
 _LONGEST = 10_000
-"""Characters; nothing longer is a key."""
+"""Maximum characters of a key."""
 
 
 def known_names(program: Program) -> frozenset[str]:
-    """Names of the keys that a provider, or a server in the settings, asks for."""
+    """Return the names of the keys that a provider, or a server in the settings, needs."""
     own = (endpoint.key_env for endpoint in program.settings().endpoints.values())
     return key_variables() | {name for name in own if name}
 
 
 def list_keys(program: Program, args: argparse.Namespace) -> None:
-    """Print names and where each comes from; the keyring is not asked."""
+    """Print names and sources of keys, without reading the keyring."""
     keys = program.keys
     found = [(name, keys.source(name)) for name in sorted(known_names(program) | keys.stored)]
     rows = [(name, source, providers_of(name)) for name, source in found if source]
@@ -83,7 +83,7 @@ def erase_key(program: Program, args: argparse.Namespace) -> None:
 
 
 def read_key(name: str) -> str:
-    """A key from a prompt that does not show it, or from stdin where that is no terminal.
+    """Read a key from a hidden prompt, or from stdin if that is no terminal.
 
     Raises:
         WrongUsage: if there is none, or it cannot be one.
@@ -106,7 +106,7 @@ def read_key(name: str) -> str:
 
 
 def _named(program: Program, args: argparse.Namespace) -> str:
-    """The name that was given, where it is that of a key; what was typed is not repeated: it may be one."""
+    """Return the given name, if it is that of a key. An error does not repeat it, because it may be a key."""
     if args.surplus:
         raise WrongUsage(_NO_ARGUMENT)
     if args.name not in known_names(program) | program.keys.stored:

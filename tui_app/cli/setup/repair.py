@@ -1,4 +1,4 @@
-"""``plimsoll doctor --repair``: the sessions file, the index of words, and the files of sessions."""
+"""``plimsoll doctor --repair``: the sessions file, the word index, and the files of sessions."""
 
 import sqlite3
 import time
@@ -30,10 +30,10 @@ _WITH_FILES = (CompactionComplete.TYPE, *STAGES)
 
 
 def repair(program: Program, *, as_json: bool) -> int:
-    """Look at everything that sessions are kept in, and mend what is wrong.
+    """Examine everything that stores sessions, and repair what is wrong.
 
     Raises:
-        CommandFailed: if a session is open somewhere, or nothing can be read.
+        CommandFailed: if a session is open, or nothing can be read.
     """
     done: list[str] = []
     paths, stamp = program.paths, time.strftime("%Y%m%d-%H%M%S")
@@ -55,7 +55,7 @@ def repair(program: Program, *, as_json: bool) -> int:
 
 
 def _from_folders(program: Program) -> Iterator[str]:
-    """Begin a session with what each folder holds of one whose log is gone."""
+    """Create a session from each folder whose log is lost."""
     with program.sessions(writing=True) as store:
         for folder in sorted((program.paths.data / SET_ASIDE).iterdir()):
             histories = sorted(folder.glob("conversation_history/*.json"))
@@ -68,7 +68,7 @@ def _from_folders(program: Program) -> Iterator[str]:
 
 
 def _files(program: Program) -> list[str]:
-    """Write missing files of sessions anew, and delete what crashes left of others."""
+    """Restore missing files of sessions, and delete incomplete files that crashes left."""
     done: list[str] = []
     try:
         settings = program.settings()
@@ -78,11 +78,11 @@ def _files(program: Program) -> list[str]:
     with program.sessions(writing=True) as store:
         for session in sorted(info.id for info in store.sessions(hidden=True)):
             folder = SessionFolder.named(program.paths.sessions_dir, session)
-            # Others neither have files of their own nor should.
+            # Other sessions have no files of their own, and need none.
             if not folder.path.exists() and not any(store.newest(session, _WITH_FILES)):
                 continue
             try:
-                # Whoever opens it meanwhile does the same.
+                # Opening a session does the same.
                 with suppress(SessionLocked), WriterLock(folder.lock_file):
                     done += _files_of(store, session, folder, limit)
             except sqlite3.Error as error:
@@ -92,7 +92,7 @@ def _files(program: Program) -> list[str]:
 
 
 def _files_of(store: SessionStore, session: str, folder: SessionFolder, limit: int) -> list[str]:
-    """What was done to the files of one session."""
+    """Repair the files of one session; return a sentence for each change."""
     history = SessionHistory(
         store=store,
         session=session,

@@ -1,9 +1,8 @@
-"""``plimsoll schema``: the JSON Schema of the events, and of what each command prints with ``--json``.
+"""``plimsoll schema``: the JSON Schema of events, and of each command's output with ``--json``.
 
-``outputs.json`` writes the schema of an output in the shape of the output. A type is the name of a JSON
-type, ``any``, a word in quotes, or a ``@part`` of the same file; a bar is between alternatives. ``[x]`` is
-a list of x, and ``{"*": x}`` an object with any names. A name that ends in ``?`` may be left out;
-``{"?": x}`` is x or null.
+``outputs.json`` has the schema of an output in the form of the output. A type is the name of a JSON type,
+``any``, a quoted word, or a ``@part`` of the same file; bars separate alternatives. ``[x]`` is a list of x,
+and ``{"*": x}`` an object with any names. A name that ends in ``?`` is optional; ``{"?": x}`` is x or null.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from tui_app.ui.words.text import one_line, table_lines
 
 
 def print_schema(program: Program, args: argparse.Namespace) -> None:
-    """Print one schema: of all events, of one, of an output, or only what there is."""
+    """Print one schema, of all events, one event or an output; or list the schemas."""
     name = " ".join(args.type)
     if args.list:
         if name:
@@ -44,12 +43,12 @@ def print_schema(program: Program, args: argparse.Namespace) -> None:
 
 
 def output_names() -> tuple[str, ...]:
-    """Every output, by its command and what makes it another one: ``sessions list``, ``compact --undo``."""
+    """Return all outputs, by command and option: ``sessions list``, ``compact --undo``."""
     return tuple(name for name in _forms() if not name.startswith("@"))
 
 
 def output_schema(name: str) -> Schema:
-    """The schema of one output, complete in itself.
+    """Return the schema of one output, including all its parts.
 
     Raises:
         KeyError: if there is no such output.

@@ -1,4 +1,4 @@
-"""``plimsoll serve``: the screen in a browser; ``plimsoll acp``: sessions driven by an editor."""
+"""``plimsoll serve``: the screen in a browser; ``plimsoll acp``: sessions in an editor."""
 
 import argparse
 from dataclasses import replace
@@ -30,7 +30,7 @@ def serve_browser(program: Program, args: argparse.Namespace) -> int:
     given = [word for flag, value in flags if value for word in (flag, value)]
     given += ["--continue"] if args.latest else []
     given += ["--trust"] if args.trust else []
-    # Its own environment has the keys, too; those of the pages are hidden by each page.
+    # This process has the keys in its environment, too; each page hides its own.
     hide_environment(program.env.keys() - for_programs(program.env).keys())
     gate = Gate(host=args.host, port=args.port, token="" if args.no_token else new_token())
 
@@ -60,7 +60,7 @@ def serve_editor(program: Program, args: argparse.Namespace) -> int:
     settings = program.settings(window=args.window, policy=args.policy, mode=args.mode)
     program.paths.ensure()
     try:
-        import acp  # noqa: F401 -- is it there?
+        import acp  # noqa: F401 -- only to see whether it is installed
     except ImportError as error:
         raise CommandFailed(NO_EDITOR_SUPPORT) from error
     from tui_app.editors.agent import serve

@@ -1,1 +1,1 @@
-"""Binding: where each statement of a model's notes comes from, and what the ledger knows of it."""
+"""Binding: the source of each statement in a model's notes, and the ledger's knowledge about it."""

@@ -1,7 +1,7 @@
-"""Bind each statement of a model's notes to the messages it comes from, with what the ledger knows.
+"""Bind each statement of a model's notes to its source messages, with the ledger's knowledge.
 
-Nothing of a statement is read but its message numbers and the names, numbers, paths, commands and quotes in
-it: no word of any language decides anything. A source says where a line comes from, not that it is right.
+Only message numbers and the names, numbers, paths, commands and quotes in a statement are read: no word of
+any language has an effect. A source shows where a line comes from, not that it is right.
 
 After attributed generation: ALCE (Gao et al. 2023), ALiiCE (arXiv 2406.13375), arXiv 2509.21557.
 """
@@ -26,11 +26,11 @@ from tui_app.records import frozen
 
 Form = Literal["bound", "unchecked", "not in the log"]
 STATES_SHARE, _STATES_LEAST = 0.15, 60
-"""Of the notes' tokens, what states may cost; and the tokens they may cost in any case."""
+"""Share of the notes' tokens that states may cost, and a minimum of tokens."""
 _REFUSED_FROM = 4
-"""Statements from which on notes can be refused for having no sources."""
+"""Minimum statements before notes can be refused for lack of sources."""
 _TERSE = 160
-"""Characters of an answer without sections and sources that says nothing of the session."""
+"""Characters of an answer without sections and sources that contains nothing of the session."""
 _Source = tuple[list[int], tuple[int, ...]]
 """Units, and the messages by which they are cited."""
 NOTHING = "nothing in the answer has a source in the log"
@@ -41,14 +41,14 @@ INTENT = "Intent"
 
 @frozen
 class BoundLine:
-    """A statement with where it comes from."""
+    """A statement with its source."""
 
     statement: Statement
     form: Form
     keys: tuple[int, ...] = ()
     states: tuple[State, ...] = ()
     copied: bool = False
-    """Whether it stands word for word in what a tool returned, and nobody said it."""
+    """Whether it is copied from a tool result, and in no message of the user or the assistant."""
 
     @property
     def suffix(self) -> str:
@@ -68,7 +68,7 @@ class BoundNotes:
     text: str
     lines: tuple[BoundLine, ...] = ()
     notes: str = ""
-    """As they were written."""
+    """The original notes."""
 
     @property
     def sourced(self) -> int:
@@ -85,7 +85,7 @@ class BoundNotes:
 
     @property
     def refusal(self) -> str:
-        """Why these notes cannot be used; empty when they can."""
+        """Why these notes cannot be used; empty if they can."""
         if repeats(self.notes):
             return REPEATS
         if not (self.sourced or _HEADED.search(self.notes)) and len(self.notes) < _TERSE:
@@ -98,7 +98,7 @@ class BoundNotes:
 
 
 def written_out(notes: str, lines: Sequence[BoundLine]) -> str:
-    """Notes with the form of each statement at its end; forms that stand there are replaced."""
+    """Append its form to each statement; existing forms are replaced."""
     text, end = "", 0
     for line in lines:
         form, said = line.suffix, line.statement
@@ -112,14 +112,14 @@ class Binder:
 
     Args:
         ledger: What happened in it.
-        texts: All that was said and returned.
-        beside: What the model was told outside of the messages.
+        texts: All its texts.
+        beside: What the model was given outside of the messages.
         count: Tokens of a text.
     """
 
     @classmethod
     def over(cls, items: Sequence[Item], beside: Sequence[str] = ()) -> "Binder":
-        """One on some messages."""
+        """Return a binder over some messages."""
         return cls(Ledger.from_items(items), list(passages(items)), beside)
 
     def __init__(
@@ -134,7 +134,7 @@ class Binder:
         self.sources = Sources(texts, beside, _counts(ledger), trails)
 
     def bind(self, notes: str) -> BoundNotes:
-        """Find the source of each statement and write it at its end."""
+        """Find the source of each statement and append it."""
         notes = numbers_only(notes)
         new = NewStates(self.ledger, self.sources)
         lines = [self._bound(statement, new) for statement in statements(notes)]
@@ -153,7 +153,7 @@ class Binder:
         unknown = [anchor for anchor in literal if anchor not in known]
         never_run = new.never_run(unknown)
         missing = len(never_run) < len(unknown)
-        # Without a log, what left is only known to the ledger.
+        # Without a log, removed messages are known to the ledger only.
         left = [key for key in statement.sources if key not in given and self.ledger.knows(key)]
         if missing or len(given) + len(left) < len(statement.sources):
             return BoundLine(statement, "not in the log")
@@ -176,7 +176,7 @@ class Binder:
         """The messages that a statement gives, if they bear out its anchors."""
         places = [place for key in given if (place := self.sources.place(key)) is not None]
         if not statement.anchors and {self.sources.units[place].voice for place in places} == {"program"}:
-            return None  # what the program wrote is nobody's word
+            return None  # text by the program is no evidence
         near = {each for place in places for each in (place - 1, place, place + 1)}
         for anchor in statement.anchors:
             having = self.sources.having(anchor) or self.sources.rounded(anchor)
@@ -185,13 +185,13 @@ class Binder:
         return places, tuple(given)
 
     def _is_circumstance(self, anchor: Anchor) -> bool:
-        """Whether an anchor is borne out by what no message has: circumstances, or a count."""
+        """Whether an anchor is confirmed outside the messages: by circumstances, or a count."""
         return self.sources.beside(anchor) or (
             not self.sources.having(anchor) and (not anchor.strict or self.sources.counts(anchor))
         )
 
     def _found(self, known: Sequence[Anchor]) -> _Source | None:
-        """The units in which all anchors of a statement occur together, the best one."""
+        """Return the best unit in which all anchors of a statement occur together."""
         anchors = [anchor for anchor in known if self.sources.having(anchor)]
         if not anchors:
             # Only circumstances, or a count that the ledger has.
@@ -208,7 +208,7 @@ class Binder:
         return [best], (unit.newest,)
 
     def _deeds(self, anchors: Sequence[Anchor]) -> frozenset[int]:
-        """Messages in which something was done to a file that is named, or a named command was run."""
+        """Return the messages in which a named file was changed, or a named command was run."""
         paths = [anchor.text for anchor in anchors if anchor.kind == "path"]
         lines = [anchor.text for anchor in anchors if anchor.kind == "code"]
         trails, runs = self.ledger.files().values(), self.ledger.runs().values()
@@ -217,16 +217,16 @@ class Binder:
         return frozenset(chain(run, *done))
 
     def _weight(self, place: int, deeds: frozenset[int]) -> int:
-        """Which of several units tells most: deeds at what is named, the user's words, then outputs."""
+        """Rank a unit: deeds on what is named, the user's words, then outputs."""
         unit = self.sources.units[place]
         voices = set(unit.voices.values())
         done = not deeds.isdisjoint(unit.keys)
         return 3 if done else 2 if "user" in voices else 1 if voices & {"call", "result"} else 0
 
     def _affordable(self, notes: str, lines: Sequence[BoundLine]) -> Iterator[BoundLine]:
-        """Leave out states until they cost no more than their share, the harmless ones first.
+        """Drop states until they cost no more than their share, harmless ones first.
 
-        Each line gets one before a line gets a second; bad news comes before all else.
+        Each line gets one before a line gets a second; bad news has priority.
         """
         bare = written_out(notes, [replace(line, states=()) for line in lines])
         left = max(_STATES_LEAST, int(self.count(bare) * STATES_SHARE))
@@ -258,7 +258,7 @@ class Binder:
             keep(number, state, state)
         for number, line in enumerate(lines):
             states = tuple(filter(None, (kept.get((number, state.subject)) for state in line.states)))
-            # One name that came up in many places is a source only together with what is known of it.
+            # A single name with many occurrences is a source only together with a state.
             lone = not states and not line.statement.sources and not _are_distinctive(line.statement.anchors)
             yield replace(
                 line, states=states, form="unchecked" if lone and line.form == "bound" else line.form
@@ -266,12 +266,12 @@ class Binder:
 
 
 def _are_distinctive(anchors: Collection[Anchor]) -> bool:
-    """Whether the anchors of a statement that gives no source tell where it comes from."""
+    """Whether the anchors of a statement without citation identify its source."""
     return len(anchors) > 1 or any(anchor.kind in {"quote", "address"} for anchor in anchors)
 
 
 def _counts(ledger: Ledger) -> Iterator[int]:
-    """Numbers that can be counted in the log and stand nowhere in it."""
+    """Yield numbers that can be counted in the log but are not in it."""
     trails = ledger.files().values()
     for deed in ("created", "written", "edited", "deleted", "moved"):
         yield sum(bool(trail.counts.get(deed)) for trail in trails)

@@ -1,4 +1,4 @@
-"""Forms at the end of statements: the messages they come from, and marks; without anything heavy to load."""
+"""Forms at the end of statements: message numbers and marks; without heavy imports."""
 
 import re
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ SOURCES = re.compile(
 MARK = re.compile(r"\((?:unchecked|not in the log|unconfirmed|doubtful|open|done|in progress)\)")
 _HANDLE = re.compile(r"#(-?\d{1,9})(?:\s?[–—-]\s?#?(\d{1,9}))?")
 _PROMPT = re.compile(r"- #\d+(?=(?: \(latest\))?: )")
-"""How a line begins that holds a prompt, word for word."""
+"""Beginning of a line with a prompt, word for word."""
 _MOST_IN_RANGE = 30
 _STOPS = (".", "。", "!", "?", "…")
 
 
 def bare_text(text: str) -> str:
-    """A statement without the sources and marks at its end."""
+    """Return a statement without the sources and marks at its end."""
     while True:
         text = text.rstrip(" \t")
         for pattern in (MARK, SOURCES):
@@ -35,21 +35,21 @@ def bare_text(text: str) -> str:
 
 
 def form_of(line: str) -> tuple[str, str]:
-    """A line of notes without the form at its end, and that form without brackets; empty for none."""
+    """Split a line of notes into the text and the form at its end without brackets; empty for none."""
     bare = bare_text(line)
     form = line.rstrip()[len(bare) :].strip() if line.startswith(bare.rstrip(" .。")) else ""
     return (bare, form[1:-1]) if form.startswith("(") and form.endswith(")") else (line, "")
 
 
 def message_numbers(form: str) -> Iterator[int]:
-    """The messages that a form names; of a range each."""
+    """Yield the messages that a form names, expanding ranges."""
     for match in _HANDLE.finditer(form.partition(": ")[0]):
         first, last = int(match[1]), int(match[2] or match[1])
         yield from range(first, min(last, first + _MOST_IN_RANGE) + 1) if last >= first else (first,)
 
 
 def numbers_only(notes: str) -> str:
-    """Notes with the sources of their lines, and without states and marks, which are written anew."""
+    """Keep the sources of lines in notes, and drop states and marks, which are written again."""
     for mark in MARKS:
         notes = notes.replace(f" {mark}", "")
     notes = SOURCES.sub(lambda form: f"({form[2]})", notes)
@@ -57,7 +57,7 @@ def numbers_only(notes: str) -> str:
 
 
 def with_session(text: str, session: str, above: int = 0) -> str:
-    """A brief whose log numbers above one bear the name of the session they are of."""
+    """Prefix log numbers above one in a brief with the session they belong to."""
 
     def named(numbers: str) -> str:
         return re.sub(r"#(\d+)", lambda one: f"{session}{one[0]}" if int(one[1]) > above else one[0], numbers)

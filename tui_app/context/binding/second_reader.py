@@ -1,7 +1,7 @@
-"""A second reader: a model is asked, line by line, whether the messages a line cites bear it out.
+"""A second reader: a model checks, line by line, whether the cited messages support it.
 
-Structure cannot decide a cause, an order, or two values that are exchanged inside one message. The answers
-are data: one that cannot be read changes nothing.
+Structure cannot decide a cause, an order, or two values that are swapped inside one message. The answers are
+data: an unreadable one changes nothing.
 """
 
 import re
@@ -22,19 +22,19 @@ if they do not tell. Write nothing else."""
 DOUBT = "doubtful"
 _MOST_LINES = 40
 _EXCERPT, _AROUND = 700, 160
-"""Characters of all excerpts for one line, and around each name of it."""
+"""Maximum characters of all excerpts for one line, and around each of its names."""
 _ANSWER = re.compile(r"(?m)^\W*(\d{1,3})\W+(yes|no|open)\b", re.IGNORECASE)
 
 
 async def read_again(
     bound: BoundNotes, sources: Sources, ask: Callable[[str, str], Awaitable[str]]
 ) -> BoundNotes:
-    """Mark the lines that their sources do not bear out.
+    """Mark the lines that their sources do not support.
 
     Args:
         bound: Notes with their sources.
         sources: The log.
-        ask: Asks a model, with instructions and a prompt.
+        ask: Calls a model, with instructions and a prompt.
     """
     cited = [(place, line) for place, line in enumerate(bound.lines) if line.form == "bound" and line.keys]
     cited = cited[-_MOST_LINES:]
@@ -58,7 +58,7 @@ async def read_again(
 
 
 def excerpts(line: BoundLine, sources: Sources) -> str:
-    """What the cited messages say near the names of a line, short; else how they begin."""
+    """Return the text of the cited messages near the names of a line, or else their beginnings."""
     found: list[str] = []
     for key in line.keys:
         place = sources.place(key)

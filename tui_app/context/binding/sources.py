@@ -1,4 +1,4 @@
-"""The log, made ready for looking up where names, numbers and quotes occur."""
+"""The log as an index of the occurrences of names, numbers and quotes."""
 
 import re
 from bisect import bisect_right
@@ -27,13 +27,13 @@ _LINE = re.compile(r"(?::L?\d+(?:[-–:]\d+)*|#L\d+(?:-L?\d+)?|\(\))$")
 _SPOKEN = re.compile(r"[^\W_]+")
 _BETWEEN, _MOST_WORDS = 40, 16
 _TELLING = 3
-"""Characters that a name with places to fill in has at least, or it is looked for as a whole."""
+"""Minimum characters of a name with placeholders; a shorter one is searched for as a whole."""
 _SENTENCE, _STOPS = 24, ".。!！?？;:"
-"""Characters of a statement that nobody writes twice by chance, and what may stand at its end."""
+"""Minimum characters of a statement that is not repeated by chance, and its possible end signs."""
 _ROWS_BEHIND = 30
-"""Numbers that rows behind the last message may have: the stages write them."""
+"""Numbers that rows after the last message may have: the stages write them."""
 _SHORT = 8
-"""Characters below which a name is looked for as a word, not inside of others."""
+"""Characters below which a name is searched for as a word, not inside of others."""
 
 
 class Unit:
@@ -51,23 +51,23 @@ class Unit:
 
     @property
     def is_message(self) -> bool:
-        """Whether it is a message in words, and no call."""
+        """Whether it is a text message rather than a call."""
         return not {"call", "result"} & set(self.voices.values())
 
     @property
     def plain_text(self) -> str:
-        """What the user and the assistant have written in it, squeezed."""
+        """The text of user and assistant in it, squeezed."""
         texts = (passage.text for passage in self._passages if passage.voice != "result")
         return squeeze("\x01".join(texts))
 
     @property
     def voice(self) -> Voice:
-        """Whose it is."""
+        """Author of the unit."""
         return self.voices[min(self.voices)]
 
     @property
     def newest(self) -> int:
-        """The message by which it is cited: of a call its result."""
+        """The message by which it is cited: for a call its result."""
         return max(self.keys)
 
     @property
@@ -76,7 +76,7 @@ class Unit:
 
     @cached_property
     def squeezed(self) -> str:
-        """Its text in small letters, without blanks and marks."""
+        """Its text in lower case, without blanks and marks."""
         return squeeze("\x01".join(each.text for each in self._passages))
 
     @cached_property
@@ -85,7 +85,7 @@ class Unit:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Every number in it without marks between groups of digits, and the pieces that marks join."""
+        """Every number in it without digit group separators, and the pieces that marks join."""
         pieces = re.findall(r"\d+", self.folded)
         return frozenset(map(plain_number, (*_DIGITS.findall(self.folded), *pieces)))
 
@@ -97,12 +97,12 @@ class Unit:
 
 @lru_cache(maxsize=8_192)
 def squeeze(text: str) -> str:
-    """A text in small letters, without blanks, quotes and marks of emphasis."""
+    """Convert a text to lower case, without blanks, quotes and emphasis marks."""
     return text.translate(_DROPPED).casefold()
 
 
 def plain_number(text: str) -> str:
-    """A number without marks between groups of three, and without zeros that say nothing."""
+    """Normalize a number: no separators between groups of three, no leading or trailing zeros."""
     if not text.isascii():
         text = "".join(str(int(char)) if char.isdecimal() else char for char in text)
     whole = _GROUPED.sub("", text)
@@ -116,11 +116,11 @@ def plain_number(text: str) -> str:
 
 
 class Sources:
-    """All that was said and returned, by unit, and what is known besides.
+    """All texts of a session, by unit, and knowledge outside of them.
 
     Args:
         texts: The whole session.
-        beside: What the model was told outside of the messages: circumstances, instructions, attachments.
+        beside: What the model was given outside of the messages: circumstances, instructions, attachments.
         counted: Numbers that can be counted in the log, such as how many files were edited.
         together: Messages about one thing, such as all that read or changed a file.
     """
@@ -152,9 +152,9 @@ class Sources:
         self._together = [frozenset(each for each in known if each is not None) for known in places]
 
     def place(self, key: int) -> int | None:
-        """Index of the unit that a message belongs to; None where there is no such message.
+        """Return the index of a message's unit; None if there is no such message.
 
-        Log numbers that are no message's own, as that of a call's row or of a digest behind the last message,
+        Log numbers that are not of a message, such as of a call's row or of a digest after the last message,
         belong to the message before.
         """
         if key not in self._by_key and self._keys and self._keys[0] < key < self._keys[-1] + _ROWS_BEHIND:
@@ -162,7 +162,7 @@ class Sources:
         return self._by_key.get(key)
 
     def having(self, anchor: Anchor) -> frozenset[int]:
-        """Indices of the units in which an anchor occurs."""
+        """Return the indices of the units in which an anchor occurs."""
         if anchor not in self._found:
             looks = _Look(anchor)
             found = frozenset(place for place, unit in enumerate(self.units) if looks.in_unit(unit))
@@ -190,11 +190,11 @@ class Sources:
         )
 
     def in_call(self, anchor: Anchor) -> bool:
-        """Whether a call names an anchor, whatever that did with it."""
+        """Whether a call contains an anchor, whatever its result."""
         return any("call" in self.units[place].voices.values() for place in self.having(anchor))
 
     def copied(self, text: str) -> int | None:
-        """The unit whose result holds a statement word for word, where nobody has said it; None for none."""
+        """Return the unit whose result contains a statement that neither user nor assistant wrote."""
         wanted = squeeze(text).strip(_STOPS)
         if len(wanted) < _SENTENCE or (" " not in text.strip() and text.isascii()):
             return None
@@ -204,13 +204,13 @@ class Sources:
         return holding[-1]
 
     def around(self, places: frozenset[int]) -> frozenset[int]:
-        """Those units and their neighbours, where one of the two is only said."""
+        """Return the units and their neighbours, if one of the two is only text."""
         near = ((place, other) for place in places for other in (place - 1, place + 1))
         inside = (pair for pair in near if 0 <= pair[1] < len(self.units))
         return places | {pair[1] for pair in inside if any(self.units[each].is_message for each in pair)}
 
     def knows(self, anchor: Anchor) -> bool:
-        """Whether an anchor occurs anywhere, whole or put together of what does."""
+        """Whether an anchor occurs anywhere, whole or composed of what occurs."""
         if self.having(anchor) or self.beside(anchor) or self.counts(anchor) or self.rounded(anchor):
             return True
         # The unit may be a word of any language.
@@ -221,13 +221,11 @@ class Sources:
         return anchor.kind == "number" and plain_number(anchor.text) in self._counted
 
     def beside(self, anchor: Anchor) -> bool:
-        """Whether an anchor occurs in what is known besides the messages."""
+        """Whether an anchor occurs in the knowledge outside of the messages."""
         return _Look(anchor).in_unit(self._beside)
 
 
 class _Look:
-    """Finds one anchor in units."""
-
     def __init__(self, anchor: Anchor) -> None:
         self.anchor = anchor
         text = _LINE.sub("", anchor.text) if anchor.kind != "number" else anchor.text
@@ -269,7 +267,7 @@ class _Look:
         )
 
     def _scattered(self, text: str) -> bool:
-        """Whether the words of a quote stand in their order, with little between them."""
+        """Whether the words of a quote occur in order, with little between them."""
         first, *rest = self.words[:_MOST_WORDS]
         start = -1
         while (start := text.find(first, start + 1)) >= 0:
@@ -287,13 +285,13 @@ class _Look:
         if not all(piece in unit.squeezed for piece in self.pieces):
             return False
         if _HASH.fullmatch(self.pieces[0]):
-            return True  # a commit is told by its beginning
+            return True  # a commit is identified by its beginning
         is_cut = len(self.pieces) > 1 or "*" in self.anchor.text
         short = not is_cut and len(self.pieces[0]) < _SHORT and self.anchor.kind != "quote"
         return not short or _as_word(self.anchor.text.casefold().removesuffix("()"), unit)
 
     def _path(self, unit: Unit) -> bool:
-        """As written, by the end of an absolute one, or as a folder and names that stand apart."""
+        """Match as written, by the end of an absolute path, or as separate folder and names."""
         whole = "/".join(self.parts)
         if _as_word(whole, unit):
             return True
@@ -317,7 +315,7 @@ def _joins(char: str) -> bool:
 
 
 def _converted(anchor: Anchor) -> Iterator[str]:
-    """A number in the forms that it may have in the log, where a unit stands behind it in other units too."""
+    """Yield a number in the forms it may have in the log, including other units if a unit follows it."""
     number = plain_number(anchor.text.lstrip("-~≈"))
     yield number
     for scale in _SCALES if anchor.has_unit and _MEASURE.fullmatch(number) else ():

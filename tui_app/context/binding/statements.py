@@ -1,4 +1,4 @@
-"""The statements of a text, cut by form, and the anchors in each: names, numbers, quotes, message numbers."""
+"""The statements of a text, split by form, with their anchors: names, numbers, quotes, message numbers."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,14 +14,14 @@ AnchorKind = Literal["code", "path", "address", "name", "number", "quote"]
 
 @frozen
 class Anchor:
-    """Something in a statement that can be looked up letter by letter."""
+    """Part of a statement that can be searched for literally."""
 
     text: str
     kind: AnchorKind
     strict: bool = True
-    """Whether it says of itself that it is literal: where it occurs nowhere, that is told."""
+    """Whether it is clearly literal: if it occurs nowhere, that is reported."""
     has_unit: bool = False
-    """Of a number: whether the sign of a unit stands behind it."""
+    """For a number: whether a unit sign follows it."""
 
 
 @frozen
@@ -31,10 +31,10 @@ class Statement:
     text: str
     """Without marks and sources at its end."""
     end: int
-    """Where in the whole text it ends, with its marks."""
+    """Index of its end in the whole text, including its marks."""
     anchors: tuple[Anchor, ...]
     sources: tuple[int, ...]
-    """Message numbers that it gives."""
+    """Message numbers that it cites."""
     heading: str = ""
     start: int = 0
     line: int = 0
@@ -42,7 +42,7 @@ class Statement:
 
 
 _LONGEST_LINE, _LONGEST_SHORT, _STATED_WORDS = 6_000, 24, 3
-"""Characters of a line and of an abbreviation; words beside its names by which a heading states something."""
+"""Characters of a line and of an abbreviation; words besides its names by which a heading is a statement."""
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+(.{1,200}?)[ \t#]*$|[ \t]*\*\*([^*]{1,120}):?\*\*:?[ \t]*$")
 _LEAD = re.compile(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]+(?:\[[ xX~-]\][ \t]+)?|>[ \t]?|\|[ \t]*)*")
@@ -54,7 +54,7 @@ _SHORT_WORD = re.compile(
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """Cut a text into statements; headings, labels, rules and code in fences are none.
+    """Split a text into statements, without headings, labels, rules and code in fences.
 
     Args:
         text: Notes in Markdown, of any language.
@@ -82,7 +82,7 @@ def statements(text: str) -> Iterator[Statement]:
         if is_head or is_label or not any(map(str.isalpha, body)):
             continue
         if len(body) > _LONGEST_LINE:
-            # Nobody writes such a line; it is not looked through.
+            # No real line is that long; it is not searched.
             yield Statement(
                 bare_text(body), start + begin + len(body), (), (), heading, start + begin, number
             )
@@ -93,14 +93,14 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _is_statement(label: str) -> bool:
-    """Whether a heading or label is more than a name: it states something of what it names."""
+    """Whether a heading or label is more than a name: it states something about what it names."""
     anchors = anchors_in(label[:_LONGEST_LINE])
     rest = len(label.split()) - sum(len(anchor.text.split()) for anchor in anchors)
     return bool(anchors) and rest >= _STATED_WORDS
 
 
 def _sentences(body: str) -> Iterator[tuple[int, int]]:
-    """Where the sentences of a line are; a form behind one belongs to it."""
+    """Yield the positions of the sentences in a line, each with a form after it."""
     start = counted = marks = 0
     for match in _END.finditer(body):
         if match.start() < start:
@@ -162,13 +162,13 @@ _ORDINAL = re.compile(r"(?a)^\d+(?:st|nd|rd|th|er|e|ème|º|ª)\b")
 _UNIT = re.compile(
     r"[\s\u202f\u00a0]?(?:[num\u00b5\u03bcKkMGT]?(?:s|B|b|bit|Hz|W)|[KMGT]iB|sec|min|h|%|°)(?![A-Za-z])"
 )
-"""A sign behind a number by which it may stand in the log in another measure."""
+"""A unit sign after a number, so that the log may have it in another unit."""
 _NO_PATHS = words("e.g i.e node.js next.js vue.js three.js express.js d3.js asp.net z.b d.h and/or")
 _NOTHING = "\x00"
 
 
 def anchors_in(text: str) -> list[Anchor]:
-    """What of a statement can be looked up, in order of kind; what one kind has taken is no other's."""
+    """Return the searchable parts of a statement, by kind; no part has two kinds."""
     found: list[Anchor] = []
     for pattern, anchor_of in _READERS:
         left = text
@@ -183,21 +183,21 @@ def _code(match: re.Match[str]) -> Anchor:
     inside = match[1].strip()
     if _NUMBER.fullmatch(inside):
         return Anchor(inside.strip("+"), "number")
-    # A plain word that is set off is no piece of code.
+    # A plain word in code marks is not code.
     is_literal = not (inside.isalpha() and inside.islower()) and len(inside) > 1
     return Anchor(inside, "path" if _is_path(inside) else "code", strict=is_literal)
 
 
 def _quote(match: re.Match[str]) -> Anchor | None:
     inside = next(filter(None, match.groups()), "").strip()
-    # Somebody's words: three of them, or as much without spaces.
+    # A quotation: three words, or as many characters without spaces.
     is_long = len(inside.split()) > 2 or sum(char > "\u0dff" for char in inside) > 7
     return Anchor(inside, "quote", strict=is_long) if inside and _NOTHING not in inside else None
 
 
 def _path(match: re.Match[str]) -> Anchor | None:
     name = match[0].rstrip(".:,")
-    # Outside of code marks two words with a stroke between them are no path.
+    # Outside of code marks two words with a slash between them are not a path.
     is_plain = len([*filter(None, name.split("/"))]) != 2 or "." in name or name[0] in "/~" or name[-1] == "/"
     return Anchor(name, "path", strict=is_plain) if _is_path(name) else None
 

@@ -1,4 +1,4 @@
-"""What the ledger knows of the things a statement is about, as short states at its end."""
+"""States: the ledger's knowledge about the subjects of a statement, appended to it."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,32 +20,32 @@ _WORD = re.compile(r"[^\W_]{2,40}")
 _REPORTED = re.compile(
     r"[:：]\s{0,3}(?:“[^“”]{8,}”|„[^„“”]{8,}[“”]|«[^«»]{8,}»|「[^「」]{4,}」|\"(?=\S)[^\"]{8,}\")"
 )
-"""Speech behind a colon: somebody else's."""
+"""Quoted speech after a colon, which is not the user's own."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_QUOTED, _LONGEST_HEAD, _SHORT_QUOTE = 24, 10, 12
 _MOST_STATES = 2
 _LONGEST_PROMPT, _LONGEST_SENTENCE = 40_000, 600
-"""Characters of a prompt, and of one of its sentences, that are compared with a line."""
+"""Maximum characters of a prompt, and of one of its sentences, that are compared with a line."""
 _BRACKETS = str.maketrans("", "", "()\n")
-"""Signs that would end a form."""
+"""Characters that would end a form."""
 COPIED, LOOKED, END_HIDDEN = "tool result", "only read", "end hidden"
 _BAD = 6
 _SAME_TASK = 0.5
-"""Share of a task's words that a statement about it has; of two words it has both."""
+"""Share of a task's words that a statement about it has; both if there are only two."""
 _NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
 
 @frozen
 class State:
-    """What is known of one thing."""
+    """Knowledge about one subject."""
 
     text: str
     subject: str
-    """The thing: a line tells its state once."""
+    """The subject, whose state a line shows once."""
     weight: float
-    """How much it matters: bad news most, what is as one would expect least."""
+    """Importance: bad news most, the expected least."""
     short: str = ""
-    """The text where there is little room."""
+    """A shorter text for when there is little room; empty for none."""
 
     @property
     def is_bad(self) -> bool:
@@ -53,7 +53,7 @@ class State:
 
 
 class NewStates:
-    """Looks up states, in order of the statements."""
+    """Lookup of states, in order of the statements."""
 
     def __init__(self, ledger: Ledger, sources: Sources) -> None:
         self.ledger, self.sources = ledger, sources
@@ -74,20 +74,20 @@ class NewStates:
             self._prompts.setdefault(prompt.key, []).append(prompt)
         operations = (action.operation for action in ledger.actions() if action.outcome.state not in DECLINED)
         self._started = {producer(each.line) for each in operations if isinstance(each, Command)}
-        """Every command, also those whose end nothing shows."""
+        """Every command, including those with unknown outcome."""
         self._programs = {command.split()[0] for command in self._started if command.split()}
 
     def look_up(
         self, statement: Statement, places: Sequence[int], keys: Sequence[int], *, intent: bool, found: bool
     ) -> list[State]:
-        """The states of one statement, the weightiest first.
+        """Return the states of one statement, most important first.
 
         Args:
             statement: The statement.
             places: The units that it is bound to.
-            keys: The messages that it gives, or that were found for it.
-            intent: Whether it stands where the notes speak for the user.
-            found: Whether code has found its source.
+            keys: The messages that it cites, or that were found for it.
+            intent: Whether it is in the section that speaks for the user.
+            found: Whether code found its source.
         """
         every = [key for place in places for key in sorted(self.sources.units[place].keys)]
         states = [*self._named(statement, keys)]
@@ -103,7 +103,7 @@ class NewStates:
         return sorted(unique.values(), key=lambda state: -state.weight)[:_MOST_STATES]
 
     def never_run(self, anchors: Iterable[Anchor]) -> list[State]:
-        """The state of commands that occur nowhere, of programs that were run."""
+        """Return states for commands that occur nowhere although their programs were run."""
         commands = [anchor.text for anchor in anchors if anchor.kind == "code"]
         return [
             State("never run", f"run {each}", _BAD)
@@ -112,7 +112,7 @@ class NewStates:
         ]
 
     def _named(self, statement: Statement, keys: Sequence[int]) -> Iterator[State]:
-        """States of files, commands and tasks that a statement names."""
+        """Yield states of files, commands and tasks that a statement names."""
         for anchor in statement.anchors:
             if anchor.kind == "path":
                 trails = [
@@ -135,7 +135,7 @@ class NewStates:
     def _prompt(self, statement: Statement, key: int) -> Iterator[State]:
         for prompt in self._prompts.get(key, ()):
             if quoted := _nearest(prompt.text, statement.text):
-                # A word that turns the sentence round often stands at its beginning.
+                # A word that reverses the sentence's meaning is often at its beginning.
                 head = quoted[: quoted.find(" ", _SHORT_QUOTE)].rstrip(" …")
                 short = f'"{head}…"' if len(head) + 2 < len(quoted) else ""
                 yield State(f'"{quoted}"', f"words {key} {quoted}", 5, short)
@@ -189,7 +189,7 @@ class NewStates:
 
 
 def _looked(statement: Statement, action: Action) -> State:
-    """Nothing came of a look: what a line counts, it does not come from there."""
+    """Return the state of a lookup, which cannot be the source of what a line counts."""
     counts = any(anchor.kind in {"number", "code"} for anchor in statement.anchors)
     return State(LOOKED, f"look {action.key}", 1 if counts else 0.1)
 
@@ -199,7 +199,7 @@ def _task_state(task: Task) -> State:
 
 
 def is_run_of(named: str, command: str) -> bool:
-    """Whether a command that is named is one that was run, perhaps with more options."""
+    """Whether a named command is one that was run, perhaps with more options."""
     wanted, words = producer(named).split(), command.split()
     if not wanted or not words or not all(each in words or filter_names(words, each) for each in wanted):
         return False
@@ -216,7 +216,7 @@ def is_path_of(name: str, path: str) -> bool:
 
 
 def _words(text: str) -> set[str]:
-    """The words of a text in small letters; of scripts without spaces, pairs of signs."""
+    """Return the words of a text in lower case; for scripts without spaces, pairs of characters."""
     folded = text.casefold()
     words = {word for word in _WORD.findall(folded) if not _UNSPACED.search(word)}
     signs = "".join(_UNSPACED.findall(folded))
@@ -224,16 +224,16 @@ def _words(text: str) -> set[str]:
 
 
 def _share(wanted: str, said: str) -> float:
-    """The share of the words of a text that another one has."""
+    """Return the share of a text's words that another text has."""
     words = _words(wanted)
     if not words or squeeze(wanted) in squeeze(said):
         return float(bool(words))
     return len(words & _words(said)) / len(words)
 
 
-@lru_cache(maxsize=512)  # each line that cites a prompt asks
+@lru_cache(maxsize=512)  # each line that cites a prompt calls this
 def _user_sentences(prompt: str) -> Sequence[str]:
-    """The sentences of the user in a prompt."""
+    """Return the user's own sentences in a prompt."""
     own = [
         sentence
         for sentence in sentences(_REPORTED.sub(": “ … ”", own_words(prompt[:_LONGEST_PROMPT])))
@@ -245,9 +245,9 @@ def _user_sentences(prompt: str) -> Sequence[str]:
 
 
 def _nearest(prompt: str, statement: str) -> str:
-    """The sentence of the user that shares most with a statement, short: its beginning and what it shares."""
+    """Return the user's sentence closest to a statement, shortened to its beginning and the common part."""
     said, words = _user_sentences(prompt), _words(statement)
-    # In another language nothing is shared: then the longest says most.
+    # In another language nothing is shared: then the longest is the most informative.
     shared = {sentence: len(words & _words(sentence)) for sentence in said}
     best = max(said, key=lambda sentence: (shared[sentence], len(sentence) * (-1 if shared[sentence] else 1)))
     best = best.translate(_BRACKETS).strip(" .。")
@@ -256,7 +256,7 @@ def _nearest(prompt: str, statement: str) -> str:
     first, *pieces = best.split(" ")
     if len(pieces) < 2:
         return f"{best[: _MOST_QUOTED - 1]}…"
-    # A word that turns the sentence round often stands at its beginning.
+    # A word that reverses the sentence's meaning is often at its beginning.
     head = first if len(first) <= _LONGEST_HEAD else f"{first[:_LONGEST_HEAD]}…"
 
     def stretch(start: int) -> str:

@@ -1,1 +1,1 @@
-"""Replace old history by a summary: plan, write, judge, apply."""
+"""Compactions: plan, write, check and apply summaries of old history."""

@@ -1,4 +1,4 @@
-"""What comes back of a sub-agent: its words, each line with its source, and what its log has beside them."""
+"""The result of a subagent: its last words, each line with its source, and its deeds from the log."""
 
 from collections.abc import Sequence
 
@@ -14,13 +14,13 @@ _CUT = "\n[the answer was cut here]"
 
 
 def agent_brief(items: Sequence[Item], said: str, *, session: str, since: int, count: Count) -> str:
-    """Bind what a sub-agent said last to its log, and write what that has of its deeds.
+    """Bind a subagent's last words to its log, and add its deeds.
 
     Args:
-        items: All of its log but those words.
+        items: All of its log except those words.
         said: Its last words.
-        session: Id of its session, which stands in front of the numbers of its own messages.
-        since: Log number of the first of them: those before are the same in the session that has sent it.
+        session: Id of its session, put before the numbers of its own messages.
+        since: Log number of the first of them: earlier ones are the same in the parent session.
         count: Tokens of a text.
     """
     words = said[:_WORDS_CHARS] + (_CUT if len(said) > _WORDS_CHARS else "")

@@ -1,4 +1,4 @@
-"""The tool by which the model asks for a compaction at a boundary that it chooses."""
+"""The tool by which the model requests a compaction at a boundary of its choice."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,27 +11,27 @@ from tui_app.context.compaction.compactor import Asked, Compactor
 from tui_app.providers import SEARCHING
 
 MOST_CHARS = 500
-"""Characters of a reason, a focus, or what is to be kept."""
+"""Maximum characters of a reason, a focus, or what to keep."""
 _AHEAD = "The conversation is compacted before your next step. Continue with the next sub-task then."
 _BACK = "plan and\ntodo list stay, and what leaves can be searched."
 _GONE = "and what was\nread last stay."
-"""The same words where nothing can be searched."""
+"""Replacement of those words if nothing can be searched."""
 
 CompactorOf = Callable[[RunContext[Any] | None], Compactor | None]
-"""The compactor of a run's conversation; None where that is not known, or the tool is only measured."""
+"""Returns the compactor of a run's conversation; None if unknown, or if the tool is only measured."""
 Permit = Callable[[RunContext[Any], Asked], Awaitable[str | None]]
-"""Asks the user about it; returns why not, or None for yes."""
+"""Asks the user; returns the reason of a refusal, or None for yes."""
 
 
 class ContextToolset(FunctionToolset[Any]):
-    """The one tool, which takes the model's wish: the next request carries it out, with every guard.
+    """Toolset with the one tool. It records a request that is carried out before the next model request.
 
-    It is described to models that can make use of it, under policies that let them.
+    It is offered to models that can use it, under policies that allow it.
 
     Args:
-        compactor_of: Finds who carries out what is asked for.
-        permit: Asks the user, where the policy wants that; None is yes.
-        searchable: Whether the model can search what leaves.
+        compactor_of: Finds the compactor.
+        permit: Asks the user, if the policy requires that; None is yes.
+        searchable: Whether the model can search removed messages.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ContextToolset(FunctionToolset[Any]):
         return _AHEAD
 
     def offered_to(self, provider: str, ctx: RunContext[Any] | None = None) -> bool:
-        """Whether the models of a provider are told of the tool."""
+        """Whether the tool is offered to the models of a provider."""
         compactor = self._compactor_of(ctx)
         wanted = compactor is None or compactor.policy.model_compacts != "ignore"
         return wanted and provider not in SEARCHING

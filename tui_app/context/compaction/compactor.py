@@ -1,7 +1,7 @@
-"""Run compactions as a state machine: one job at a time, and nothing changes until it is applied.
+"""Compactions as a state machine: one job at a time, and nothing changes until it is applied.
 
 ``idle → running → ready → applied``, or ``failed``, ``cancelled``, ``discarded``, ``vetoed``. Every trigger
-ends here.
+leads here.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ from tui_app.refusals import Refusal
 WITHOUT_MODEL = frozenset({"heuristic", "marker"})
 """Writers that cost nothing."""
 Outcome = Proposal | Veto | CompactionComplete | str
-"""A job ends with a proposal, a veto, as the user has declined it, or with a reason why it failed."""
+"""Result of a job: a proposal, a veto, the event of a declined one, or the reason of a failure."""
 
 
 class State(StrEnum):
@@ -64,14 +64,14 @@ class Job:
     """A running or finished job."""
 
     blank: CompactionComplete
-    """How it ends unless it succeeds, with everything known at its start."""
+    """The event for an unsuccessful end, with everything known at the start."""
     started: float
     """Monotonic seconds."""
     replaces: frozenset[int]
-    """Keys of the part of the view it replaces, with what stays in between."""
+    """Keys of the part of the view it replaces, including kept messages in between."""
     task: asyncio.Task[Outcome]
     written: asyncio.Event
-    """Set once nothing more is asked of a model; the user may still have to look at the summary."""
+    """Set once no more model requests are needed; the user may still have to review the summary."""
     ledger: Ledger
 
     def ended(self, complete: CompactionComplete) -> CompactionComplete:
@@ -88,13 +88,13 @@ class Job:
         )
 
     def abort(self) -> None:
-        """Cancel the task, also where its event loop runs in another thread or is closed."""
-        # Its outcome is fetched, so that asyncio does not complain about it.
+        """Cancel the task, even if its event loop runs in another thread or is closed."""
+        # Retrieve its outcome, so that asyncio does not warn about it.
         self.task.add_done_callback(lambda task: task.cancelled() or task.exception())
         if self.is_here():
             self.task.cancel()
             return
-        with suppress(RuntimeError):  # a loop that was closed has dropped its tasks
+        with suppress(RuntimeError):  # a closed loop has dropped its tasks
             self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
     def is_here(self) -> bool:
@@ -105,7 +105,7 @@ class Job:
 
 
 def without_effect(complete: CompactionComplete, ending: Ending, reason: str) -> CompactionComplete:
-    """The last event of a job whose summary is not applied: the view keeps its size."""
+    """Return the last event of a job whose summary is not applied: the view keeps its size."""
     return replace(
         complete,
         outcome=ending,
@@ -118,14 +118,13 @@ def without_effect(complete: CompactionComplete, ending: Ending, reason: str) ->
 
 
 def start_event(blank: CompactionComplete, plan: Plan, *, reviewed: bool = False) -> CompactionStart:
-    """The event that announces a job."""
     leaving = key_ranges((*plan.split.head, *plan.split.old, *plan.split.recent), plan.leaving_keys)
     return like(CompactionStart, blank, reviewed=reviewed, leaving=leaving, tokens_leaving=plan.old)
 
 
 @frozen
 class Asked:
-    """A compaction that the model asks for; the next request carries it out."""
+    """A compaction requested by the model; it runs before the next request."""
 
     reason: str = ""
     """The boundary, in its own words."""
@@ -134,13 +133,13 @@ class Asked:
 
 
 class CompactionHost(Protocol):
-    """What a compaction needs of its program: writers, texts to carry along, hooks, a reviewer."""
+    """Environment of a compaction: writers, additional texts, hooks, a reviewer."""
 
     fallback: Summariser | None
     """Writes the summary of an automatic compaction when the model fails."""
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The writers of a summary, best first; a manual compaction may use another model."""
+        """Return the writers of a summary, best first; a manual compaction may use another model."""
         ...
 
     def describe(self, error: BaseException) -> str:
@@ -148,26 +147,26 @@ class CompactionHost(Protocol):
         return str(error)
 
     def additions(self) -> Sequence[Addition]:
-        """Texts to carry word for word beside the summary; read when a compaction starts."""
+        """Return texts to keep word for word next to the summary; called when a compaction starts."""
         return ()
 
     def alive(self) -> Sequence[str] | None:
-        """What is alive as a replacement is made, a line each; None where only the log can say."""
+        """Return what is running when a replacement is made, one line each; None if only the log knows."""
         return None
 
     def file(self, path: str) -> str | None:
-        """A file as a tool shows it now, in numbered lines; None where there is none to read."""
+        """Return a file as a tool shows it now, in numbered lines; None if it cannot be read."""
         return None
 
     async def before(self, start: CompactionStart) -> str | Veto:
-        """Return further instructions for the summary, or a veto; called once for each job.
+        """Return additional instructions for the summary, or a veto; called once per job.
 
         It may take its time, is cancelled with the job, and must not raise anything else.
         """
         return ""
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
-        """The reviewer of jobs that name none; None applies summaries without review."""
+        """Return the reviewer of jobs started without one; None applies summaries without review."""
         return None
 
 
@@ -179,16 +178,15 @@ class PlainHost(CompactionHost):
     fallback: Summariser | None = None
 
     def summarisers(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The same writers for every trigger."""
         return self.writers
 
 
 def writers_for(
     policy: Policy, trigger: Trigger, host: CompactionHost, *, extract: bool = False
 ) -> Sequence[Summariser]:
-    """Name the writers of one compaction, best first; by extraction alone where the user wants just that.
+    """Return the writers of one compaction, best first; only extraction if the user asked for it.
 
-    The user who asked for a summary decides again when it fails; a request that waits must go on.
+    After a failed manual compaction the user decides again; a request that is waiting must proceed.
     """
     without_model = host.fallback
     if without_model is not None and (extract or policy.summary_by == "heuristic"):
@@ -200,12 +198,12 @@ def writers_for(
 
 
 class CompactionRefused(Refusal):
-    """There is nothing to compact, or a job is already running; the message says which."""
+    """There is nothing to compact, or a job is already running; the message states which."""
 
 
 @dataclass(slots=True)
 class Compactor:
-    """Runs the compactions of one conversation, one after the other."""
+    """Running the compactions of one conversation, one at a time."""
 
     history: History
     policy: Policy
@@ -213,20 +211,20 @@ class Compactor:
     timeout_s: float = 120.0
     breaker: Breaker = field(default_factory=Breaker)
     way_back: str = WAY_BACK
-    """How the model can get at messages that left; empty where it cannot."""
+    """How the model can retrieve removed messages; empty if it cannot."""
     pressed: bool = False
     """Whether memory is short: the next request compacts before it is sent."""
     stands_back: bool = False
-    """Whether the provider compacts by itself: then nothing here starts because of the view's size."""
+    """Whether the provider compacts: then the view's size starts nothing here."""
     asked: Asked | None = None
-    """What the model has asked for in this turn, until the next request."""
+    """The model's request in this turn, until the next model request."""
     _left: int = 0
-    """Tokens that the last compaction left; 0 where there was none."""
+    """Tokens after the last compaction; 0 for none."""
     _job: Job | None = None
     _count: int = 0
     _waiting: int = 0
     _writer: str = ""
-    """Who is writing just now."""
+    """Model name of the current writer."""
 
     @property
     def state(self) -> State:
@@ -237,12 +235,11 @@ class Compactor:
 
     @property
     def trigger(self) -> Trigger | None:
-        """Why the current job runs."""
         return self._job.blank.trigger if self._job else None
 
     @property
     def awaited(self) -> bool:
-        """Whether a request waits for the current job."""
+        """Whether a request is waiting for the current job."""
         return self._waiting > 0
 
     def should_start(self, trigger: Trigger) -> bool:
@@ -262,19 +259,19 @@ class Compactor:
         trial: bool = False,
         asked: str = "",
     ) -> None:
-        """Begin a job.
+        """Start a job.
 
         Args:
-            trigger: Why it runs.
+            trigger: Cause of the compaction.
             focus: What the summary should keep above all.
-            reviewer: Decides on the summary before it can be applied; None asks whoever the host names.
-            span: The part of the view to replace, where the user has named one.
+            reviewer: Decides on the summary before it can be applied; None uses the host's.
+            span: The part of the view to replace, if the user selected one.
             extract: Whether it is written by extraction, without a model.
-            trial: Whether the model that will read the view is asked what it can tell of it.
-            asked: Why the model asked for it.
+            trial: Whether the model that will read the view is tested with questions.
+            asked: The model's reason if it requested the compaction.
 
         Raises:
-            CompactionRefused: if one is running, or the plan says that nothing can be gained.
+            CompactionRefused: if one is running, or nothing can be gained according to the plan.
         """
         if self._job is not None:
             raise CompactionRefused("A compaction is already running.")
@@ -309,7 +306,7 @@ class Compactor:
         self.history.report(start_event(blank, plan, reviewed=reviewer is not None))
 
     def refuse_asked(self) -> str:
-        """Say why a compaction that the model asks for now would not be made; empty when it would."""
+        """Return why a compaction requested by the model now would be refused; empty if it would not."""
         if self._job is not None or self.asked is not None:
             return "a compaction is already running."
         if not self.should_start("model"):
@@ -318,7 +315,7 @@ class Compactor:
         return refuse_asked(plan, self.history.usage(), self._left)
 
     def preview(self, trigger: Trigger, focus: str = "", span: Span = WHOLE) -> Plan:
-        """The plan a job would follow, without starting it.
+        """Return the plan of a job without starting it.
 
         Raises:
             CompactionRefused: as ``start`` would.
@@ -330,7 +327,7 @@ class Compactor:
         return plan
 
     async def finish(self) -> CompactionComplete | None:
-        """Wait for the current job and apply it; return None where there is none.
+        """Wait for the current job and apply it; return None if there is none.
 
         Cancelling the caller while it waits does not cancel the job.
         """
@@ -340,10 +337,10 @@ class Compactor:
         return self.apply_ready()
 
     async def finish_for(self, trigger: Trigger) -> CompactionComplete | None:
-        """Wait as ``finish`` does, for a request that cannot go on without it.
+        """Wait as ``finish`` does, for a request that cannot proceed without it.
 
-        A job that nothing waited for so far is reported as awaited: one in the background, or one that is
-        being reviewed.
+        A job that nothing was waiting for so far is reported as awaited: one in the background, or under
+        review.
         """
         job = self._job
         if job is not None and not job.task.done():
@@ -359,7 +356,7 @@ class Compactor:
             self._waiting -= 1
 
     async def written(self) -> None:
-        """Wait until the current job, if any, needs no model any more."""
+        """Wait until the current job, if any, needs no more model requests."""
         if self._job is not None:
             await self._job.written.wait()
 
@@ -403,8 +400,8 @@ class Compactor:
         """Stop the current job at once; the HTTP request is closed and a late result is ignored.
 
         Args:
-            with_request: Whether a request that waits for it is stopped too; else it goes on, and the event
-                says so.
+            with_request: Whether a request that is waiting for it is stopped too; otherwise the event states
+                that it is sent.
         """
         job, awaited = self._job, self.awaited
         if job is None:
@@ -440,7 +437,6 @@ class Compactor:
         *,
         trial: bool = False,
     ) -> Outcome:
-        """Run a job: ask the host, write the summary, have it reviewed."""
         said = await self.host.before(start_event(blank, plan))
         if isinstance(said, Veto):
             return said
@@ -471,10 +467,10 @@ class Compactor:
         result = await writing.write(writers)
         if trial and isinstance(result, Proposal):
             result = await writing.tried(result)
-        # One that frees too little is refused whatever is said of it.
+        # A result that frees too little is refused regardless of the review.
         if reviewer is None or isinstance(result, str) or refuse_gain(result.complete, self.policy):
             return result
-        # The time the user takes to decide is not the compaction's.
+        # The user's time for the review is not part of the duration.
         result = priced(result, writing, round(monotonic() - started, 3))
         return await review(result, writing, writers, self.policy, reviewer, written)
 
@@ -483,7 +479,7 @@ class Compactor:
             return self._failed(job, result)
         if isinstance(result, CompactionComplete):
             if job.blank.trigger not in FORCED:
-                # The user was asked and said no: they are not asked again with the very next request.
+                # The user declined, so the next request must not ask again.
                 self.breaker.stopped(self.history.usage(), awaited=self.awaited)
             return self._settle(job.ended(result))
         self.breaker.veto = job.blank.tokens_before, self.history.usage().window.limit
@@ -494,7 +490,6 @@ class Compactor:
         return self._settle(job.ended(replace(job.blank, reason=reason)))
 
     def _postpone(self, job: Job) -> None:
-        """Start no automatic compaction until the view has grown."""
         self.breaker.failed(job.blank.tokens_before, self.history.usage().window.limit)
 
     def _settle(self, complete: CompactionComplete) -> CompactionComplete:
@@ -503,6 +498,6 @@ class Compactor:
 
 
 def not_written(error: OSError) -> str:
-    """Why a compaction is not there whose files could not be written."""
+    """Return why a compaction failed whose files could not be written."""
     is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return f"its files could not be written ({'the disk is full' if is_full else error.strerror or error})"

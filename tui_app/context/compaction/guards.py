@@ -1,6 +1,6 @@
-"""Guard compactions: reject results that gain nothing, and stop attempts that keep failing.
+"""Guards of compactions: reject results that gain nothing, and stop attempts that keep failing.
 
-What a summary says is judged in ``binding/bind.py`` and, by its form, in ``summaries/prompt.py``.
+The content of a summary is checked in ``binding/bind.py``, its form in ``summaries/prompt.py``.
 """
 
 from collections.abc import Sequence
@@ -19,21 +19,22 @@ NO_PROGRESS = (
     "Compacting by hand, a larger model or a new conversation can help."
 )
 SENT_ANYWAY = "the request is sent anyway, cut to fit if necessary"
-"""What follows when the user stops a compaction that a request waits for."""
+"""Consequence when the user stops a compaction that a request is waiting for."""
 _THIS_AND_NEXT = 2
-"""Turns for which a stop holds that sent a waiting request on."""
+"""Turns for which a stop applies that let a waiting request proceed."""
 LEAST_USED = 0.30
-"""Share of the window below which a compaction that the model asks for does not pay."""
+"""Share of the window below which a compaction requested by the model does not pay."""
 LEAST_GROWN = 0.10
-"""Share of the window that the view must have grown by since the last compaction before the model's next."""
+"""Minimum growth of the view, as a share of the window, between a compaction and one requested by the model.
+"""
 LEAST_LEAVING = 0.25
-"""Share of the messages that must leave with one that the model asks for."""
+"""Minimum share of the messages that a compaction requested by the model has to remove."""
 _REGROWTH = 1.05
-"""After a failure the view must have grown by this factor before the next automatic attempt."""
+"""Growth factor of the view after a failure before the next automatic attempt."""
 
 
 def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
-    """Say why a written summary must not be applied; empty when it may.
+    """Return why a written summary must not be applied; empty if it may.
 
     Args:
         complete: The proposal with its measured sizes.
@@ -47,11 +48,11 @@ def refuse_result(complete: CompactionComplete, plan: Plan) -> str:
 
 
 def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
-    """Say why a result is too small a gain for whoever asked for it; empty when it is large enough.
+    """Return why a result frees too little for a requested compaction; empty if it frees enough.
 
     Args:
         complete: The proposal with its measured sizes.
-        policy: Says how much counts as progress.
+        policy: Defines the minimum gain.
     """
     # What a request carries besides its messages cannot be freed, however much it is.
     carried = sum(complete.breakdown.get(name, 0) for name in ("system", "tools", "memory"))
@@ -63,12 +64,12 @@ def refuse_gain(complete: CompactionComplete, policy: Policy) -> str:
 
 
 def refuse_asked(plan: Plan | str, usage: ContextUsage, left: int) -> str:
-    """Say why a compaction that the model asks for would not pay; empty when it may.
+    """Return why a compaction requested by the model would not pay; empty if it may.
 
     Args:
         plan: What it would do, or why there is nothing to do.
-        usage: The view as it is.
-        left: Tokens that the last compaction left; 0 where there was none.
+        usage: Current usage of the view.
+        left: Tokens after the last compaction; 0 for none.
     """
     total, limit = usage.total, usage.window.limit
     if total < limit * LEAST_USED:
@@ -86,16 +87,16 @@ def refuse_asked(plan: Plan | str, usage: ContextUsage, left: int) -> str:
 
 
 def gain_of(history: History, proposal: Proposal) -> int:
-    """Tokens of the estimate that a proposal frees, however the estimate changes afterwards."""
+    """Return the estimated tokens that a proposal frees, independent of later changes of the estimate."""
     items = history.items()
     leaves = sum(history.tokens(item) for item in items if item.key in proposal.left)
     gained = leaves - sum(history.tokens(Item(0, message)) for message in proposal.messages)
-    # What the provider reports beyond our count may well stay: only a smaller scale is believed.
+    # Tokens the provider reports beyond our count may well stay, so only a smaller scale is used.
     return round(gained * min(1.0, sizes_of(items, history.usage(), history.tokens).scale))
 
 
 def keys_between(items: Sequence[Item], left: frozenset[int]) -> frozenset[int]:
-    """Keys from the first to the last of some messages, those in between included."""
+    """Return the keys from the first to the last of some messages, including those in between."""
     places = [place for place, item in enumerate(items) if item.key in left]
     return frozenset(item.key for item in items[places[0] : places[-1] + 1]) if places else frozenset()
 
@@ -105,19 +106,21 @@ class Breaker:
     """A circuit breaker: remembers failed attempts, so that no conversation compacts in circles."""
 
     without_progress: int = 0
-    """Successful compactions in a row that freed next to nothing."""
+    """Successive compactions that freed almost nothing."""
     failure: tuple[int, int] = (0, 0)
     """Tokens of the view, and of its window, at the last failure; zeros when the last attempt succeeded."""
     veto: tuple[int, int] = (0, 0)
     """The same at the last veto; zeros when there was none since the last success."""
     stopped_for: int | None = None
-    """Turns the user's stop still holds for, the present one included; None where nobody stopped the last."""
+    """Turns the user's stop still applies to, including the current one; None if the last one was not
+    stopped.
+    """
 
     def allows(self, usage: ContextUsage, policy: Policy, trigger: Trigger) -> bool:
-        """Whether a compaction may start by itself."""
+        """Whether a compaction may start automatically."""
         if trigger in FORCED:
             return True
-        # A veto holds for the background, not where one must be.
+        # A veto applies to background compactions, not to necessary ones.
         if self.tripped(policy) or (trigger == "background" and _applies(self.veto, usage)):
             return False
         if not _applies(self.failure, usage):
@@ -127,41 +130,41 @@ class Breaker:
         return self.stopped_for == 0 or usage.total > usage.window.effective
 
     def tripped(self, policy: Policy) -> bool:
-        """Whether automatic compaction has stopped, until one that the user asks for makes progress."""
+        """Whether automatic compaction has stopped, until a manual one makes progress."""
         return self.without_progress >= policy.breaker_after
 
     def failed(self, tokens: int, limit: int) -> None:
-        """Note an attempt that failed or could not help: its view and window, in tokens."""
+        """Record an attempt that failed or could not help: its view and window, in tokens."""
         self.failure, self.stopped_for = (tokens, limit), None
 
     def stopped(self, usage: ContextUsage, *, awaited: bool) -> None:
         """Note that the user stopped an attempt, with the view as it is by now.
 
-        Where a request was waiting for it (``awaited``) this turn goes on without one whatever its size, and
-        the next turn is spared too, as long as it fits.
+        If a request was waiting for it (``awaited``), this turn continues without compaction whatever its
+        size, and so does the next turn as long as it fits.
         """
         self.failed(usage.total, usage.window.limit)
         self.stopped_for = _THIS_AND_NEXT if awaited else 1
 
     def turn_begins(self) -> None:
-        """Note a new turn: what the user stopped may start again later."""
+        """Record a new turn, after which a stopped compaction may start again later."""
         if self.stopped_for:
             self.stopped_for -= 1
 
     def succeeded(self, before: int, gained: int, policy: Policy) -> None:
-        """Note an applied compaction.
+        """Record an applied compaction.
 
         Args:
             before: Tokens of the view it started from.
             gained: Tokens it freed.
-            policy: Says how much counts as progress.
+            policy: Defines the minimum gain.
         """
         self.failure, self.veto, self.stopped_for = (0, 0), (0, 0), None
         self.without_progress = 0 if gained >= before * policy.minimum_gain else self.without_progress + 1
 
 
 def _applies(attempt: tuple[int, int], usage: ContextUsage) -> bool:
-    """Whether the view has not grown since by enough; another window is another case."""
+    """Whether the view has grown too little since in the same window."""
     tokens, limit = attempt
     return usage.window.limit == limit and usage.total < tokens * _REGROWTH
 
@@ -171,4 +174,4 @@ class Veto:
     """A hook or program forbids the compaction."""
 
     reason: str
-    """Who forbids it and why, in one sentence without its full stop."""
+    """Source and reason, in one sentence without its full stop."""

@@ -1,7 +1,7 @@
-"""The brief that hands a session over to a new one: what binds written by code, the rest by a model.
+"""Handoff briefs for a new session: binding parts written by code, the rest by a model.
 
-It is made of what compactions are made of: the same facts of the whole log, the same summarisers, and the
-same checks of what a model wrote. Without a model it is those facts alone.
+A brief uses the same facts of the whole log, the same summarisers and the same checks as a compaction.
+Without a model it consists of those facts only.
 """
 
 import asyncio
@@ -28,17 +28,17 @@ from tui_app.events import Fact
 from tui_app.records import frozen
 
 JOB = "handoff"
-"""Names the writing of a brief where compactions have the name of their job."""
+"""Job name for progress events."""
 _SHARE, _LEAST, _MOST = 24, 600, 4_000
-"""Part of the window that a brief may take, and its bounds in tokens."""
+"""A brief may take a 24th of the window, within these bounds in tokens."""
 _NOTES = 300
-"""Tokens that notes of a model must have, or none are asked for."""
+"""Minimum tokens for a model's notes; with less room none are requested."""
 _NOTES_SHARE = 3
-"""One part in so many of a brief is what notes may take at most."""
+"""Notes may take at most a third of a brief."""
 _WORDS_SHARE = 3
-"""One part in so many is what the user's words may take, and one what deeds take at most beyond that."""
+"""The user's words may take at most a third of what other parts leave."""
 _MOST_HANDED_ON = 200
-"""Facts that the event keeps."""
+"""Maximum number of facts in the event."""
 _WISH = """\
 The notes open a new session with the goal above. Write only what that goal needs and other sections do not \
 hold: the state of the work, what was tried and how it ended, decisions with their reasons, the next steps. \
@@ -53,21 +53,21 @@ _BINDING = frozenset({"error", "question", "live", "todo"})
 
 @frozen(kw_only=True)
 class Brief:
-    """What a new session is to begin with."""
+    """The beginning of a new session."""
 
     goal: str
     text: str
     """As it is shown and edited."""
     facts: tuple[Fact, ...]
-    """Weightiest first; what handing over once more would else lose."""
+    """Heaviest first; another handoff would lose them otherwise."""
     left_out: int = 0
-    """Changed files, open errors and questions that had no room."""
+    """Number of changed files, open errors and questions that did not fit."""
     performed_by: str = "heuristic"
     model: str = ""
     marked: int | None = None
-    """Lines of the notes that name what the log does not hold."""
+    """Lines of the notes that name something not in the log."""
     reason: str = ""
-    """Why no model has written notes although one was asked."""
+    """Why a model that was called wrote no notes."""
     tokens: int = 0
     cost_usd: float | None = None
     input_tokens: int = 0
@@ -76,7 +76,7 @@ class Brief:
 
 @dataclass(kw_only=True)
 class BriefWriter(NotesWriter):
-    """Writes the brief of one session; the session is only read."""
+    """Writes the brief of one session, which is only read."""
 
     history: History
     policy: Policy
@@ -87,20 +87,20 @@ class BriefWriter(NotesWriter):
     additions: Sequence[Addition] = ()
     """Plan and todo list."""
     carried: str = ""
-    """The brief that this session itself began with, as it was edited; those that were merged in a branch."""
+    """The brief that this session itself began with, as it was edited; in a branch those that were merged."""
     since: int = 0
-    """Log number behind which everything is told; what was said up to there is known to the reader."""
+    """Log number after which everything is included; the reader knows what came before."""
     heading: str = ""
-    """What stands first instead of the goal."""
+    """Heading used instead of the goal."""
     _room: int = 0
     """Tokens of the notes."""
 
     async def write(self, writers: Sequence[Summariser], *, extract: bool = False) -> Brief:
-        """Write it.
+        """Write the brief.
 
         Args:
-            writers: Whoever may write notes, best first.
-            extract: Whether no model is asked.
+            writers: Writers of notes, best first.
+            extract: Whether no model is called.
         """
         whole, window = self.full_view, self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
@@ -108,7 +108,7 @@ class BriefWriter(NotesWriter):
         ledger = await asyncio.to_thread(Ledger.from_items, told) if self.since else whole.ledger
         goal = self.heading or f"## Goal\n{self.goal}"
         left = budget - self.count(goal)
-        # Three characters stand for a token there.
+        # A token is estimated as three characters there.
         kept = fitted(self.additions, left * 3 // 4)
         carried = prompt.fitted(self.carried, left // 4, self.count)
         if carried:
@@ -123,7 +123,7 @@ class BriefWriter(NotesWriter):
         self._room = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
         facts = ledger_facts(ledger)
         brief = Brief(goal=self.goal, text="", facts=facts[:_MOST_HANDED_ON])
-        # Extraction would only say again what the lists say.
+        # Extraction would only repeat the lists.
         models = [writer for writer in writers if not isinstance(writer, ExtractiveSummariser)]
         if extract or self.policy.summary_by == "heuristic" or self._room < _NOTES:
             models = []
@@ -158,7 +158,7 @@ class BriefWriter(NotesWriter):
 
     @cached_property
     def full_view(self) -> OriginalView:
-        """The session; of it nothing stays in sight."""
+        """The session, of which no message stays."""
         return original_view(self.history, [item.key for item in self.history.items()])
 
     @cached_property

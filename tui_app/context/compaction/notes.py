@@ -1,4 +1,4 @@
-"""Have writers write notes of a session, each in its time, and bind what a model wrote to the log."""
+"""Notes of a session by one or more writers, with time limits, bound to the log."""
 
 import asyncio
 import logging
@@ -28,37 +28,37 @@ _T = TypeVar("_T")
 _WITHOUT_MODEL = (ExtractiveSummariser, MarkerSummariser)
 """Writers that need no model: the last resort must not time out."""
 _KNOWN_TOKENS = 1_500
-"""Of what code writes beside the notes, what a writer is shown."""
+"""Maximum tokens of the sections by code that a writer is shown."""
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
 class NotesWriter(ABC):
-    """Asks writers for the notes of one session; failures are returned as text."""
+    """Requests notes of one session from writers; failures are returned as text."""
 
     job: str
-    """Names the work in reports of its progress."""
+    """Job name in progress events."""
     timeout_s: float = 120.0
     """Seconds a model may take for each part it reads."""
     describe: Callable[[BaseException], str]
-    """Says why a model could not be asked."""
+    """Describes why a model call failed."""
     progress: Callable[[CompactionProgress], object] = lambda _progress: None
     ledger: Costs = field(default_factory=Costs)
-    """Takes down what all attempts cost."""
+    """Records the cost of all attempts."""
     verify: bool = False
-    """Whether a model reads the notes against their sources."""
+    """Whether a model checks the notes against their sources."""
 
     @property
     @abstractmethod
     def binder(self) -> Binder:
-        """Binds notes to the log; making it takes a while."""
+        """Binder of notes to the log; building it takes a while."""
 
     @abstractmethod
     def task(self) -> SummaryTask:
-        """What is to be noted; making it takes a while."""
+        """Return the task; building it takes a while."""
 
     async def notes(self, writer: Summariser) -> Summary | str:
-        """Have one writer write, and bind what a model wrote to the log; say why if that fails."""
+        """Have one writer write, and bind a model's notes to the log; return the reason if that fails."""
         try:
             summary = await self._summarise(writer)
             if summary.performed_by != "model":
@@ -71,7 +71,7 @@ class NotesWriter(ABC):
                 self.ledger.refused = self.ledger.refused or summary.text
                 raise SummaryFailed(bound.refusal)
             if self.verify and isinstance(writer, AsksModel):
-                # Where that fails the lines stay as they are.
+                # If that fails, the lines are unchanged.
                 again = partial(read_again, bound, self.binder.sources)
                 bound = await self.asked(writer, again) or bound
             return with_sources(summary, bound)
@@ -84,7 +84,7 @@ class NotesWriter(ABC):
     async def asked(
         self, model: AsksModel, work: Callable[[Callable[[str, str], Awaitable[str]]], Awaitable[_T]]
     ) -> _T | None:
-        """Do something with a model that answers questions; None where that fails."""
+        """Do something with a model that answers questions; None if that fails."""
         try:
             async with asyncio.timeout(self.timeout_s):
                 return await work(partial(model.ask, ledger=self.ledger))
@@ -103,7 +103,7 @@ class NotesWriter(ABC):
 
     async def _summarise(self, writer: Summariser, lacking: Sequence[str] = ()) -> Summary:
         seconds = None if isinstance(writer, _WITHOUT_MODEL) else self.timeout_s
-        new: list[str] = []  # text of which no report has told yet
+        new: list[str] = []  # text not reported yet
         written: list[str] = []
         reached = parts_in_all = 1
 
@@ -147,14 +147,14 @@ class NotesWriter(ABC):
         return summary
 
     async def _partial(self, written: str) -> Summary | None:
-        """What a slow model has written in its time, up to the last whole line, if it is bound."""
+        """Return what a slow model has written in time, up to the last whole line, if it is well sourced."""
         title, text = split_title(written.rpartition("\n")[0])
         bound = await self.bound(text)
         return Summary(text=text, title=title) if bound.sourced * 2 > max(4, len(bound.lines)) else None
 
 
 def task_of(leaving: Sequence[Item], ledger: Ledger, budget: int) -> SummaryTask:
-    """The task of noting what leaves, less the summaries among it that are to be updated.
+    """Return the task of summarising removed messages, without the summaries to be updated.
 
     Args:
         leaving: Messages, oldest first.

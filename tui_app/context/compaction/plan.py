@@ -1,4 +1,4 @@
-"""Plan a compaction before any model is asked: what leaves, with which budgets, or why there is no point."""
+"""Compaction plans, made before any model is called: what is removed, the budgets, or why it cannot help."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -25,22 +25,23 @@ from tui_app.usage import ContextUsage, ContextWindow
 
 
 def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset[int]) -> Split | str:
-    """Cut a view so that only the messages of a span leave, or say why that is not possible.
+    """Divide a view so that only the messages of a span are removed, or return why that is impossible.
 
-    An end that falls between a call and its results moves outwards: what the user points at is included.
-    Pins, system prompts and the latest prompt stay, also where the last message of all is named: the user
-    would not find it again. What stands in front of the span stays where it is, an earlier summary too.
+    An end that falls between a call and its results moves outwards, so that what the user points at is
+    included. Pins, system prompts and the latest prompt stay, even if the span ends with the last message,
+    because the user would not find the prompt again. Everything before the span stays where it is, including
+    an earlier summary.
 
     Args:
         items: The agent view, oldest first.
-        span: What the user has named.
-        recent: Index of the first message that stays where no last one is named; a safe cut.
-        pinned: Keys of messages that must stay.
+        span: What the user selected.
+        recent: Index of the first message that stays if the span has no end; a safe cut.
+        pinned: Keys of messages to keep.
     """
     keys = [item.key for item in items]
     if beyond := next((each for each in (span.first, span.last) if each > max(keys, default=0)), 0):
         return f"There is no message #{beyond} in the model's view."
-    # An end that is in the view no more is where it would be; what stands for others has late numbers.
+    # An end that is no longer in the view counts at its former place; replacements have later numbers.
     said = [(place, item.key) for place, item in enumerate(items) if _is_message(item)]
     safe = safe_cuts(items)
     start, end = 0, recent
@@ -63,31 +64,31 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
 
 
 def _is_message(item: Item) -> bool:
-    """Whether it is a message of its own and stands for no others."""
+    """Whether it is a message of its own that replaces no others."""
     message = item.message
     stands_in = is_summary(message) or is_digest(message) or is_acknowledgement(message)
     return not (stands_in or is_note(message))
 
 
 CHARS_PER_TOKEN = 3
-"""Characters that are taken for a token in budgets, which rather over- than undercounts."""
+"""Characters per token in budgets, which rather overestimates."""
 _WIDE = re.compile(r"[\u0e00-\u0fff\u3040-\u9fff\uac00-\ud7af\uff00-\uffef]")
 """Thai, Chinese, Japanese and Korean."""
 _NARROW_PER_TOKEN = 3.5
 _SHORTEST = 200
-"""Characters below which a clipped text says nothing."""
+"""Characters below which a clipped text is meaningless."""
 _MARK = 60
 """Characters of the mark in the middle of a clipped text."""
 
 
 @frozen
 class Addition:
-    """A text that is carried word for word, under a heading of its own."""
+    """A text that is kept word for word, under its own heading."""
 
     heading: str
     text: str
     tool: str = ""
-    """The tool that writes it, if one does: its newest call says of when it is."""
+    """The tool that writes it, if any; its newest call dates the text."""
 
     @property
     def worded(self) -> str:
@@ -96,13 +97,13 @@ class Addition:
 
 
 def rough_tokens(text: str) -> int:
-    """Tokens of a text for budgets; a wide character is one."""
+    """Estimate the tokens of a text for budgets; a wide character is one token."""
     wide = 0 if text.isascii() else len(_WIDE.findall(text))
     return wide + int((len(text) - wide) / _NARROW_PER_TOKEN) + 1
 
 
 def tokens_of(additions: Sequence[Addition]) -> int:
-    """Estimate the tokens of texts; rather more than fewer."""
+    """Estimate the tokens of texts; rather too many than too few."""
     return sum(-(-len(each.worded) // CHARS_PER_TOKEN) for each in additions)
 
 
@@ -111,7 +112,7 @@ def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
 
     Args:
         additions: The texts; blank ones are left out.
-        chars: Characters that all of them may take, headings included.
+        chars: Maximum characters of all of them, including headings.
     """
     said = [each for each in additions if each.text.strip()]
     kept: dict[int, Addition] = {}
@@ -133,18 +134,18 @@ def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
 FORCED: frozenset[Trigger] = frozenset({"manual", "overflow", "model_switch", "headless", "memory_pressure"})
 """Triggers that do not wait for a threshold."""
 BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
-"""Triggers of compactions that the user asked for."""
+"""Triggers of compactions requested by the user."""
 _LEAST_PROMPTS = 1_000
-"""Tokens that the user's words may take in a small window too: in most sessions they need no more."""
+"""Tokens for the user's words in small windows too; most sessions need no more."""
 _NAMES_SHARE = 0.8
-"""Of the room for facts, what names may take where each part has its own share."""
+"""Names' share of the budget for facts if each part has its own share."""
 _OF_THE_REST = 3
-"""Quarters of what the window has left above the floor that the replacement may take in any case."""
+"""Quarters of the window's rest above the floor that the replacement may always take."""
 
 
 @frozen
 class Written:
-    """Tokens that code will write beside a summary, about."""
+    """Approximate tokens that code will write next to a summary."""
 
     words: int = 0
     """Of the user."""
@@ -156,7 +157,7 @@ _NOTHING_WRITTEN = Written()
 
 @frozen(kw_only=True)
 class Plan:
-    """What a compaction will do, with the budgets it must keep. All sizes in tokens of the estimate."""
+    """What a compaction will do, with its budgets. All sizes in estimated tokens."""
 
     trigger: Trigger
     split: Split
@@ -164,46 +165,45 @@ class Plan:
     tokens_before: int
     messages_before: int
     old: int
-    """What leaves."""
+    """Tokens to be removed."""
     floor: int
-    """What no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
+    """Tokens that no compaction can remove: instructions, tools, pins, latest prompt, recent messages."""
     target: int
-    """The view must end at or below this."""
+    """Maximum size of the view afterwards."""
     summary_budget: int = 0
     prompts_budget: int = 0
     facts_budget: int = 0
     names_budget: int = 0
-    """What names may take that will be needed."""
+    """Budget for names that will be needed."""
     aim: int = 0
-    """The view should end about here."""
+    """Intended size of the view afterwards."""
     most: int = 0
-    """Above this the user's words and the deeds are cut too: the next compaction would begin at once."""
+    """Above this the user's words and the deeds are cut too, since another compaction would start at once."""
     form: Wording
-    """How the replacement is worded."""
     focus: str = ""
     """What the user wants the summary to keep above all."""
     instructions: str = ""
-    """What was asked of the summary beside the focus, once the plan stood."""
+    """Instructions for the summary besides the focus, given after planning."""
     additions: tuple[Addition, ...] = ()
-    """What is put into the replacement beside the summary and the user's words, clipped to its room."""
+    """Texts added to the replacement besides the summary and the user's words, clipped to the budget."""
     files: tuple[str, ...] = ()
-    """Paths of those that are given back as they are on disk, among the additions."""
+    """Paths of restored files among the additions."""
     behind: tuple[Item, ...] = ()
-    """Messages for which something stands in ``split.old`` that cannot be read here."""
+    """Messages replaced by something unreadable in ``split.old``."""
 
     @property
     def leaving_keys(self) -> frozenset[int]:
-        """Keys of the messages that leave the view."""
+        """Keys of the messages to be removed from the view."""
         return frozenset(item.key for item in self.split.old)
 
     @property
     def leaving(self) -> tuple[Item, ...]:
-        """Everything that the summary will stand for."""
+        """All messages that the summary will replace."""
         return (*self.behind, *self.split.old)
 
     @property
     def added(self) -> int:
-        """Messages that come into the view: the summary, and what acknowledges it."""
+        """Number of messages added to the view: the summary and its acknowledgement."""
         return 2 if self.form.acknowledgement else 1
 
 
@@ -218,17 +218,17 @@ def plan_compaction(
     span: Span = WHOLE,
     written: Written = _NOTHING_WRITTEN,
 ) -> Plan | str:
-    """Split the view and set budgets, or say why a compaction cannot help.
+    """Divide the view and set budgets, or return why a compaction cannot help.
 
     Args:
         items: The agent view.
         usage: The estimate of the next request with that view.
         weigh: Counted tokens of one item.
         policy: Triggers and sizes.
-        trigger: Why the compaction is wanted.
-        pinned: Keys of messages that stay as far as the policy has room for them.
+        trigger: Cause of the compaction.
+        pinned: Keys of messages to keep as far as the policy has room for them.
         span: The part of the view that the user wants replaced.
-        written: What code will write beside the summary, where a policy has one target for all.
+        written: What code will write next to the summary, if the policy has one target for all.
     """
     if len(items) < 2:
         return "Nothing to compact yet: there are fewer than two messages."
@@ -236,7 +236,7 @@ def plan_compaction(
     carried, reasons = view.sizes.carried, list[str]()
     target = _target(policy, usage.window, carried)
     if target and trigger in BY_HAND:
-        # A view below the target is no reason to refuse whoever asks for room.
+        # A view below the target is no reason to refuse a user who asks for room.
         target = min(target, carried + max(1, (usage.total - carried) // 2))
     if target:
         policy = replace(policy, recent_tokens=_recent_room(target - carried, policy, usage.window, written))
@@ -264,7 +264,7 @@ def plan_compaction(
             return _aimed(plan, policy, usage.window, target, written)
     named = ""
     if trigger in BY_HAND and not span.named:
-        # Key of the last message in front of the latest prompt; of the last of all where no message is.
+        # Key of the last message before the latest prompt; of the last of all if there is none.
         place = latest_prompt_index(items) or len(items)
         key = next((item.key for item in reversed(items[:place]) if _is_message(item)), items[-1].key)
         split = split_span(items, Span(last=key), len(items), pinned)
@@ -280,7 +280,7 @@ def irreducible_floor(
     policy: Policy,
     pinned: frozenset[int] = frozenset(),
 ) -> int:
-    """Tokens no compaction can remove from a view."""
+    """Return the tokens no compaction can remove from a view."""
     view = _View(items, usage, weigh, sizes_of(items, usage, weigh), "manual", pinned)
     carried = view.sizes.carried
     if target := _target(policy, usage.window, carried):
@@ -293,8 +293,6 @@ def irreducible_floor(
 
 @frozen
 class _View:
-    """A view that is to be cut, and what is known of it."""
-
     items: Sequence[Item]
     usage: ContextUsage
     weigh: Weigh
@@ -303,18 +301,18 @@ class _View:
     pinned: frozenset[int]
 
     def tokens(self, item: Item) -> int:
-        """Tokens of one item as the estimate counts them."""
+        """Return the estimated tokens of one item."""
         return self.sizes.estimate(self.weigh(item))
 
     def floor(self, split: Split) -> int:
-        """Tokens that stay: what every request carries, and the messages that do not leave."""
+        """Return the tokens that stay: what every request carries, and the kept messages."""
         return self.sizes.carried + sum(map(self.tokens, (*split.head, *split.recent)))
 
     def splits(self, policy: Policy, span: Span) -> Iterator[Split | str]:
-        """Ways to cut the view, as the policy wants it first; a part that the user named is cut in one way.
+        """Yield ways to divide the view, preferred first; a span of the user allows only one.
 
-        A policy that keeps a number of messages or a first run knows nothing of their size: where so much
-        stays that nothing is gained, the view is cut by tokens.
+        A policy that keeps a number of messages or a first run ignores their size: if so much stays that
+        nothing is gained, the view is divided by tokens.
         """
         items, window, tokens = self.items, self.usage.window, self.tokens
         pinned = with_room(items, self.pinned, tokens, policy.pinned_budget(window))
@@ -330,7 +328,7 @@ class _View:
             yield split_at(items, boundary_of(items, recent, tokens), pinned)
 
     def _smaller(self, recent: Recent, policy: Policy) -> Recent:
-        """Fewer tokens where little was said, or there would be nothing to compact.
+        """Keep fewer tokens of a short conversation, or there would be nothing to compact.
 
         What a request carries besides its messages is never compacted, however much it is.
         """
@@ -342,21 +340,21 @@ class _View:
 
 
 _RECENT_PART, _NOTES_PART = 2 / 5, 1 / 4
-"""Of a target, what the newest messages take, and what notes take at most."""
+"""Of a target, the share of the newest messages and the maximum share of notes."""
 _LEAST_NOTES = 400
-"""Tokens that notes have in any case where the window has room, however much must stay."""
+"""Minimum tokens of notes if the window has room, however much must stay."""
 _LEAST_RECENT = 1 / 8
-"""What the newest messages have in any case."""
+"""Minimum share of the newest messages."""
 _LEAST_NAMES = 0.03
-"""Share of the window that names have in any case, however much must stay."""
+"""Minimum share of the window for names, however much must stay."""
 _BEYOND = 1 / 3
-"""Of what the window has left, what words, deeds and files may take beyond the target."""
+"""Of the window's rest, the share that words, deeds and files may take beyond the target."""
 _BELOW_MARK = 0.9
-"""Of the mark at which a compaction begins, what one may leave."""
+"""Share of the compaction threshold that the view may have afterwards."""
 
 
 def _target(policy: Policy, window: ContextWindow, carried: int) -> int:
-    """Tokens at which the view should end; 0 where each part has its own share."""
+    """Return the intended tokens of the view afterwards; 0 if each part has its own share."""
     if not policy.target_share:
         return 0
     room = max(0, window.effective - carried)
@@ -364,18 +362,18 @@ def _target(policy: Policy, window: ContextWindow, carried: int) -> int:
 
 
 def _recent_room(room: int, policy: Policy, window: ContextWindow, written: Written) -> int:
-    """Tokens for the newest messages: two fifths, less where words and deeds need more."""
+    """Return the tokens for the newest messages: two fifths, less if words and deeds need more."""
     notes = min(int(window.limit * policy.summary_share), int(room * _NOTES_PART))
     left = room - written.words - written.deeds - notes
     return max(int(room * _LEAST_RECENT), min(int(room * _RECENT_PART), left), 1)
 
 
 def _aimed(plan: Plan, policy: Policy, window: ContextWindow, target: int, written: Written) -> Plan:
-    """Set the budgets: what the target leaves, or where there is none a share of the window for each part."""
+    """Set the budgets: what the target leaves, or without target a share of the window for each part."""
     above, most = window.effective - plan.floor, max(64, plan.old * 2 // 3)
     notes = int(window.limit * policy.summary_share)
     if not target:
-        # Where what must stay comes near the mark, a summary may go beyond it: losing everything is worse.
+        # If what must stay is close to the threshold, a summary may exceed it: losing everything is worse.
         below_mark = min(window.effective, policy.background_mark(window)) - plan.floor
         share = min(max(1, below_mark, above * _OF_THE_REST // 4), most)
         words = max(int(window.limit * policy.user_share), _LEAST_PROMPTS if policy.user_share else 0)
@@ -389,7 +387,7 @@ def _aimed(plan: Plan, policy: Policy, window: ContextWindow, target: int, writt
             facts_budget=facts,
             names_budget=int(facts * _NAMES_SHARE),
         )
-    # Words and deeds may go beyond the target while there is room in the window.
+    # Words and deeds may exceed the target while there is room in the window.
     room = max(1, target - plan.floor)
     spare = max(room, int(above * _BEYOND))
     notes = min(notes, max(64, int(room * _NOTES_PART), min(above // 4, _LEAST_NOTES)), most // 2 + 32)
@@ -408,12 +406,12 @@ def _aimed(plan: Plan, policy: Policy, window: ContextWindow, target: int, writt
 
 
 def widened(plan: Plan, tokens: Callable[[Item], int], room: int) -> Plan:
-    """Let more of the newest messages stay, as many as a room left over holds; the same plan where none fits.
+    """Keep as many more of the newest messages as fit into spare room; the same plan if none fits.
 
     Args:
-        plan: What was planned.
-        tokens: Tokens of one item as the estimate counts them.
-        room: Tokens that are left.
+        plan: The plan.
+        tokens: Estimated tokens of one item.
+        room: Spare tokens.
     """
     old, split = plan.split.old, plan.split
     safe = safe_cuts([*old, *split.recent])
@@ -431,7 +429,7 @@ def widened(plan: Plan, tokens: Callable[[Item], int], room: int) -> Plan:
 
 
 def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions: Sequence[Addition]) -> Plan:
-    """Put in what has room; what it takes the summary and the rest beside it do without."""
+    """Add the texts that fit; their tokens are taken from the summary and the other parts."""
     budgets = plan.summary_budget, plan.prompts_budget, plan.facts_budget
     room = min(int(window.limit * policy.plan_share), sum(budgets) // 3)
     kept = fitted(additions, room * CHARS_PER_TOKEN)
@@ -445,15 +443,15 @@ def _with_additions(plan: Plan, policy: Policy, window: ContextWindow, additions
 
 
 ReadsFile = Callable[[str], str | None]
-"""A file as a tool shows it now, in numbered lines; None where there is none, or it may not be read."""
+"""Reads a file as a tool shows it now, in numbered lines; None if it is missing or must not be read."""
 _MOST_FILES = 8
-"""Files that come back at most."""
+"""Maximum number of restored files."""
 _NUMBERS = re.compile(r"^\d+\t", re.MULTILINE)
 _CHANGED = "; it has changed since it was last seen here"
 
 
 def worked_on(items: Sequence[Item]) -> dict[str, str]:
-    """The files that calls read or wrote with success, oldest first, each with what is known of its text."""
+    """Return the files that calls read or wrote successfully, oldest first, each with its known text."""
     found: dict[str, str] = {}
     for _, call, result in successes(items):
         try:
@@ -475,10 +473,10 @@ def worked_on(items: Sequence[Item]) -> dict[str, str]:
 
 
 def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFile, weigh: Weigh) -> Plan:
-    """Give back the files worked on last, the newest first, whole, as far as the policy has room for them.
+    """Restore the files worked on last, newest first, as far as the policy has room for them whole.
 
-    Files that what stays still shows, and those that cannot be read, are left out. They are weighed, not
-    guessed by their characters: a tokenizer that spells most of a text makes three times as much of it.
+    Files that kept messages still show, and those that cannot be read, are left out. They are counted instead
+    of estimated by characters, because some tokenizers need three times as many tokens for a text.
     """
     budgets = plan.summary_budget + plan.prompts_budget + plan.facts_budget + tokens_of(plan.additions)
     spare = int((plan.target - max(plan.aim, plan.floor + budgets)) * _BEYOND)
@@ -504,7 +502,7 @@ def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFil
 
 
 def _hopeless(split: Split, window: ContextWindow, floor: int, stays: int) -> str:
-    """Why nothing can be gained; empty when something can."""
+    """Return why nothing can be gained; empty if something can."""
     if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
         count = len(split.recent) + len(split.head)
         kept = "message" if count == 1 else f"{count} messages"
@@ -525,7 +523,7 @@ _DEED_TOKENS, _RUN_TOKENS, _SECTION_TOKENS, _MOST_READ = 16, 40, 120, 60
 
 
 def written_by_code(ledger: Ledger) -> Written:
-    """About how much code has to write: the user's words whole, and a line per deed."""
+    """Estimate how much code will write: the user's words in full, and a line per deed."""
     words = sum(rough_tokens(prompt.text) + 8 for prompt in ledger.prompts())
     files = sum(trail.is_changed for trail in ledger.files().values())
     files += min(_MOST_READ, len(ledger.files()) - files)
@@ -544,7 +542,7 @@ def plan_of(
     *,
     read: ReadsFile = lambda _path: None,
 ) -> Plan | str:
-    """Plan a compaction of a history's view; see :func:`plan_compaction`. Files are read for it."""
+    """Plan a compaction of a history's view; see :func:`plan_compaction`. Reads the files to restore."""
     usage = history.usage()
     plan = plan_compaction(
         history.items(),

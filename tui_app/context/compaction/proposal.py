@@ -1,4 +1,4 @@
-"""Turn written notes into a proposal: bind them to the log, build the replacement, measure it."""
+"""Proposals from written notes: bind them to the log, build the replacement, measure it."""
 
 import asyncio
 import json
@@ -39,20 +39,20 @@ NOTES_OF_A_MODEL = (
     "Notes that a model wrote about the conversation so far. They contain no instructions and no permissions "
     "of the user. Behind a line stand the messages it comes from, and what the log knows of them."
 )
-"""Stands before them: what binds is written by code, in parts of its own."""
+"""Introduces them; binding content is written by code, in separate parts."""
 _FITTINGS = 5
-"""Times that a replacement is built at most until it fits."""
+"""Maximum number of builds until a replacement fits."""
 _CLOSE = 0.03
 """Share of its aim by which a replacement may miss it."""
 _OPEN_TOKENS = 200
-"""Room for what awaits the user where a policy wants no facts."""
+"""Tokens for open questions if a policy wants no facts."""
 _BLIND = 0.99
-"""Retention at most while there are calls that nobody understands."""
+"""Maximum retention while there are calls of unknown tools."""
 
 
 @frozen
 class Session:
-    """All that a compaction knows of a session, made once per job."""
+    """All that a compaction needs to know of a session, read once per job."""
 
     whole: OriginalView
     names: Sequence[RankedName]
@@ -61,11 +61,11 @@ class Session:
     kept: str
     """The ledger as JSON."""
     alive: Sequence[str] | None = None
-    """What is alive now, a line each; None where only the ledger can say."""
+    """What is running now, one line each; None if only the ledger knows."""
 
     @classmethod
     def read(cls, whole: OriginalView, beside: Sequence[str] = ()) -> "Session":
-        """Read it; a long one takes a while."""
+        """Read the session; a long one takes a while."""
         texts = list(passages(whole.items))
         ledger = whole.ledger
         names = names_to_carry(texts, ledger.files().values(), whole.in_sight)[:MOST_NAMES]
@@ -74,14 +74,14 @@ class Session:
         return cls(whole, names, facts, binder, json.dumps(ledger.dump(), ensure_ascii=False))
 
     def with_alive(self, alive: Sequence[str] | None) -> "Session":
-        """The same with what is alive now: the log does not know what has ended since."""
+        """Return a copy with what is running now; the log does not know what has ended since."""
         if alive is None:
             return self
         facts = tuple(fact for fact in self.facts if fact.kind != "live" or fact.text in alive)
         return replace(self, facts=facts, alive=alive)
 
     def seeing(self, kept: Collection[int]) -> "Session":
-        """The same where more messages stay as they are; those that a stage has rewritten show less."""
+        """Return a copy in which more messages stay; those rewritten by a stage show less."""
         whole = replace(self.whole, in_sight=self.whole.in_sight | (self.whole.unchanged & frozenset(kept)))
         facts = tuple(fact for fact in self.facts if int(fact.source[1:] or 0) not in whole.in_sight)
         return replace(self, whole=whole, facts=facts)
@@ -91,8 +91,8 @@ def summary_task(plan: Plan, session: Session) -> SummaryTask:
     """Build the summariser's task.
 
     Args:
-        plan: What the job set out to do.
-        session: The session as it was before any stage touched it.
+        plan: Plan of the job.
+        session: The session before any stage rewrote it.
     """
     ledger, in_sight = session.whole.ledger, session.whole.in_sight
     quoted = [state_notes(ledger, plan.summary_budget, rough_tokens, in_sight)]
@@ -118,19 +118,19 @@ async def propose(
     *,
     way_back: str,
 ) -> Proposal:
-    """Build the replacement around notes, as large as the plan aims at.
+    """Build the replacement around notes, of the size the plan aims at.
 
     Args:
         history: The view; only read.
-        plan: What the job set out to do.
-        session: The session as it was before any stage touched it.
-        summary: What was written.
+        plan: Plan of the job.
+        session: The session before any stage rewrote it.
+        summary: The written summary.
         blank: The completion event with everything known before.
-        way_back: How the model can get at what left; empty where it cannot.
+        way_back: How the model can retrieve removed messages; empty if it cannot.
 
     Returns:
-        The proposal. Budgets are by characters: where a text is denser or looser in tokens than most, names
-        are added or left out, then words and deeds are cut, until the result fits.
+        The proposal. Budgets are by characters: if a text has more or fewer tokens than most, names are added
+        or left out, then words and deeds are cut, until the result fits.
     """
     build = partial(_propose, history, summary, blank, way_back)
     best: Proposal | None = None
@@ -158,7 +158,7 @@ async def propose(
     named = blank.from_message or blank.up_to_message
     if left <= plan.aim * _CLOSE or not plan.names_budget or named:
         return best
-    # There are not as many names as there is room: newest messages that would leave stay.
+    # There is room for more than the names: keep more of the newest messages.
     wider = widened(plan, lambda item: plan.sizes.estimate(history.tokens(item)), left)
     if wider is plan:
         return best
@@ -170,7 +170,7 @@ async def propose(
 async def _propose(
     history: History, summary: Summary, blank: CompactionComplete, way_back: str, plan: Plan, session: Session
 ) -> tuple[Proposal, int]:
-    """One proposal, and how many names it holds."""
+    """Return one proposal, and the number of names in it."""
     # In a thread: the user may cancel meanwhile.
     by_code, names, told = await asyncio.to_thread(
         _sections, plan, session, summary, recoverable=bool(way_back)
@@ -226,10 +226,10 @@ async def _propose(
 def _sections(
     plan: Plan, session: Session, summary: Summary, *, recoverable: bool
 ) -> tuple[tuple[Passage, ...], int, dict[str, Any]]:
-    """What code writes, how many names are in it, and what the event says of the whole replacement."""
+    """Return the sections by code, the number of names, and the event's fields on the replacement."""
     ledger, in_sight, split = session.whole.ledger, session.whole.in_sight, plan.split
     words = user_words_section(ledger.prompts(), plan.prompts_budget, rough_tokens, in_sight)
-    # What the user's words do not need of their room is the deeds', and what those do not need the names'.
+    # The user's words pass unused room to the deeds, and those to the names.
     spare = max(0, plan.prompts_budget - rough_tokens(f"{words.text}{words.rules_text}"))
     room = plan.facts_budget + spare if plan.facts_budget else _OPEN_TOKENS
     deeds = deeds_section(ledger, room, rough_tokens, in_sight, session.alive)
@@ -242,7 +242,7 @@ def _sections(
     stays = "\n".join(message_text(item.message) for item in (*split.head, *split.recent))
     standing = "\n".join((summary.text, *(each.text for each in by_code), stays))
     names, chosen = names_section(session.names, standing, plan.names_budget, rough_tokens)
-    # An extract itself has written down facts with their states.
+    # An extract itself contains facts with their states.
     quoted = summary.text.splitlines() if summary.performed_by == "heuristic" else ()
     judged, kept = judge(
         session.facts,
@@ -273,20 +273,20 @@ class ProposalWriter(NotesWriter):
     history: History
     plan: Plan
     whole: OriginalView
-    """The view as it was before any stage touched it."""
+    """The view before any stage rewrote it."""
     blank: CompactionComplete
     """The completion event with everything known before."""
     way_back: str
     alive: Callable[[], Sequence[str] | None] = lambda: None
-    """Asked for what is alive whenever a replacement is made."""
+    """Called for what is running whenever a replacement is made."""
     least_answered: float = 0.0
-    """Share of the questions below which the next writer is asked."""
+    """Minimum share of answered questions; below it the next writer is used."""
     reader: Summariser | None = None
-    """Asks the model that will read the view, where there is one."""
+    """Asks the model that will read the view, if there is one."""
 
     @cached_property
     def session(self) -> Session:
-        """What the job knows of the session; reading it takes a while."""
+        """The job's knowledge of the session; reading it takes a while."""
         beside = (*self.history.circumstances(), *(addition.text for addition in self.plan.additions))
         return Session.read(self.whole, beside)
 
@@ -298,13 +298,13 @@ class ProposalWriter(NotesWriter):
         return summary_task(self.plan, self.session)
 
     async def write(self, writers: Sequence[Summariser]) -> Proposal | str:
-        """Let writers try in turn until one has written a summary that helps.
+        """Try writers in turn until one has written a summary that helps.
 
         Args:
-            writers: Whoever may write the summary, best first; at least one.
+            writers: Writers of the summary, best first; at least one.
 
         Returns:
-            The first proposal that is a gain; else why the best writer's attempt was none.
+            The first proposal that is a gain; otherwise the best writer's failure.
         """
         reasons: list[str] = []
         best: Proposal | None = None
@@ -313,7 +313,7 @@ class ProposalWriter(NotesWriter):
             if isinstance(outcome, Summary):
                 outcome = await self._proposed(outcome, replace(self.blank, model=writer.model_name))
             if isinstance(outcome, Proposal):
-                # Whoever stands in says why, of the writer that was meant to write it.
+                # A fallback's proposal carries the reason why the first writer failed.
                 done = replace(outcome.complete, reason=reasons[0]) if reasons else outcome.complete
                 outcome = replace(outcome, complete=done)
                 if share_answered(done) >= self.least_answered:
@@ -326,7 +326,7 @@ class ProposalWriter(NotesWriter):
         return best or reasons[0]
 
     async def tried(self, proposal: Proposal) -> Proposal:
-        """Put the questions to the model that will read the view; where that fails it was not asked."""
+        """Test the model that will read the view with questions; if that fails, it counts as not asked."""
         session = (await self._read()).with_alive(self.alive())
         whole = session.whole
         questions = trial_questions(whole.ledger, session.names, whole.in_sight, session.alive)
@@ -340,7 +340,7 @@ class ProposalWriter(NotesWriter):
         return replace(proposal, complete=replace(proposal.complete, misread=wrong))
 
     async def rewritten(self, proposal: Proposal, text: str) -> Proposal | str:
-        """Propose a summary that the user has edited, or say why it cannot be applied."""
+        """Propose a summary that the user has edited, or return why it cannot be applied."""
         done = proposal.complete
         edited = Summary(text=text, title=done.title, performed_by=done.performed_by, model=done.model)
         blank = replace(self.blank, edited=True, duration_s=done.duration_s)
@@ -355,7 +355,7 @@ class ProposalWriter(NotesWriter):
             session = (await self._read()).with_alive(self.alive())
             found = await propose(self.history, self.plan, session, summary, blank, way_back=self.way_back)
         except Exception as error:
-            # Whatever goes wrong, the view must stay as it is and the text must not be lost.
+            # Whatever fails, the view must stay unchanged and the text must not be lost.
             return self.describe_error(error)
         return refuse_result(found.complete, self.plan) or found
 

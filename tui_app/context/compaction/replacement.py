@@ -1,4 +1,4 @@
-"""The message that replaces compacted history, in parts that are known again when it is edited or updated."""
+"""Replacements of compacted history, in parts that are recognized when they are edited or updated."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ from tui_app.records import frozen
 from tui_app.tool_specs import SEARCH_HISTORY
 
 NOTES, ADDED, WAY_BACK_PART = "notes", "added", "way back"
-"""Names of the parts that are looked for; the others only have their place."""
+"""Names of the parts that are searched for; the others only have their place."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TAG = re.compile(
     r"<(?=[\s/\u00ad\u200b-\u200f\u2028-\u202f\u2060-\u2064\ufeff]{0,20}conversation_summary)", re.IGNORECASE
 )
-"""Also with blanks and signs in it that nobody sees."""
+"""Also with blanks and invisible characters in it."""
 WAY_BACK = (
     f"Everything before this point is kept. {SEARCH_HISTORY.name} brings a message back, by its number, for "
     "example `#12`, or by words."
@@ -34,7 +34,7 @@ ADDED_HEADING = "## Also worth keeping"
 
 @frozen
 class Passage:
-    """A part of a replacement, and who it is from."""
+    """A part of a replacement, with its author."""
 
     name: str
     origin: Origin
@@ -47,7 +47,7 @@ def summary_message(passages: Sequence[Passage], notes: str, *, writer: Origin) 
     Args:
         passages: Its parts, in order; blank ones are left out.
         notes: The notes without a policy's frame around them.
-        writer: Who wrote them.
+        writer: Author of the notes.
     """
     kept = [
         replace(each, text=escaped(unlike_ours(each.text) if each.name == NOTES else each.text).strip())
@@ -66,14 +66,14 @@ def summary_message(passages: Sequence[Passage], notes: str, *, writer: Origin) 
 
 
 def escaped(text: str) -> str:
-    """A text that cannot close the tag in which pydantic-ai sends a summary."""
+    """Keep a text from closing the tag in which pydantic-ai sends a summary."""
     return _TAG.sub(r"<\\", text)
 
 
 def earlier_notes(items: Sequence[Item]) -> str:
-    """The notes of summaries among some messages, for a new one to update; of other programs all is notes.
+    """Return the notes of summaries among messages, to be updated; those of other programs are all notes.
 
-    What the log knew of their lines is left out: it may have changed.
+    The log's information about their lines is left out, because it may have changed.
     """
     return numbers_only("\n\n".join(filter(None, map(notes_text, _parts(items)))))
 
@@ -90,15 +90,15 @@ def notes_text(part: CompactionPart) -> str:
 
 
 def acknowledging_response(text: str) -> ModelResponse:
-    """The assistant's acknowledgement of a summary; its metadata tells it from a real response."""
+    """Return the assistant's acknowledgement of a summary; metadata distinguishes it from a real response."""
     metadata = {OWN: {"kind": ACKNOWLEDGEMENT_KIND}}
     return ModelResponse(parts=[TextPart(text)], timestamp=_EPOCH, metadata=metadata)
 
 
 def key_ranges(items: Sequence[Item], left: frozenset[int]) -> tuple[tuple[int, int], ...]:
-    """Describe which visible messages leave, as inclusive ranges of their numbers.
+    """Return the visible messages to be removed, as inclusive ranges of their numbers.
 
-    A range never covers the number of a message that stays, wherever in the view that stands.
+    A range never covers the number of a message that stays, wherever it is in the view.
     """
     ordered = groupby(sorted(items, key=attrgetter("key")), lambda item: item.key in left)
     runs = [list(run) for leaves, run in ordered if leaves]

@@ -28,22 +28,22 @@ class Refocus:
 
 @frozen
 class Attempt:
-    """A request to ask the model that will read the view what it can tell of it."""
+    """A request to test the model that will read the view."""
 
 
 class Reviewer(Protocol):
-    """Decides on a summary. It may take any time, and is cancelled with the job."""
+    """Callback that decides on a summary. It may take any time, and is cancelled with the job."""
 
     async def __call__(self, proposal: Proposal, problem: str = "") -> str | Refocus | Attempt | None:
-        """Look at a summary.
+        """Review a summary.
 
         Args:
-            proposal: What would be applied.
+            proposal: The proposal to apply.
             problem: Why it cannot be applied as it was edited; empty the first time.
 
         Returns:
-            The summary as it is to be, the same or edited; a focus to have another one written; an attempt
-            to have it tried first; None to discard it.
+            The summary, unchanged or edited; a focus to have another one written; an attempt to have it
+            tested first; None to discard it.
         """
         ...
 
@@ -64,16 +64,16 @@ async def review(
 ) -> Proposal | CompactionComplete:
     """Show a proposal to the reviewer until it is accepted or declined.
 
-    An edited summary is checked as one a model has written: ascriptions, facts, size. One that cannot be
-    applied goes back to the user with the reason, so that nothing they wrote is lost.
+    An edited summary is checked like one by a model: sources, facts, size. One that cannot be applied goes
+    back to the user with the reason, so that no edit is lost.
 
     Args:
-        proposal: What would be applied.
-        writing: What has made it.
-        writers: Whoever may write the summary anew, best first.
-        policy: Says how much a compaction has to free.
+        proposal: The proposal to apply.
+        writing: The writer of the proposal.
+        writers: Writers for another summary, best first.
+        policy: Defines the minimum gain.
         reviewer: Decides.
-        written: Set while nobody but the reviewer has anything to do.
+        written: Set while only the reviewer has to act.
     """
     offered, problem = proposal, ""
     while True:

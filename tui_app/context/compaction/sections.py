@@ -1,4 +1,4 @@
-"""The sections that code writes beside a model's notes: deeds, the user's words, names that will be needed.
+"""Sections by code next to a model's notes: deeds, the user's words, names that will be needed.
 
 They are exact: each entry comes from the ledger, with the numbers of its messages.
 """
@@ -28,18 +28,18 @@ _OURS = frozenset(
 Count = Callable[[str], int]
 
 _SHORTEST_ROOT, _FEWEST_PATHS, _MOST_OF_THEM = 12, 3, 0.6
-"""Characters of a folder that is worth naming once, the paths that it must save, and their share of all."""
+"""Minimum characters of a folder that is abbreviated, minimum number of its paths, and their share of all."""
 _ALWAYS = frozenset({"error", "live", "question"})
-"""What is open or alive is told also where its message stays."""
+"""Open and running things are listed even if their message stays."""
 LAST_WORDS, LAST_SAID = 400, 5
-"""Characters of the assistant's last words, where no model writes notes, and how many of them."""
+"""Characters of the assistant's last texts without a model's notes, and their number."""
 STANDING = "## Where it stands"
 _MOST_UNKNOWN = 8
-"""Tools that nobody understands, of which the names are told."""
+"""Maximum number of unknown tools that are named."""
 
 
 def unlike_ours(notes: str) -> str:
-    """A model's notes in which no heading is that of a section of code."""
+    """Rename headings in a model's notes that equal those of sections by code."""
 
     def renamed(match: re.Match[str]) -> str:
         is_ours = one_line(match[1]).casefold().strip(" :*_") in _OURS
@@ -49,7 +49,7 @@ def unlike_ours(notes: str) -> str:
 
 
 def _group(entry: Entry) -> tuple[str, bool] | None:
-    """Files that stand together: those of a folder, and of them those that were only read."""
+    """Group files of the same folder, separately for those that were only read."""
     return (entry.folder, entry.text.endswith(f"{SEPARATOR}read")) if entry.kind == "file" else None
 
 
@@ -58,7 +58,7 @@ def _line(entry: Entry) -> str:
 
 
 def _sources(keys: Sequence[int]) -> str:
-    """Where an entry comes from: its first and its newest message."""
+    """Return the first and the newest message of an entry."""
     ends = tuple(dict.fromkeys((keys[0], keys[-1]) if len(keys) > 1 else keys))
     return f" ({', '.join(f'#{key}' for key in ends)})" if ends else ""
 
@@ -69,7 +69,7 @@ class DeedsSection:
 
     text: str = ""
     written: frozenset[tuple[str, str]] = frozenset()
-    """Kind and text of the facts that stand in it."""
+    """Kind and text of the facts in it."""
 
 
 def deeds_section(
@@ -79,14 +79,14 @@ def deeds_section(
     in_sight: Collection[int] = (),
     alive: Sequence[str] | None = None,
 ) -> DeedsSection:
-    """Write down the deeds, what is open and what is alive, the dearest first within a budget.
+    """Write the deeds, what is open and what is running, most important first, within a budget.
 
     Args:
         ledger: The whole session.
-        budget: Tokens that the section may take.
+        budget: Maximum tokens of the section.
         count: Tokens of a text.
-        in_sight: Messages that stay: what only stands there is not said again.
-        alive: What is alive now, a line each; None where only the ledger can say.
+        in_sight: Messages that stay: their content is not repeated.
+        alive: What is running now, one line each; None if only the ledger knows.
     """
     seen = set(in_sight)
     entries = [
@@ -120,7 +120,6 @@ def deeds_section(
 
 
 def _unknown_calls(ledger: Ledger) -> str:
-    """What was called that nobody understands: it may have changed anything."""
     count = ledger.not_understood
     calls = sorted(ledger.unknown_calls().items(), key=lambda each: -len(each[1]))[:_MOST_UNKNOWN]
     told = ", ".join(f"`{one_line(plain_text(tool))}` {len(keys)}×{_sources(keys)}" for tool, keys in calls)
@@ -130,7 +129,7 @@ def _unknown_calls(ledger: Ledger) -> str:
 
 
 def _lines(entries: Sequence[Entry], root: str) -> Iterator[str]:
-    """Lines as they are shown: files of one folder below it, at the place of the first."""
+    """Format the lines: files of one folder are grouped at the place of the first."""
     groups: dict[object, list[Entry]] = {}
     for entry in entries:
         groups.setdefault(_group(entry) or id(entry), []).append(entry)
@@ -144,7 +143,7 @@ def _lines(entries: Sequence[Entry], root: str) -> Iterator[str]:
 
 
 def _common_root(folders: Iterable[str]) -> str:
-    """The folder of most absolute paths that saves most when told short; empty when none is worth it."""
+    """Return the folder of most absolute paths that saves most if abbreviated; empty if none is worth it."""
     absolute = [folder for folder in folders if folder.startswith("/")]
     counts: dict[str, int] = {}
     for folder in absolute:
@@ -158,7 +157,7 @@ def _common_root(folders: Iterable[str]) -> str:
 
 
 def _short(folder: str, root: str) -> str:
-    """A folder as it is shown in front of a name; empty for that of the session."""
+    """Return the shown form of a folder before a name; empty for the session's folder."""
     if root and (folder == root or folder.startswith(f"{root}/")):
         return f"…{folder[len(root) :]}/"
     return posixpath.join(folder, "")

@@ -1,4 +1,4 @@
-"""Edits of a summary that is in place; what code added to the notes stays."""
+"""Edits of an applied summary; what code added to the notes is kept."""
 
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ class EditableSummary:
     message: ModelRequest
     notes: str
     added: str = ""
-    """Facts that the user brought back."""
+    """Facts that the user added."""
     writer: Origin = "model"
 
     @property
@@ -36,7 +36,7 @@ class EditableSummary:
 
 
 def editable(message: ModelMessage) -> EditableSummary | None:
-    """Read a summary message; None where it is none that can be read."""
+    """Parse a summary message; None if it is not a readable one."""
     if not isinstance(message, ModelRequest) or len(message.parts) != 1:
         return None
     part = message.parts[0]
@@ -51,13 +51,13 @@ def editable(message: ModelMessage) -> EditableSummary | None:
 def reworded(
     summary: EditableSummary, notes: str, added: str, writer: Origin | None = None
 ) -> EditableSummary:
-    """Give a summary other notes and added facts; all else in it stays.
+    """Replace the notes and added facts of a summary; everything else is kept.
 
     Args:
-        summary: As it is.
+        summary: The current summary.
         notes: The new notes.
-        added: The facts that were brought back.
-        writer: Who the notes are from then; None for the user where they differ.
+        added: The added facts.
+        writer: New author of the notes; None for the user if they differ.
     """
     part = summary.message.parts[0]
     assert isinstance(part, CompactionPart)
@@ -84,7 +84,7 @@ def reworded(
 
 
 def _earlier_parts(content: str, summary: EditableSummary) -> list[Passage]:
-    """The parts of a summary of an earlier version or another program: its notes and what is around them."""
+    """Return the parts of a summary by an earlier version or another program: notes and surroundings."""
     notes = escaped(summary.notes.strip())
     place = content.find(notes) if notes else -1
     if place < 0:

@@ -21,18 +21,18 @@ from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
 
 _FRAMING = 5
-"""Tokens of the bullet and the number in front of a prompt."""
+"""Tokens of the bullet and the number before a prompt."""
 
 _SHORTEST_PIECE = 160
-"""Characters below which a clipped piece says nothing."""
+"""Characters below which a clipped piece is meaningless."""
 
 _RULES_SHARE = 0.4
-"""Of the room for words, what sentences of clipped prompts may take."""
+"""Share of the room for words that sentences of clipped prompts may take."""
 
 _LONG_SENTENCE = 400
 
 _MARK = 48
-"""Characters of the mark in a clipped text, and of white space that is cut at, about."""
+"""Approximate characters of the mark in a clipped text and of the white space cut with it."""
 
 
 @frozen
@@ -42,11 +42,11 @@ class UserWordsSection:
     prompts: tuple[tuple[int, str], ...] = ()
     """Number and text as shown, oldest first."""
     rules: tuple[tuple[int, str], ...] = ()
-    """Sentences of prompts that had to be clipped, word for word."""
+    """Sentences of clipped prompts, word for word."""
     omitted: int = 0
     clipped: int = 0
     latest: int = 0
-    """The newest prompt of the session, which mostly stays as a message of its own."""
+    """The newest prompt of the session, which usually stays as its own message."""
 
     @property
     def text(self) -> str:
@@ -54,7 +54,7 @@ class UserWordsSection:
             return ""
         heading = CLIPPED_HEADING if self.clipped or self.omitted else WORDS_HEADING
         lines = [
-            # Later lines cannot pass for headings or items of ours.
+            # Later lines must not look like headings or items of this section.
             f"- #{key}{' (latest)' if key == self.latest else ''}: "
             + "\n  ".join(line for line in text.strip().splitlines() if line.strip())
             for key, text in reversed(self.prompts)
@@ -74,24 +74,24 @@ class UserWordsSection:
 def user_words_section(
     prompts: Sequence[Prompt], budget: int, count: Count, in_sight: Collection[int] = ()
 ) -> UserWordsSection:
-    """Choose what of the user's words has room.
+    """Choose the user's words that fit.
 
-    The latest prompt is shown before all others, then the newest of the rest, each whole; prompts without
-    pasted blocks go before those with. One that has no room is clipped to its head and tail, and its
-    sentences compete by shortness, repetition and age for a place word for word.
+    The latest prompt comes first, then the newest of the rest, each whole; prompts without pasted blocks
+    precede those with. A prompt that does not fit is clipped to its head and tail, and its sentences compete
+    by shortness, repetition and age for a place word for word.
 
     Args:
         prompts: All that the user typed, oldest first.
-        budget: Tokens that they may take.
+        budget: Maximum tokens.
         count: Tokens of a text.
-        in_sight: Messages that stay: their prompts are not said again.
+        in_sight: Messages that stay: their prompts are not repeated.
     """
     wanted: dict[int, str] = {}
     for prompt in prompts:
         if prompt.key not in in_sight:
             text = mask_secrets(prompt.text)
             wanted[prompt.key] = f"{wanted[prompt.key]}\n{text}" if prompt.key in wanted else text
-    # One that was sent again stands at its newest place.
+    # A repeated prompt keeps its newest place.
     newest_of = {one_line(text): key for key, text in wanted.items()}
     repeated = {key: text for key, text in wanted.items() if newest_of[one_line(text)] == key}
     costs = {key: count(text) + _FRAMING for key, text in repeated.items()}
@@ -111,7 +111,7 @@ def user_words_section(
     rules = _rules([(key, repeated[key]) for key in lacking], int(budget * _RULES_SHARE), count)
     left = budget - sum(costs[key] for key in shown) - sum(count(text) + _FRAMING for _, text in rules)
     clipped_now = 0
-    # The first request says what all is about.
+    # The first request states the subject.
     for place, key in enumerate(sorted(lacking, key=lambda key: (key != newest, key != min(repeated), -key))):
         share = left // (len(lacking) - place)
         chars = len(repeated[key]) * max(0, share - _FRAMING) // max(1, costs[key]) - _MARK
@@ -133,12 +133,12 @@ def user_words_section(
 
 
 def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> list[tuple[int, str]]:
-    """Sentences of clipped prompts that rank highest: short ones, said more than once, newer ones."""
+    """Return the highest ranking sentences of clipped prompts: short, repeated and newer ones."""
     found: dict[str, tuple[float, int, int, str]] = {}
     times: dict[str, int] = {}
     for place, (key, text) in enumerate(prompts):
         for at, sentence in enumerate(sentences(own_words(text))):
-            if "“ …" in sentence:  # it holds what somebody else said
+            if "“ …" in sentence:  # it quotes text from elsewhere
                 continue
             flat = sentence.casefold()
             times[flat] = times.get(flat, 0) + 1
@@ -156,19 +156,19 @@ def _rules(prompts: Sequence[tuple[int, str]], budget: int, count: Count) -> lis
 
 
 def state_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[int] = ()) -> str:
-    """Where things stand in the speakers' own words, for a replacement that no model has written.
+    """Return the state of the work in the speakers' own words, for a replacement without a model.
 
-    The assistant's last words that leave, and what each request led to: whole lines, the newest first while
-    there is room.
+    These are the assistant's last removed texts, and the result of each request: whole lines, the newest
+    first while there is room.
 
     Args:
         ledger: The whole session.
-        budget: Tokens that they may take.
+        budget: Maximum tokens.
         count: Tokens of a text.
-        in_sight: Messages that stay: what was said there is not said again.
+        in_sight: Messages that stay: their content is not repeated.
     """
     prompts = list(ledger.prompts())
-    # The announcement of a call says nothing more than the call.
+    # The announcement of a call adds nothing to the call.
     words = [each for each in ledger.assistant_texts() if not each.text.rstrip().endswith((":", "：", "..."))]
     earlier: dict[int, str] = {}
     for prompt, following in pairwise(prompts):
@@ -194,14 +194,14 @@ def state_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[
 
 
 def _beginning(text: str, limit: int) -> str:
-    """The first words of a text without the code, tables and drawings in it."""
+    """Return the first words of a text without its code, tables and drawings."""
     return shorten(one_line(own_words(text)) or one_line(text), limit, placeholder=" …")
 
 
 def names_section(
     ranked: Sequence[RankedName], standing: str, budget: int, count: Count
 ) -> tuple[str, list[RankedName]]:
-    """The names that will be needed and stand nowhere else in a replacement, within a budget."""
+    """Return names that will be needed and are nowhere else in a replacement, within a budget."""
     lacking = [one for one in ranked if one.name not in standing]
     chosen = chosen_names(lacking, budget - count(NAMES_HEADING), count)
     return ("\n".join([NAMES_HEADING, *name_lines(chosen)]), chosen) if chosen else ("", [])

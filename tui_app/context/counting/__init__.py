@@ -1,1 +1,1 @@
-"""Count tokens and prices: one count for gauge, triggers and reports."""
+"""Token counts and prices: one count for gauge, triggers and reports."""

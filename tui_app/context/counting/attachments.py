@@ -1,8 +1,8 @@
-"""Estimate the tokens of files by kind and size, never by the length of their base64 form.
+"""Token estimates of files by kind and size, never by the length of their base64 form.
 
-Providers count documents by page and sound by the second, of which all we know is the kind and the number
-of bytes: those figures are rounded from what OpenAI, Anthropic and Google document for typical files.
-Pictures are counted by their size in pixels where the rule of their model's vendor is published, see
+Providers count documents by page and sound by the second, but only the kind and the number of bytes are
+known: those figures are rounded from what OpenAI, Anthropic and Google document for typical files. Pictures
+are counted by their size in pixels if the rule of their model's vendor is published, see
 :func:`picture_tokens`.
 """
 
@@ -29,12 +29,12 @@ from tui_app.records import frozen
 PAGE_TOKENS = 1_500
 """One page of a PDF or office document, read as text and picture."""
 AUDIO_TOKENS_PER_SECOND = 32
-"""What Google documents; OpenAI's audio models charge less."""
+"""According to Google; OpenAI's audio models charge less."""
 VIDEO_TOKENS_PER_SECOND = 263
-"""What Google documents for one frame a second, sound not included."""
+"""According to Google for one frame per second, without sound."""
 
 _FILE_KEY = "attached_file"
-"""Marks, in what is kept beside a text and never sent, the content of a file."""
+"""Metadata key, never sent, that marks a text as the content of a file."""
 _PDF_PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
 _WAVE = frozenset({"audio/wav", "audio/x-wav", "audio/wave", "audio/aiff"})
 _TEXTUAL = frozenset({"application/json", "application/xml", "application/x-yaml", "application/yaml"})
@@ -42,12 +42,12 @@ _TEXTUAL = frozenset({"application/json", "application/xml", "application/x-yaml
 
 @frozen
 class _Rate:
-    """How many bytes make one unit (a page, a second), and what a unit costs."""
+    """Bytes of one unit (a page, a second), and its tokens."""
 
     unit_bytes: int
     unit_tokens: int
     unknown_units: int
-    """Units assumed of a file whose size is unknown because only its address is sent."""
+    """Units assumed for a file of unknown size, because only its address is sent."""
 
     def tokens(self, size: int) -> int:
         return max(1, -(-size // self.unit_bytes)) * self.unit_tokens
@@ -68,15 +68,15 @@ _BY_CLASS = ((ImageUrl, _IMAGE), (AudioUrl, _AUDIO), (VideoUrl, _VIDEO), (Docume
 def attachment_tokens(item: MultiModalContent, model: str = "") -> int:
     """Estimate the tokens of one file, at least 1.
 
-    A file that is only named (a URL, an upload) counts like a typical one of its kind: an image, four pages,
-    a minute of sound or film.
+    A file sent by reference (a URL, an upload) counts like a typical one of its kind: an image, four pages, a
+    minute of sound or film.
 
     Args:
         item: The file.
-        model: Name of the model that gets it, empty where that is not known.
+        model: Name of the model it is sent to, empty if unknown.
     """
     if not isinstance(item, BinaryContent):
-        # The kind of an address is that of its class: its type may not be known.
+        # The kind of an address is that of its class: its type may be unknown.
         rate = next((rate for kind, rate in _BY_CLASS if isinstance(item, kind)), None)
         return (rate or _by_type(item.media_type)).unknown
     if item.media_type.startswith("image/"):
@@ -87,13 +87,13 @@ def attachment_tokens(item: MultiModalContent, model: str = "") -> int:
 
 
 def file_content(path: str, text: str) -> TextContent:
-    """A text file as a piece of a prompt, as every provider takes it.
+    """Return a text file as a piece of a prompt that every provider accepts.
 
-    The marks around the content are made from it, so that no file can hold its own end mark.
+    The marks around the content are derived from it, so that no file can contain its own end mark.
 
     Args:
-        path: How the user named the file.
-        text: What it holds.
+        path: The user's name of the file.
+        text: Its content.
     """
     return _marked(f"Attached file {json.dumps(path, ensure_ascii=False)}", path, text)
 
@@ -105,11 +105,11 @@ def _marked(what: str, name: str, text: str) -> TextContent:
 
 
 PIPED = "stdin"
-"""The name under which what was piped in goes along."""
+"""Name of piped input."""
 
 
 def piped_content(text: str) -> TextContent:
-    """What was piped in as a piece of a prompt, marked as a file is.
+    """Return piped input as a piece of a prompt, marked like a file.
 
     Args:
         text: All of it.
@@ -118,17 +118,17 @@ def piped_content(text: str) -> TextContent:
 
 
 def piped_in(message: ModelMessage) -> str:
-    """What was piped in with a prompt; empty where nothing was."""
+    """Return the piped input in a prompt; empty if there is none."""
     parts = message.parts if isinstance(message, ModelRequest) else ()
     items = [item for part in parts if isinstance(part, UserPromptPart) for item in part.content]
     return next((file_text(item) for item in items if file_name(item) == PIPED), "")
 
 
 def picture_content(path: str, data: bytes, media_type: str) -> tuple[TextContent, BinaryContent]:
-    """A picture as two pieces of a prompt: its name, which has no place in the other, and itself.
+    """Return a picture as two pieces of a prompt: its name, for which the other has no field, and itself.
 
     Args:
-        path: How the user named the file.
+        path: The user's name of the file.
         data: The picture as it is on disk.
         media_type: Such as ``image/png``.
     """
@@ -137,19 +137,19 @@ def picture_content(path: str, data: bytes, media_type: str) -> tuple[TextConten
 
 
 def file_name(item: object) -> str:
-    """Path of the file that a piece of a prompt is the content of; empty for everything else."""
+    """Return the path of the file whose content a piece of a prompt is; empty for everything else."""
     metadata = item.metadata if isinstance(item, TextContent) else None
     return str(metadata.get(_FILE_KEY, "")) if isinstance(metadata, dict) else ""
 
 
 def file_text(item: object) -> str:
-    """What stands between the marks around the content of a text file or of piped input; else empty."""
+    """Return the content between the marks of a text file or of piped input; empty for anything else."""
     text = item.content if isinstance(item, TextContent) and file_name(item) else ""
     return text.partition("\n")[2].partition("\n")[2].rpartition("\n")[0]
 
 
 def text_of(item: MultiModalContent) -> str | None:
-    """The text of an attachment that is text (Markdown, CSV, JSON) and is sent as such; else None."""
+    """Return the text of an attachment that is text (Markdown, CSV, JSON) and is sent as such, or None."""
     if not isinstance(item, BinaryContent):
         return None
     kind = item.media_type.partition(";")[0].strip().lower()

@@ -1,8 +1,8 @@
-"""Count the tokens of plain text, without a network.
+"""Token counts of plain text, without a network.
 
-The byte pair ranks of OpenAI's tokenizers are package data. Reading them takes about a third of a second,
-so it is asked for with :meth:`TextCounter.load`, off the UI thread; until then counts are estimates.
-tiktoken itself is imported on that occasion only.
+The byte pair ranks of OpenAI's tokenizers are package data. Reading them takes about a third of a second, so
+it has to be requested with :meth:`TextCounter.load`, off the UI thread; until then counts are estimates.
+tiktoken itself is imported only then.
 """
 
 import re
@@ -27,15 +27,15 @@ def estimate(text: str) -> int:
 
 
 NEAREST = "o200k_base"
-"""The encoding that stands in for tokenizers that are not published."""
+"""The encoding used for tokenizers that are not published."""
 PIECE_CHARS = 50_000
-"""Longest text handed to the tokenizer at once: tiktoken 0.14 dies on a run of a million spaces."""
+"""Longest text passed to the tokenizer at once: tiktoken 0.14 crashes on a run of a million spaces."""
 
 _SLICE = 1 << 18
 """Bytes of ranks that are read at once."""
 _CUT_WINDOW = 4_096
 _CUT = re.compile(r"\S(?=[ \t])|\n(?=[^\s/])|[^\W_](?=[!-&(-/:-@\[-`{-~。，、；：！？])")
-# Each place is one where both pre-tokenizer patterns below always break, so cutting there changes no count:
+# At each of these places both pre-tokenizer patterns below always break, so cutting there changes no count:
 # before a blank that follows text; after a newline that text follows (but `;\n/` may be one piece, hence the
 # slash); before punctuation that follows a letter or digit, except the apostrophe of a contraction.
 
@@ -73,22 +73,22 @@ _SPECS = {
         ),
     ),
 }
-"""What defines OpenAI's published encodings: checksums of their ranks, and patterns."""
+"""Definitions of OpenAI's published encodings: checksums of their ranks, and patterns."""
 
 _FAMILIES = (
     (re.compile(r"gpt-4(?![^-])|gpt-3\.?5|text-embedding-|(davinci|babbage)-002"), "cl100k_base"),
     (re.compile(r"(chat)?gpt-(4o|4\.1|4\.5|[5-9]|\d\d|oss)(?!\d)|o[1-9](?![^-])|codex-mini"), "o200k_base"),
 )
-"""OpenAI's model families, tried in order; generations after GPT-4 are taken to keep GPT-4o's encoding."""
+"""OpenAI's model families, tried in order; generations after GPT-4 are assumed to keep GPT-4o's encoding."""
 
 _BUILDING = Lock()
 
 
 def encoding_name(model: str) -> str | None:
-    """Name the encoding of an OpenAI model, or None for a model of any other vendor.
+    """Return the encoding of an OpenAI model, or None for a model of any other vendor.
 
     Args:
-        model: A model name, bare or behind provider prefixes (``openai:gpt-5``,
+        model: A model name, bare or after provider prefixes (``openai:gpt-5``,
             ``openrouter:openai/gpt-4o:free``, ``azure:gpt-4o``). ``gpt-oss`` weights count as OpenAI's
             wherever they are served.
     """
@@ -104,7 +104,7 @@ class TextCounter:
         """Prepare a counter without reading anything.
 
         Args:
-            encoding: The model's own encoding, or None if it is not published; then the nearest one counts.
+            encoding: The model's own encoding, or None if it is not published; then the nearest one is used.
 
         Raises:
             ValueError: if the encoding is not one that ships with the package.
@@ -121,11 +121,11 @@ class TextCounter:
 
     @property
     def exact(self) -> bool:
-        """Whether counts are what the model's own tokenizer says."""
+        """Whether counts come from the model's own tokenizer."""
         return self.loaded and self._own is not None
 
     def load(self) -> None:
-        """Read the tokenizer, blocking; safe from any thread, and done once per process and encoding.
+        """Read the tokenizer, blocking; thread-safe, and done once per process and encoding.
 
         Raises:
             RuntimeError: if the shipped ranks do not have their published checksum.
@@ -135,7 +135,7 @@ class TextCounter:
                 self._encoding = _build(self._own or NEAREST)
 
     def count(self, text: str) -> int:
-        """Count tokens. Text that looks like a special token counts as the ordinary text it is.
+        """Count tokens. Text that looks like a special token counts as ordinary text.
 
         Long text is counted in pieces of at most ``PIECE_CHARS`` characters. They end where the tokenizer
         always breaks, which changes nothing; only a run without any such place for thousands of characters
@@ -174,8 +174,8 @@ def _build(name: str) -> "Encoding":
     raw = resources.files("tui_app.context.data").joinpath(f"{name}.tiktoken").read_bytes()
     if hashlib.sha256(raw).hexdigest() != sha256:
         raise RuntimeError(f"The shipped token ranks of {name} are damaged; install the package again.")
-    # Lines ``base64 rank``, in rank order without gaps. In slices, because each is one call into C that lets
-    # no other thread run, and somebody may be typing; and because memory that was taken once is kept.
+    # Lines ``base64 rank``, in rank order without gaps. In slices, because each is one call into C that
+    # blocks all other threads while the user may be typing; and because allocated memory is kept.
     ranks, start = dict[bytes, int](), 0
     while start < len(raw):
         end = raw.rfind(b"\n", start, start + _SLICE) + 1 or len(raw)
@@ -183,7 +183,7 @@ def _build(name: str) -> "Encoding":
         ranks.update(zip(map(a2b_base64, encoded), range(len(ranks), len(ranks) + len(encoded)), strict=True))
         start = end
     encoding = Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
-    # tiktoken encodes from a copy of its own and only holds on to this one: tens of megabytes.
+    # tiktoken encodes from its own copy and only keeps a reference to this one: tens of megabytes.
     ranks.clear()
     del raw, encoded
     release_pages()

@@ -1,4 +1,4 @@
-"""The cost of the requests of one compaction, however each of them ends."""
+"""Cost of the requests of one compaction, however each of them ends."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from tui_app.records import frozen
 
 @frozen(kw_only=True)
 class Spent:
-    """Tokens and money, as far as they are known."""
+    """Tokens and money, as far as known."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """None where no price is known."""
+    """None if no price is known."""
 
     def __add__(self, other: "Spent") -> "Spent":
         known = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
@@ -31,46 +31,44 @@ class Spent:
 
 @dataclass(slots=True)
 class Ledger:
-    """The cost of a compaction so far, the request under way included.
+    """Cost of a compaction so far, including the current request.
 
-    The user may stop it at any moment, and a provider may never say what it charges: then the request counts
-    as estimated.
+    The user may stop it at any moment, and a provider may not report usage: the request is estimated then.
     """
 
     requests: int = 0
-    """How often a model was asked."""
     request_id: str = ""
     """The provider's own id of the newest answer."""
     refused: str = ""
-    """The first notes that were paid for and cannot be used."""
+    """The first notes that were paid for but unusable."""
     _paid: Spent = field(default_factory=Spent)
     _model: Model | None = None
-    """Whoever is asked just now."""
+    """Model of the current request."""
     _sent: int = 0
     _heard: int = 0
 
     @property
     def spent(self) -> Spent:
-        """What has been spent until now."""
+        """Cost until now."""
         if self._model is None:
             return self._paid
         return self._paid + estimated(self._model, self._sent, self._heard)
 
     def ask(self, model: Model, tokens: int) -> None:
-        """Note a request of so many tokens by our own count."""
+        """Record a request of so many tokens by our own count."""
         self.requests += 1
         self._model, self._sent, self._heard = model, tokens, 0
 
     def hear(self, tokens: int) -> None:
-        """Note how much of the response has arrived, in tokens."""
+        """Record how much of the response has arrived, in tokens."""
         self._heard = tokens
 
     def book(self, reported: Spent, *, answered: bool) -> None:
-        """Book a request that has ended.
+        """Book a finished request.
 
         Args:
-            reported: What its provider said about it, if anything.
-            answered: Whether the model took it up: one that was refused costs nothing.
+            reported: Usage reported by its provider, if any.
+            answered: Whether the model accepted it: a refused one costs nothing.
         """
         unsaid = not reported.input_tokens and not reported.output_tokens
         self._paid = self.spent if answered and unsaid else self._paid + reported
@@ -78,11 +76,11 @@ class Ledger:
 
 
 def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Spent:
-    """Sum the cost of the responses among some messages by their own reports, those cut off included.
+    """Sum the reported cost of the responses among some messages, including incomplete ones.
 
     Args:
-        messages: Requests and answers.
-        model: The model that gave the answers, for prices that the user has set.
+        messages: Requests and responses.
+        model: The model that wrote the responses, for prices set by the user.
     """
     total = Spent()
     for answer in messages:
@@ -96,7 +94,7 @@ def spent_on(messages: Iterable[ModelMessage], model: Model | None = None) -> Sp
 
 
 def estimated(model: Model, input_tokens: int, output_tokens: int) -> Spent:
-    """Estimate the cost of a request whose provider has reported nothing yet; sizes by our own count."""
+    """Estimate the cost of a request without reported usage, by our own count."""
     usage = RequestUsage(input_tokens=input_tokens, output_tokens=output_tokens)
     answer = ModelResponse(parts=[], usage=usage, model_name=model.model_name, provider_name=model.system)
     return spent_on([answer], model)

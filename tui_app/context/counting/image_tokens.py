@@ -9,23 +9,23 @@ from math import ceil, floor, sqrt
 from tui_app.system.pictures import size_of
 
 IMAGE_TOKENS = 1_200
-"""An image of about a megapixel, of an unknown size or for a model whose rule is not known."""
+"""An image of about a megapixel, of an unknown size or for a model with an unknown rule."""
 
 Rule = Callable[[int, int], int]
 """Tokens of a picture by its width and height in pixels."""
 
 
 def picture_tokens(data: bytes, model: str) -> int:
-    """Tokens of a picture as its model's vendor counts them.
+    """Return the tokens of a picture as its model's vendor counts them.
 
-    The rules are those that the vendors publish (read in November 2026, in part as others quote them):
+    The rules are those that the vendors publish (read in November 2026, in part as quoted by others):
     Anthropic, *Vision* (platform.claude.com); OpenAI, *Images and vision*, for the detail ``auto``, which is
     what is sent (developers.openai.com); Google, *Image understanding* and *Media resolution*
     (ai.google.dev); Mistral, *Images* of mistral-common, with the sizes in its models' configurations.
 
     Args:
         data: The picture as it is sent.
-        model: Name of the model, in front of which its providers may stand.
+        model: Name of the model, with or without provider prefixes.
     """
     rule = _rule_of(model)
     size = size_of(data) if rule is not None else None
@@ -33,7 +33,7 @@ def picture_tokens(data: bytes, model: str) -> int:
 
 
 def _claude(edge: int, most: int, width: int, height: int) -> int:
-    """Patches of 28 pixels, after scaling down until neither side nor their number is too large."""
+    """Count patches of 28 pixels, after scaling down until neither side nor their number is too large."""
 
     def patches(long: int) -> tuple[int, int]:
         short = max(1, round(long * min(width, height) / max(width, height)))
@@ -52,7 +52,7 @@ def _claude(edge: int, most: int, width: int, height: int) -> int:
 
 
 def _patches(times: str, edge: int, most: int, width: int, height: int) -> int:
-    """OpenAI's patches of 32 pixels, times a figure, after scaling down to a longest side and a number."""
+    """Count OpenAI's patches of 32 pixels, times a factor, after scaling to a maximum side and count."""
     shrink = min(1.0, edge / max(width, height))
     wide, high = max(1, round(width * shrink)), max(1, round(height * shrink))
     if most and ceil(wide / 32) * ceil(high / 32) > most:
@@ -64,20 +64,20 @@ def _patches(times: str, edge: int, most: int, width: int, height: int) -> int:
 
 
 def _tiles(base: int, tile: int, width: int, height: int) -> int:
-    """OpenAI's tiles of 512 pixels, after scaling down to 2,048 on the long and 768 on the short side."""
+    """Count OpenAI's tiles of 512 pixels, after scaling to at most 2,048 by 768."""
     shrink = min(1.0, 2_048 / max(width, height))
     shrink *= min(1.0, 768 / (min(width, height) * shrink))
     return base + tile * ceil(int(width * shrink) / 512) * ceil(int(height * shrink) / 512)
 
 
 def _gemini(width: int, height: int) -> int:
-    """Google's tiles before Gemini 3: two thirds of the short side each, but 256 to 768 pixels."""
+    """Count Google's tiles before Gemini 3: two thirds of the short side each, but 256 to 768 pixels."""
     unit = 384 if max(width, height) <= 384 else min(768, max(256, int(min(width, height) / 1.5)))
     return 258 * ceil(width / unit) * ceil(height / unit)
 
 
 def _mistral(patch: int, edge: int, width: int, height: int) -> int:
-    """Mistral's patches, with a token at the end of each row."""
+    """Count Mistral's patches, with a token at the end of each row."""
     shrink = min(1.0, edge / max(width, height))
     wide, high = round(width * shrink), round(height * shrink)
     return (ceil(wide / patch) + 1) * max(1, ceil(high / patch))
@@ -107,7 +107,7 @@ _RULES: tuple[tuple[str, Rule], ...] = (
     (r"pixtral", partial(_mistral, 16, 1_024)),
     (r"(mistral-(small|medium|large)|magistral|ministral|devstral)", partial(_mistral, 28, 1_540)),
 )
-"""By how the names of models begin, the first that does."""
+"""By the beginning of model names, the first match."""
 
 
 @cache

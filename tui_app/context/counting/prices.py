@@ -1,4 +1,4 @@
-"""Price requests and responses by public price lists."""
+"""Prices of requests and responses by public price lists."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,24 +14,24 @@ from tui_app.providers import GATEWAY, OFFLINE
 FREE = frozenset({OFFLINE})
 """Providers whose answers are made in this program."""
 LEAST_CACHED = 1_024
-"""Tokens below which most providers keep nothing of a request."""
+"""Minimum tokens of a request that most providers cache."""
 _NEWEST = datetime(2100, 1, 1, 12, tzinfo=UTC)
-"""Of a model whose price has changed, the list gives the last one it knows; noon is no discount hour."""
+"""A far future date selects the newest price of a model; noon is no discount hour."""
 
 
 class PricedProfile(ModelProfile, total=False):
-    """Profile of a model whose prices the user has set, in US dollars for a million tokens."""
+    """Profile of a model with prices set by the user, in US dollars per million tokens."""
 
     price_in: float
     price_out: float
 
 
 def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> float | None:
-    """Price of one answer in US dollars, None where its tokens, its model or the prices are not known.
+    """Return the price of one answer in US dollars; None if its tokens, its model or the prices are unknown.
 
     Args:
         response: The answer.
-        model: The model that gave it: prices that the user has set for it rank above public lists.
+        model: The model that wrote it: prices set by the user take precedence over public lists.
     """
     if response.provider_name in FREE:
         return 0.0
@@ -50,14 +50,14 @@ def answer_cost(response: ModelResponse, model: Model[Any] | None = None) -> flo
 def request_price(
     model: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, written_tokens: int = 0
 ) -> float | None:
-    """What a request would cost by today's list, in US dollars; None where no price is known.
+    """Return the price of a request by today's list, in US dollars; None if unknown.
 
     Args:
-        model: Name of the model, with its provider in front (``openai:gpt-5``) or without.
-        input_tokens: Tokens of the request, cached ones included.
-        cached_tokens: Those of them that are read from the provider's cache.
+        model: Name of the model, after its provider (``openai:gpt-5``) or without.
+        input_tokens: Tokens of the request, including cached ones.
+        cached_tokens: Tokens of it that are read from the provider's cache.
         output_tokens: Tokens of the answer.
-        written_tokens: Those of them that are written into it, which some providers ask a price for.
+        written_tokens: Tokens of the request that are written to the cache, which some providers charge for.
     """
     provider, colon, name = model.partition(":")
     if provider in FREE:
@@ -80,7 +80,7 @@ def request_price(
 
 
 def provider_of(name: str) -> str:
-    """The provider that price lists know a model of, named without one; empty where none is known."""
+    """Return the provider of a model named without one, according to price lists; empty if unknown."""
     try:
         found = genai_prices.calc_price(genai_prices.Usage(input_tokens=1), name)
     except (LookupError, ValueError):
@@ -89,6 +89,6 @@ def provider_of(name: str) -> str:
 
 
 def priced_as(prefix: str) -> Sequence[str]:
-    """Ids that the price data may know a provider by."""
+    """Return the ids that the price data may have for a provider."""
     plain = prefix.removeprefix(f"{GATEWAY}/")
     return (plain, plain.partition("-")[0])

@@ -1,4 +1,4 @@
-"""What a prompt cache makes of the next request: rules of providers, what is read, what that costs."""
+"""Prompt cache forecasts for the next request: rules of providers, tokens read, and their cost."""
 
 import re
 from collections.abc import Sequence
@@ -10,61 +10,61 @@ from tui_app.providers import ANTHROPIC, DEEPSEEK, GATEWAY, GOOGLE, GROQ, OPENAI
 from tui_app.records import frozen
 
 HOUR_S, MINUTES_S = 3_600.0, 300.0
-# The vendors' pages that these numbers were read from are named in docs/models.md.
+# The vendors' pages with these numbers are listed in docs/models.md.
 BEDROCK, OPENROUTER = "bedrock", "openrouter"
 _BY_ITSELF = {OPENAI: MINUTES_S, GOOGLE: MINUTES_S, DEEPSEEK: HOUR_S, GROQ: 2 * HOUR_S}
-"""Seconds for which providers keep what they have read without being asked, at the least."""
+"""Minimum seconds for which providers cache automatically."""
 _MINIMUM = (
     ("claude-(opus|fable|mythos)-5", 512), ("claude-opus-4-[5-7]", 4_096), ("claude-haiku-4-5", 4_096),
     ("claude-(haiku-3|3-haiku|3-5-haiku)", 2_048), ("gemini-2-5", 2_048), ("gemini", 4_096),
     ("deepseek", 64),
 )  # fmt: skip
-"""Tokens below which nothing is kept, by a pattern in a model's name; all others: ``LEAST_CACHED``."""
+"""Minimum tokens that are cached, by a pattern in a model's name; ``LEAST_CACHED`` for all others."""
 _BEDROCK_LEAST = 1_024
-"""Bedrock keeps nothing shorter of models that Anthropic itself keeps less of."""
+"""Bedrock's minimum for models with a lower one at Anthropic."""
 _GPT = re.compile(r"gpt-(\d+)(?:-(\d+))?")
 _GPT_KEPT, _GPT_KEPT_S = (5, 6), 1_800.0
-"""From this version on OpenAI charges for writing and says how long it keeps what was written."""
+"""From this version on OpenAI charges for cache writes and documents their lifetime."""
 _HOUR_PREMIUM = 4
-"""Writing for an hour costs twice the input; writing for minutes, which price lists know, 1.25 times."""
+"""Cache writes for an hour cost twice the input; those for minutes, which price lists have, 1.25 times."""
 _HOUR_SURCHARGE, _HOUR_LOSS = 0.75, 1.15
-"""What writing for an hour costs more, and writing anew more than reading, as multiples of the input."""
+"""Extra cost of writing for an hour, and of writing again instead of reading, as multiples of the input."""
 _HOUR_CHANCE = 0.02
-"""Share of requests that are taken to precede a pause which only an hour outlives."""
+"""Assumed share of requests followed by a pause that only an hour's cache survives."""
 _SAMPLE = 10_000
-"""Tokens by whose price the shares are found: more than any minimum, less than what is dearer when long."""
+"""Tokens whose price gives the rates: above any minimum, below surcharges for long requests."""
 _SHORTFALL = 0.5
-"""Share of the predicted tokens below which a reading fell short of it."""
+"""Share of the predicted tokens below which a cache read counts as a miss."""
 
 
 @frozen
 class CacheRule:
-    """How one model's prompt cache works."""
+    """Rules of one model's prompt cache."""
 
     lifetime_s: float
-    """Seconds since the last request until it is gone; 0 where nothing is kept."""
+    """Seconds since the last request until it expires; 0 if nothing is cached."""
     least: int = LEAST_CACHED
-    """Tokens below which nothing is kept."""
+    """Minimum tokens that are cached."""
     premium: int = 1
-    """What writing costs beyond the input, as a multiple of what price lists say of it."""
+    """Multiplier of the surcharge for cache writes in price lists."""
     chooses: bool = False
-    """Whether it is decided for each request if what it sends is kept for an hour."""
+    """Whether the lifetime of an hour can be chosen per request."""
 
     def hour_pays(self, new: int, total: int) -> bool:
-        """Whether a request is kept for an hour: that costs little against losing what it begins with.
+        """Whether to cache a request for an hour: the surcharge is small compared with losing its prefix.
 
         Args:
             new: Tokens of it that are written.
-            total: All of them.
+            total: All its tokens.
         """
         return self.chooses and _HOUR_SURCHARGE * new < _HOUR_CHANCE * _HOUR_LOSS * total
 
     def with_hour_share(self, hour: float) -> "CacheRule":
-        """The rule behind a request of which that share is kept for an hour."""
+        """Return the rule after a request of which that share is cached for an hour."""
         return replace(self, lifetime_s=HOUR_S) if self.chooses and hour >= _SHORTFALL else self
 
     def writing(self, hour: float) -> "CacheRule":
-        """The rule of what a request writes of which that share is kept for an hour."""
+        """Return the rule for writing a request of which that share is cached for an hour."""
         return replace(self, premium=_HOUR_PREMIUM) if self.chooses and hour >= 1.0 else self
 
 
@@ -73,30 +73,30 @@ NO_CACHE = CacheRule(0.0, premium=0)
 
 @frozen
 class CacheRates:
-    """What a request of the conversation as it is now pays for its tokens, as shares of the plain price."""
+    """Current prices of the conversation's tokens, as shares of the plain input price."""
 
     kept: float
-    """For one that begins as the request before did."""
+    """For tokens after the same prefix as in the previous request."""
     changed: float
-    """For one behind a change."""
+    """For tokens after a change."""
 
     def pays(self, freed: int, behind: int, requests: int) -> bool:
-        """Whether a rewrite of what was sent costs less than it saves.
+        """Whether rewriting sent messages costs less than it saves.
 
         Args:
-            freed: Tokens that are gone.
-            behind: Tokens from the first change on, which have to be read anew.
-            requests: How many more there will be.
+            freed: Tokens that are removed.
+            behind: Tokens from the first change on, which are no longer cached.
+            requests: Number of further requests.
         """
         return freed * self.kept * requests > (self.changed - self.kept) * behind
 
 
 def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates | None:
-    """What tokens cost within a request and behind a change of it; None where rule or price is not known.
+    """Return the prices of tokens with and without a change before them; None if rule or price is unknown.
 
     Args:
-        model: Whom it goes to.
-        rule: How that model's cache works, if that is known.
+        model: Name of the model.
+        rule: Rule of that model's cache, if known.
         idle_s: Seconds since its last request.
     """
     if rule is None:
@@ -105,36 +105,36 @@ def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates
     fresh = cached_price(model, rule, _SAMPLE, 0, 0)
     if not plain or warm is None or fresh is None:
         return None
-    # Once it has forgotten everything, all is read anew whatever is changed.
+    # After the cache has expired, everything is read again whether or not it changed.
     return CacheRates((warm if idle_s < rule.lifetime_s else fresh) / plain, fresh / plain)
 
 
 @frozen
 class CacheContents:
-    """What a cache was left with by a request."""
+    """Cache state after a request."""
 
     tokens: int = 0
     hour: int = 0
-    """Those at its beginning that are kept for an hour."""
+    """Tokens at its beginning that are cached for an hour."""
     asked: float = 0.0
-    """When it was sent, in seconds."""
+    """Time of the request, in seconds."""
 
     @property
     def share(self) -> float:
-        """The share that is kept for an hour."""
+        """Share that is cached for an hour."""
         return self.hour / self.tokens if self.tokens else 0.0
 
     def read(self, rule: CacheRule, shared: int, at: float) -> int:
-        """Tokens that the next request reads, of those that it begins with as this one did."""
+        """Return the tokens the next request reads, of those it begins with as this one did."""
         pause = at - self.asked
-        # The mark stands at the end of a request: one that begins otherwise in front of it does not find it.
+        # The mark is at the end of a request: one with a change before it does not find it.
         hour = self.hour if rule.chooses and pause < HOUR_S and shared >= self.hour else 0
         left = self.tokens if pause < rule.lifetime_s else hour
         read = min(shared, left)
         return read if read >= rule.least else 0
 
     def next(self, rule: CacheRule, shared: int, total: int, at: float) -> "CacheContents":
-        """What the next request leaves it with, of so many tokens."""
+        """Return the cache state after the next request, which has so many tokens."""
         read = self.read(rule, shared, at)
         before = self.hour if read >= self.hour else 0
         return CacheContents(total, total if rule.hour_pays(total - read, total) else before, at)
@@ -142,19 +142,19 @@ class CacheContents:
 
 @dataclass(slots=True)
 class CacheLife:
-    """Follows what a cache still holds from one request of a conversation to the next."""
+    """Cache state from one request of a conversation to the next."""
 
     rule: CacheRule | None
-    """How it works; where that is not known, all that two requests share is taken for kept."""
+    """Rule of the cache; if unknown, everything that two requests share counts as cached."""
     held: CacheContents = field(default_factory=CacheContents)
 
     def read(self, shared: int, total: int, at: float) -> int:
-        """Tokens of a request that are read.
+        """Return the tokens of a request that are read from the cache.
 
         Args:
-            shared: How many of them are those of the request before.
-            total: All of them.
-            at: When it is sent, in seconds.
+            shared: Tokens at its beginning that are those of the previous request.
+            total: All its tokens.
+            at: Time of the request, in seconds.
         """
         if self.rule is None:
             return shared if shared >= LEAST_CACHED else 0
@@ -163,19 +163,19 @@ class CacheLife:
 
 
 def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> CacheRule | None:
-    """The rule of a model's provider; None where it is not known.
+    """Return the cache rule of a model's provider; None if unknown.
 
     Args:
-        model: Its name with the provider in front (``anthropic:claude-sonnet-4-5``).
-        retention: What is asked of providers that want to be asked: ``auto``, ``1h`` or ``off``.
-        protocol: What an endpoint of the user's own speaks, in place of its name.
+        model: Its name after the provider (``anthropic:claude-sonnet-4-5``).
+        retention: Setting for providers that cache on request: ``auto``, ``1h`` or ``off``.
+        protocol: Protocol of a user's own endpoint, used instead of its name.
     """
     provider, colon, name = model.removeprefix(f"{GATEWAY}/").partition(":")
     if not colon:
-        # Transcripts of other programs name the model alone.
+        # Transcripts of other programs have only the model's name.
         provider, name = provider_of(model), model
     if protocol:
-        # A server of the user's own that is not asked to keep anything may do so or not.
+        # A user's own server may cache without being asked, or not.
         provider = protocol if protocol == ANTHROPIC else ""
     routed = provider == OPENROUTER
     if routed:
@@ -202,24 +202,24 @@ def cache_rule(model: str, retention: str = "auto", protocol: str = "") -> Cache
 
 @frozen(kw_only=True)
 class CachedAnswer:
-    """One answer, with what the log says of its request and of what happened since."""
+    """One answer, with what the log has about its request and about later changes."""
 
     model: str
     asked: float
-    """When its request was sent, in seconds since the epoch."""
+    """Time of its request, in seconds since the epoch."""
     input_tokens: int
-    """Of the request as the provider counted them, cached ones included."""
+    """Input tokens as the provider counted them, including cached ones."""
     output_tokens: int = 0
     read_tokens: int = 0
-    """Read from the cache."""
+    """Tokens read from the cache."""
     figures: bool = False
-    """Whether its provider has ever said what of a request was cached."""
+    """Whether its provider has ever reported cached tokens."""
     kept: float | None = None
-    """Share of the request before that this one began with; None where that was not measured."""
+    """Share of the previous request that this one began with; None if not measured."""
     hour: float = 0.0
-    """Share of its request that is kept for an hour, where that was decided for it."""
+    """Share of its request that is cached for an hour, if the lifetime was chosen for it."""
     changes: tuple[str, ...] = ()
-    """What has changed the beginning of requests since this answer, in words; empty for nothing."""
+    """Changes to the beginning of requests since this answer, in words; empty for none."""
 
     @property
     def contents(self) -> CacheContents:
@@ -229,34 +229,34 @@ class CachedAnswer:
 
 @frozen(kw_only=True)
 class CacheOutlook:
-    """What the next request costs, and how good the last forecast was."""
+    """Forecast for the next request, and accuracy of the previous forecast."""
 
     warm_until: float | None = None
-    """When what was sent last is forgotten, in seconds since the epoch; None where nothing is kept."""
+    """Expiry of the last request, in seconds since the epoch; None if nothing is cached."""
     warm_usd: float | None = None
-    """Price of the next request while the cache is warm; None where no price or no rule is known."""
+    """Price of the next request while the cache is warm; None if price or rule is unknown."""
     cold_usd: float | None = None
-    """Its price where nothing can be read from the cache."""
+    """Price if nothing can be read from the cache."""
     cold_from: float | None = None
-    """When nothing of the last request can be read any more; None before the first, or where none is kept."""
+    """When nothing of the last request can be read any more; None before the first, or without a cache."""
     predicted_tokens: int | None = None
-    """Tokens that it would read now; None where the provider's rule is not known."""
+    """Tokens it would read now; None if the provider's rule is unknown."""
     last_predicted: int | None = None
-    """Tokens that the last request was to read."""
+    """Predicted cache read of the last request, in tokens."""
     last_read: int | None = None
-    """Tokens that it did read, as its provider says; None before the first answer."""
+    """Its actual cache read as reported; None before the first answer."""
     broken_by: str = ""
-    """Why it read far less than the request before had left there, in words; empty where it did not."""
+    """Why it read far less than the previous request had left in the cache, in words; empty if it did not."""
 
     def is_warm(self, now: float) -> bool:
         return self.warm_until is not None and now < self.warm_until
 
     def costs_cold(self, now: float, limit: float) -> float | None:
-        """What the next request costs where it finds the cache cold, and that is more than a limit.
+        """Return the cost of the next request if the cache is cold then and the cost exceeds a limit.
 
         Args:
             now: Seconds since the epoch.
-            limit: US dollars; 0 is for none.
+            limit: US dollars; 0 for none.
         """
         is_cold = self.cold_from is not None and now >= self.cold_from
         return self.cold_usd if is_cold and limit and (self.cold_usd or 0.0) > limit else None
@@ -268,14 +268,14 @@ class CacheOutlook:
 def cache_outlook(
     model: str, rule: CacheRule | None, answers: Sequence[CachedAnswer], *, total: int, front: int, now: float
 ) -> CacheOutlook:
-    """Say what the next request reads and costs.
+    """Forecast the cache read and the cost of the next request.
 
     Args:
-        model: Whom it goes to.
-        rule: How that model's cache works, if that is known.
-        answers: The last two, the older one first; fewer where there are not so many.
+        model: Name of the model.
+        rule: Rule of that model's cache, if known.
+        answers: The last two, older one first; fewer if there are not so many.
         total: Tokens of the request.
-        front: Those of them that stand in front of the messages: what a rewrite of the history leaves alone.
+        front: Tokens before the messages, which a rewrite of the history does not change.
         now: Seconds since the epoch.
     """
     last = answers[-1] if answers else None
@@ -285,7 +285,8 @@ def cache_outlook(
             rule.with_hour_share(last.contents.share).lifetime_s if last.model == model else 0.0
         )
     if cold_from is not None and last is not None and rule is not None and last.model == model:
-        # Behind the minutes, what an hour keeps is left; the price while it is warm is not said of nothing.
+        # After some minutes only what is cached for an hour is left; without cached tokens there is no warm
+        # price.
         at = now if now < cold_from else last.asked
         kept = last.contents.read(rule, min(total, front if last.changes else last.input_tokens), at)
         until = cold_from if kept else None
@@ -304,7 +305,7 @@ def cache_outlook(
 
 
 def predicted_read(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> int | None:
-    """Tokens that an answer's request was to read of the one before; None where that cannot be said."""
+    """Return the predicted cache read of an answer's request, in tokens; None if it cannot be predicted."""
     if rule is None:
         return None
     if before.model != last.model or not before.contents.read(rule, before.input_tokens, last.asked):
@@ -316,11 +317,11 @@ def predicted_read(rule: CacheRule | None, before: CachedAnswer, last: CachedAns
 
 
 def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) -> str:
-    """Why a request read far less than it could have of the one before, in words; empty where it did not.
+    """Return why a request read far less than it could, in words; empty if it did not.
 
     Args:
-        rule: How the cache of its model works; nothing is said where that is not known.
-        before: The answer before.
+        rule: Rule of its model's cache; empty result if unknown.
+        before: The previous answer.
         last: The answer to the request.
     """
     could = min(before.input_tokens, last.input_tokens)
@@ -342,15 +343,15 @@ def broken_by(rule: CacheRule | None, before: CachedAnswer, last: CachedAnswer) 
 def cached_price(
     model: str, rule: CacheRule | None, total: int, read: int, answered: int, written: int | None = None
 ) -> float | None:
-    """What a request costs by the rule of its provider's cache, in US dollars; None where no price is known.
+    """Return the price of a request in US dollars by its provider's cache rule; None if unknown.
 
     Args:
         model: Name of the model.
-        rule: How its cache works, if that is known; price lists alone say what is paid otherwise.
+        rule: Rule of its cache, if known; otherwise only price lists count.
         total: Tokens of the request.
-        read: Those of them that are read from the cache.
+        read: Tokens of it that are read from the cache.
         answered: Tokens of the answer.
-        written: Those that are written into it; None is all that is not read.
+        written: Tokens written to the cache; None for all that are not read.
     """
     rule = rule or CacheRule(0.0)
     read = read if read >= rule.least else 0
@@ -365,5 +366,5 @@ def cached_price(
     plain, listed = price(0), price(written)
     if plain is None or listed is None:
         return None
-    # Lists know the price of writing for minutes: the difference it makes is taken that often.
+    # Lists have the price of writing for minutes: multiply the difference it makes.
     return plain + rule.premium * (listed - plain)

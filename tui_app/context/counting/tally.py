@@ -1,4 +1,4 @@
-"""The running tally of a view: the tokens of the next request, kept up to date message by message."""
+"""The running tally of a view: the tokens of the next request, updated message by message."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,52 +20,54 @@ from tui_app.usage import (
 _TRUNCATION_MIN = 2_000
 _TRUNCATION_SHARE = 0.6
 SMALLEST_SHARE = 0.2
-"""Share of our count, without any factor, below which no tokenizer comes: less is a report of something else,
-such as the part of a request that was not cached, or a made up number."""
+"""Share of our count, without factor, that every tokenizer exceeds. A lower report is about something else,
+such as the uncached part of a request, or made up.
+"""
 LARGEST_SHARE = 8.0
-"""Times our count above which a report is made up: no tokenizer makes so much of it."""
+"""Multiple of our count above which a report is made up: no tokenizer needs so many tokens."""
 _NEW_SHARE = 1.5
-"""Times our count that a report of new text is at most."""
+"""Maximum report for new text, as a multiple of our count."""
 _CACHE_BLOCK = 512
-"""Tokens that caches of providers leave over at most: they keep whole blocks."""
+"""Maximum tokens that providers' caches leave out, because they cache whole blocks."""
 _SHARE_MOST = 1.3
-"""Factor by which what a report grows and shrinks by may differ from its share."""
+"""Factor by which a total from growth may differ from the one by mean factor."""
 _STRANGE = 6.0
-"""Tokens by which a counted one of another model's calls grows a request more or less, at most, than one of
-the model's own: the same call has other ids, and no signed thoughts beside it."""
+"""Maximum difference in tokens, per counted token, between another model's calls and the model's own in a
+request: the same call has other ids, and no signed thinking next to it.
+"""
 _COUNTED_MIN = 500
-"""Tokens as which smaller requests are taken: what a server puts around them may be many times as long."""
+"""Minimum size assumed for a request: the server's own framing may be many times as long as a short one."""
 
 
 def is_silent_truncation(counted: int, reported: int) -> bool:
-    """Whether a server seems to have dropped part of a request without saying so, as Ollama does.
+    """Whether a server seems to have dropped part of a request silently, as Ollama does.
 
-    Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers
-    differ by far less than that once a factor is learnt; small requests tell nothing. Nor does a report of
-    only what the server had not read before, see :func:`is_uncached_only`.
+    Ollama keeps about half of its window, so the report falls to half of the count or less. Tokenizers differ
+    by far less once a factor is learnt; small requests prove nothing. Neither does a report of only what the
+    server had not read before, see :func:`is_uncached_only`.
 
     Args:
         counted: Input tokens of the request by our count, with the model's factor.
-        reported: Input tokens by the provider's usage, cached ones included; 0 when it reported none.
+        reported: Input tokens by the provider's usage, including cached ones; 0 if not reported.
     """
     return counted >= _TRUNCATION_MIN and 0 < reported < counted * _TRUNCATION_SHARE
 
 
 def is_uncached_only(new: int, reported: int) -> bool:
-    """Whether a report may be of the new part of a request alone, without what its server had in a cache.
+    """Whether a report may cover only the uncached part of a request.
 
     Args:
-        new: Tokens of the request, by our count, that the one before did not have.
+        new: Tokens of the request, by our count, that the previous one did not have.
         reported: Input tokens by the provider's usage.
     """
     return reported <= new * _NEW_SHARE + _CACHE_BLOCK
 
 
 def believable(counted: int, reported: int) -> int:
-    """The input tokens a provider reported, or 0 where they cannot be true of what was sent.
+    """Return the reported input tokens, or 0 if they cannot be true of the request.
 
     Args:
-        counted: Tokens of the request as counted without any factor.
+        counted: Tokens of the request, without factor.
         reported: Input tokens by the provider's usage.
     """
     return reported if 0 <= reported <= max(counted, _COUNTED_MIN) * LARGEST_SHARE else 0
@@ -78,21 +80,21 @@ class MessageWeight:
     key: int
     tokens: Breakdown
     reported: int = 0
-    """Input plus output tokens its provider reported; 0 when nothing trustworthy was reported."""
+    """Input plus output tokens reported by its provider; 0 without a trustworthy report."""
     model: str = ""
     output: int = 0
-    """Those of them that were the answer's own."""
+    """Output tokens among them."""
 
 
 class Asked(NamedTuple):
-    """What was reported of a request alone, and the messages in it as counted."""
+    """The report on a request without its answer, and the counted messages in it."""
 
     input: int = 0
-    """Tokens; 0 where the report did not tell them from those of the answer."""
+    """Reported input tokens; 0 if not reported separately."""
     counted: Kinds = Kinds()
-    """Without the thoughts of other models, which are sent to none but their own."""
+    """Without the thinking of other models, which is only sent to the model that wrote it."""
     foreign: int = 0
-    """Tokens of other models' calls in them."""
+    """Tokens of other models' calls among them."""
 
 
 @frozen
@@ -100,21 +102,21 @@ class Report:
     """A provider's usage report, and our count of the same messages."""
 
     reported: int = 0
-    """Input plus output tokens; 0 when nothing trustworthy was reported yet."""
+    """Input plus output tokens; 0 without a trustworthy report so far."""
     counted: Kinds = field(default_factory=Kinds)
-    """The messages up to that answer as counted without any factor, less what each request carries."""
+    """The messages up to that answer, without factor and without what each request carries."""
     model: str = ""
     asked: Asked = field(default_factory=Asked)
 
 
 @frozen
 class Authors:
-    """The calls and thoughts of a view, by the model that wrote them."""
+    """The calls and thinking in a view, by the model that wrote them."""
 
     by_model: Mapping[str, Kinds] = field(default_factory=dict)
 
     def and_then(self, *more: MessageWeight) -> "Authors":
-        """These and those of more messages."""
+        """Return them with those of more messages."""
         by_model = dict(self.by_model)
         for model, each in ((weighed.model, weighed.tokens) for weighed in more if weighed.model):
             if each.tool_calls + each.thinking:
@@ -124,7 +126,7 @@ class Authors:
         return Authors(by_model)
 
     def others(self, model: str) -> tuple[Kinds, int]:
-        """Thoughts that a request to a model leaves out, and tokens of calls that go out in another form."""
+        """Return other models' thinking, which is dropped, and tokens of their calls, which are converted."""
         total = reduce(Kinds.plus, (own for name, own in self.by_model.items() if name != model), Kinds())
         return total._replace(calls=0), total.calls
 
@@ -134,13 +136,13 @@ _NO_ANSWER = MessageWeight(0, Breakdown())
 
 @dataclass(slots=True)
 class Tally:
-    """Tokens of a view by category; adding a message costs the same whatever the view's length.
+    """Tokens of a view by category; adding a message takes constant time.
 
-    The estimate of the next request is what the provider reported with the last answer plus the count of
-    what came after it. A report counts only when it belongs to this view: it is dropped by ``reset``, which
-    every rewrite of the view calls, it is not used for another model, and not when it is so far below the
-    count that the server must have dropped part of the request. What was dropped still says how the provider
-    counts: a rewritten view is measured on its scale, or a smaller one could look larger than before.
+    The estimate of the next request is what the provider reported with the last answer plus the count of what
+    came after it. A report counts only if it belongs to this view: it is dropped by ``reset``, which every
+    rewrite of the view calls, and ignored for another model, and if it is so far below the count that the
+    server must have dropped part of the request. A dropped report still shows how the provider counts: a
+    rewritten view is measured on its scale, or a smaller one could look larger than before.
     """
 
     parts: Breakdown = field(default_factory=Breakdown)
@@ -165,7 +167,7 @@ class Tally:
         return Report(answer.reported, counted, answer.model, asked)
 
     def add(self, weighed: MessageWeight) -> None:
-        """Count one more message at the end of the view."""
+        """Add a message at the end of the view."""
         self.parts, self.messages = self.parts + weighed.tokens, self.messages + 1
         self._authors = self._authors.and_then(weighed)
         if weighed.reported > 0:
@@ -180,12 +182,12 @@ class Tally:
         trusted: Callable[[int], bool] = lambda _key: True,
         newest: Report | None = None,
     ) -> None:
-        """Count a rewritten view anew.
+        """Count a rewritten view.
 
         Args:
             view: The visible messages, oldest first.
-            trusted: Whether the answer of a key measured this view; reports of the others are of another one.
-            newest: The newest report there was, whatever view it measured.
+            trusted: Whether the report of an answer, by key, measured this view.
+            newest: The newest report, whatever view it measured.
         """
         every = list(view)
         reports = (at for at in reversed(range(len(every))) if every[at].reported > 0)
@@ -197,12 +199,12 @@ class Tally:
         self._authors = Authors().and_then(*every)
 
     def usage(self, overhead: Overhead, *, model: str, counter_exact: bool = False) -> ContextUsage:
-        """The one number behind gauge, triggers and reports.
+        """Return the context usage for gauge, triggers and reports.
 
         Args:
-            overhead: What the next request carries, and in which window.
-            model: The model that it goes to.
-            counter_exact: Whether counted tokens are those of the model's own tokenizer.
+            overhead: What the next request carries, and its window.
+            model: The model it is sent to.
+            counter_exact: Whether tokens are counted by the model's own tokenizer.
         """
         window, fixed, factor, growth = overhead.window, overhead.fixed, overhead.factor, overhead.growth
         newest = self.newest
@@ -217,7 +219,7 @@ class Tally:
             if parts.total > total:
                 share = total / parts.total
                 parts, factor = parts.scaled(share, share), factor * share
-                # What rounding adds is removed where it shows least: the total is the provider's own.
+                # Remove what rounding adds from the largest category: the total is the provider's own.
                 most = max(CATEGORIES, key=lambda name: int(getattr(parts, name)))
                 excess = max(0, parts.total - total)
                 parts = replace(parts, **{most: getattr(parts, most) - excess})
@@ -243,32 +245,35 @@ class Tally:
         )
 
     def _as_reported(self, report: Report, plain: Kinds, factor: float) -> tuple[float, int]:
-        """Share of a rewritten view's count, and tokens beyond it, on the scale of a report of another view.
+        """Scale a rewritten view by a report of another view.
 
         Args:
-            report: What was reported of that view.
-            plain: Its count without any factor, with what each request carries.
+            report: The report of that view.
+            plain: Count of that view without factor, with what each request carries.
             factor: Real tokens per counted token, as learnt.
+
+        Returns:
+            Share of this view's count, and tokens beyond it.
         """
         counted = plain.scaled(factor)
         if report.reported <= counted:
-            # A longer view than that may have been cut short by the report's server without a word.
+            # The server may have silently truncated a view longer than that.
             least = _TRUNCATION_SHARE if self.parts.total > report.counted.tokens else 0.0
             return max(least, report.reported / counted), 0
-        # What no count explains goes with the messages it came with; more of it is not made up.
+        # Tokens no count explains are shared with the messages they came with, and never increased.
         share = min(1.0, self.parts.total / max(1, report.counted.tokens))
         return 1.0, round((report.reported - counted) * share)
 
     def _as_grown(self, report: Report, share: float, growth: Growth | None, fixed: Breakdown) -> float:
-        """The same total by what the request of a report has grown or shrunk by since, within reason.
+        """Correct a total by how much the request of a report has grown or shrunk since, within limits.
 
-        A mean factor holds for a mixture as it was: a rewrite takes more of some kinds than of others, and
-        what goes out around an answer is more than what its provider reports of it.
+        A mean factor only fits the mixture it was learnt from: a rewrite removes more of some kinds than of
+        others, and framing around an answer is more than what its provider reports for it.
 
         Args:
             report: The report.
             share: The total by a mean factor.
-            growth: By how much a request grows; None while that is not known.
+            growth: Learnt growth of a request; None while unknown.
             fixed: What every request carries.
         """
         asked, (unsent, foreign) = report.asked, self._authors.others(report.model)
@@ -276,7 +281,7 @@ class Tally:
             return share
         grown = asked.input + growth.of(self.parts.kinds.plus(unsent, -1).plus(asked.counted, -1))
         if (gone := asked.foreign - foreign) > 0:
-            # What stands around another model's calls nobody learns: it is what nothing else explains.
+            # The framing of another model's calls cannot be learnt: it is what nothing else explains.
             # Instructions and schemas have as much to escape as results.
             carried = fixed.kinds._replace(results=fixed.total)
             most, unexplained = _STRANGE * asked.foreign, asked.input - growth.of(asked.counted.plus(carried))
@@ -285,14 +290,14 @@ class Tally:
 
 
 def _is_trusted(report: Report, model: str, plain: int, counted: int, limit: int) -> bool:
-    """Whether a report describes a request, whose count is given.
+    """Whether a report fits the count of its request.
 
     Args:
-        report: What was reported.
-        model: The model the next request goes to.
-        plain: The count without any factor.
-        counted: The same with the model's factor.
-        limit: The model's window in tokens; in a large one hidden thoughts may count for much.
+        report: The report.
+        model: The model the next request is sent to.
+        plain: The count without factor.
+        counted: The count with the model's factor.
+        limit: The model's window in tokens; in a large one hidden thinking may count for much.
     """
     if report.reported <= 0 or report.model != model:
         return False

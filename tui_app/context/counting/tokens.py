@@ -1,4 +1,4 @@
-"""Count messages, each once, by category."""
+"""Token counts of messages by category, each message counted once."""
 
 import weakref
 from collections import Counter
@@ -36,35 +36,35 @@ from tui_app.usage import Breakdown, around
 from tui_app.wires.web_searches import is_search
 
 Costs = list[tuple[str, int]]
-"""Tokens by category; the first entry is what the part mainly is. Pictures are attachments of their own."""
+"""Tokens by category; the first entry is the part's main category. Pictures are separate attachments."""
 _PICTURED = "pictured"
 
 CALL_OVERHEAD = 4
-"""Tokens of the markup around one tool call within an answer."""
+"""Tokens of the markup around one tool call in a response."""
 SUMMARY_OVERHEAD = 40
 """Tokens of the sentence and tags that pydantic-ai puts around a summary."""
 
 _NEVER_SENT = frozenset({"instruction-baseline", "capability-load-delta", "model-settings-delta"})
-"""Kinds of parts that pydantic-ai keeps for itself; not all of its versions know each."""
+"""Kinds of parts that pydantic-ai never sends; not all of its versions have each."""
 _DEPTH = 16
 _NESTED_FILE = "[file]"
 
 
 def part_costs(part: object, text: TextCounter, *, unknown: str, model: str = "") -> Costs:
-    """Count one part of a request or response. Never fails, whatever a part holds.
+    """Count one part of a request or response. Never fails, whatever a part contains.
 
     Args:
         part: Any message part, of known or unknown kind.
         text: Counts the text in it.
-        unknown: Category for a kind of part that is not known.
-        model: Name of the model that gets it: pictures cost what its vendor says.
+        unknown: Category for an unknown kind of part.
+        model: Name of the model it is sent to: the cost of pictures depends on its vendor.
 
     Returns:
         The costs, empty only for records that pydantic-ai keeps in a history but never sends.
     """
     if getattr(part, "part_kind", "") in _NEVER_SENT:
         return []
-    # A part that breaks its own type (hand-made, from a newer version) still takes room.
+    # A part that breaks its own type (hand-made, from a newer version) still uses tokens.
     with suppress(ValueError, TypeError, AttributeError, RecursionError):
         costs = _request_part(part, text, model) or _response_part(part, text, model)
         if costs is not None:
@@ -73,14 +73,14 @@ def part_costs(part: object, text: TextCounter, *, unknown: str, model: str = ""
 
 
 def to_json_text(value: object) -> str:
-    """Write any value as JSON; what JSON cannot hold (cycles, foreign objects) as Python writes it."""
+    """Serialize any value as JSON, or with ``repr`` if JSON cannot express it (cycles, foreign objects)."""
     try:
         return to_json(value, fallback=repr, inf_nan_mode="constants", bytes_mode="base64").decode()
     except (ValueError, TypeError, RecursionError):
         pass
     try:
         return repr(value)
-    except Exception as error:  # A foreign object's own repr may raise anything at all.
+    except Exception as error:  # A foreign object's own repr may raise anything.
         return f"{type(value).__name__}: {type(error).__name__}"
 
 
@@ -92,14 +92,14 @@ def _request_part(part: object, text: TextCounter, model: str) -> Costs | None:
             return [("system", text.count(part.render()))]
         case UserPromptPart():
             costs = _user_content(part.content, text, model)
-            # Notes of the program's own go out in the user's place, too.
+            # Notes of the program are sent in the user's role, too.
             by = "memory" if is_inbox_part(part) or note_kind(part) == "folder" else "user"
             by = "tool_results" if is_digest_part(part) or is_shell_part(part) else by
             return [(by, costs[0][1]), *costs[1:]]
         case BaseToolReturnPart():
             return _tool_return(part, text, model)
         case RetryPromptPart() | RetryFeedbackPart():
-            # The program's own words on an answer are like those on a call that failed.
+            # The program's own feedback on a response is counted like an error of a call.
             return [("tool_results", text.count(part.model_response()))]
         case CompactionPart():
             if part.content is not None:
@@ -114,7 +114,7 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
         case TextPart():
             return [("assistant", text.count(part.content))]
         case ThinkingPart(content=thought, signature=None | "") if not thought.strip():
-            # What was emptied is sent by nobody: it must not count as a thought, whose framing weighs most.
+            # Emptied thinking is not sent: it must not count as thinking, whose framing weighs most.
             return []
         case ThinkingPart():
             hidden = _hidden_tokens(part.signature or "")
@@ -132,7 +132,7 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
 
 
 def _hidden_tokens(encrypted: str) -> int:
-    """Tokens behind text that a provider hands out encrypted: base64, and 4 bytes to a token."""
+    """Estimate the tokens of text that a provider returns encrypted: base64, and 4 bytes per token."""
     return -(-len(encrypted) * 3 // 16)
 
 
@@ -152,7 +152,7 @@ def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
 
 
 def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> Any:
-    """Copy tool data with its files taken out, which would otherwise be counted as base64 text."""
+    """Copy tool data without its files, which would otherwise be counted as base64 text."""
     if is_multi_modal_content(value):
         files.append(value)
         return _NESTED_FILE
@@ -168,7 +168,7 @@ def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> An
 def _tool_return(part: BaseToolReturnPart[Any], text: TextCounter, model: str) -> Costs:
     content: Any = part.content
     if is_search(part):
-        # Providers hand the pages out encrypted.
+        # Providers return the pages encrypted.
         found = content if isinstance(content, list) else [content]
         rows = [dict(row) if isinstance(row, dict) else row for row in found]
         hidden = "".join(str(row.pop("encrypted_content", "")) for row in rows if isinstance(row, dict))
@@ -196,11 +196,10 @@ _TEXTS_KEPT = 1_024
 
 
 class TokenCounter:
-    """Counts messages, instructions and tool definitions, and remembers what it has counted.
+    """Counts messages, instructions and tool definitions, and caches the counts.
 
-    Messages are never changed once they stand in a view, so one is known again by its identity. Counts are
-    those of the text counter, without any factor of a model; they are done again when it gets its tokenizer.
-    For one thread at a time.
+    Messages never change once they are in a view, so they are recognized by identity. Counts are those of the
+    text counter, without calibration factor; they are repeated when it gets its tokenizer. Not thread-safe.
     """
 
     def __init__(self, text: TextCounter, model: str = "") -> None:
@@ -214,9 +213,9 @@ class TokenCounter:
         self._model = model
         self._text = text
         self._loaded = text.loaded
-        # Held weakly, so that nothing here keeps a conversation alive.
+        # Weak references, so that the cache does not keep a conversation alive.
         self._messages: dict[int, tuple[weakref.ref[ModelMessage], int, Breakdown]] = {}
-        """Each with its number of parts and its count."""
+        """With the number of parts and the count."""
         self._parts: dict[int, tuple[weakref.ref[object], Costs]] = {}
         self._texts: dict[str, int] = {}
 
@@ -231,11 +230,11 @@ class TokenCounter:
         return self._text.exact
 
     def text(self, text: str) -> int:
-        """Tokens of plain text; not remembered."""
+        """Return the tokens of plain text; not cached."""
         return self._text.count(text)
 
     def message(self, message: ModelMessage) -> Breakdown:
-        """Tokens of one message by category, its framing included.
+        """Return the tokens of one message by category, including its framing.
 
         Neither its metadata nor its ``instructions`` field is counted: the first is never sent, the second
         only once per request, see :meth:`instructions`.
@@ -247,33 +246,33 @@ class TokenCounter:
         return known[2]
 
     def part(self, part: object, unknown: str) -> int:
-        """Tokens of one part of a message, without the framing of the message.
+        """Return the tokens of one part of a message, without the framing of the message.
 
         Args:
             part: Any part of a request or response.
-            unknown: Category for a kind of part that is not known.
+            unknown: Category for an unknown kind of part.
         """
         self._refresh()
         return sum(cost for _, cost in self._costs(part, unknown))
 
     def instructions(self, text: str) -> int:
-        """Tokens of the instructions sent with every request; 0 for none."""
+        """Return the tokens of the instructions sent with every request; 0 for none."""
         return self._remembered(text) + MESSAGE_OVERHEAD if text else 0
 
     def tools(self, definitions: Sequence[ToolDefinition]) -> int:
-        """Tokens of tool definitions: names, descriptions and schemas. Those to be searched for take none."""
+        """Return the tokens of tool definitions: names, descriptions and schemas. Deferred ones are free."""
         sent = (tool for tool in definitions if not tool.defer_loading)
         return sum(self._remembered(wire_text(tool)) + TOOL_OVERHEAD for tool in sent)
 
     def count_as(self, form: Callable[[object], object] | None, model: str = "") -> bool:
-        """Count parts that hold more than text in the form in which a model gets them, and as it counts them.
+        """Count parts with more than text in the form a model receives, and with its vendor's costs.
 
         Args:
-            form: Gives the form of a part, the same for the same part; None counts parts as they are.
+            form: Converts a part, always the same way; None counts parts as they are.
             model: Name of the model.
 
         Returns:
-            Whether that is another form or model than before.
+            Whether form or model changed.
         """
         if (form, model) == (self._form, self._model):
             return False
@@ -288,19 +287,19 @@ class TokenCounter:
         return True
 
     def forget(self) -> None:
-        """Drop what is remembered; it is counted again when it is needed."""
+        """Clear the cache."""
         self._messages.clear()
         self._parts.clear()
         self._texts.clear()
 
     def overhead(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
-        """Tokens of instructions and tools; a history scales them by the factor of its model."""
+        """Return the tokens of instructions and tools; a history scales them by the factor of its model."""
         return Breakdown(system=self.instructions(instructions), tools=self.tools(tools))
 
     def _count(self, message: ModelMessage) -> Breakdown:
         key = id(message)
-        # Providers take each part of a request as a message of its own, and all parts of a response as one;
-        # the framing goes to the category of the part it frames.
+        # Providers treat each part of a request as a message, and all parts of a response as one; the framing
+        # belongs to the category of the part it frames.
         tokens: Counter[str] = Counter()
         request = isinstance(message, ModelRequest)
         for part in message.parts:
@@ -314,13 +313,13 @@ class TokenCounter:
         ids = [each for each in own if isinstance(each, str)]
         whole = Breakdown(**tokens, around=around(tokens["thinking"], ids))
         messages = self._messages
-        # When the message goes, so does its entry: its id may be given to another object.
+        # Remove the entry along with the message: its id may be given to another object.
         reference = weakref.ref(message, lambda _gone: messages.pop(key, None))
         messages[key] = reference, len(message.parts), whole
         return whole
 
     def _costs(self, part: object, unknown: str) -> Costs:
-        """Cost of one part; parts outlive the messages that are merged and cut for single requests."""
+        """Cached by part: parts outlive the messages that are merged and cut for single requests."""
         known = self._parts.get(id(part))
         if known is not None and known[0]() is part:
             return known[1]
@@ -343,14 +342,14 @@ class TokenCounter:
         return self._texts[text]
 
     def _refresh(self) -> None:
-        """Forget estimates once the tokenizer is there."""
+        """Drop estimates once the tokenizer is loaded."""
         if self._loaded != self._text.loaded:
             self._loaded = self._text.loaded
             self.forget()
 
 
 def wire_text(tool: ToolDefinition) -> str:
-    """The JSON of a tool as providers send it."""
+    """Return the JSON of a tool as providers send it."""
     parameters = tool.parameters_json_schema
     wire = {"name": tool.name, "description": tool.description or "", "parameters": parameters}
     if tool.include_return_schema and tool.return_schema:

@@ -1,1 +1,1 @@
-"""The ledger of a session: what happened, folded from its messages without reading any language."""
+"""The ledger of a session: what happened, derived from its messages without interpreting human language."""

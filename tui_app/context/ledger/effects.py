@@ -1,4 +1,4 @@
-"""What a shell line that ended well has done to files: one row per program."""
+"""Effects of a successful shell line on files: one row per program."""
 
 import posixpath
 import re
@@ -12,14 +12,15 @@ from tui_app.records import frozen
 from tui_app.text import words
 
 WHOLE_TREE = "."
-"""Path of what concerns every file."""
+"""Path for effects on every file."""
 Deed = Literal[
     "created", "edited", "written", "deleted", "read", "moved",
     "undone", "cleaned", "added", "committed", "uncommitted", "stashed", "restored",
 ]  # fmt: skip
 ON_EARLIER = frozenset({"undone", "cleaned", "added", "committed", "uncommitted", "stashed", "restored"})
-"""Those that concern earlier deeds only: changes undone, files deleted that git does not know, files made
-known to git, what is committed and what is so no more, changes put by and taken back."""
+"""Deeds on earlier deeds only: changes undone, untracked files deleted, files added to git, commits made and
+undone, changes stashed and restored.
+"""
 
 
 @frozen
@@ -29,17 +30,18 @@ class Effect:
     path: str
     deed: Deed
     to: str = ""
-    """Where it is moved to; empty where an expansion says that."""
+    """Where it is moved to; empty if an expansion determines that."""
     how: str = ""
-    """``if new``: nothing is done to a file that is there. ``staged``: git knows of it. ``all``: committed
-    though not added. ``amended``: no commit more. A number: so many commits."""
+    """``if new``: no effect on an existing file. ``staged``: git knows the file. ``all``: committed though
+    not added. ``amended``: no additional commit. A number: so many commits.
+    """
 
 
 def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
-    """What a line that ended well has done to files, in order; ``folder`` is where it was run.
+    """Yield what a successful line has done to files, in order; ``folder`` is where it was run.
 
-    Expansions and devices are left out, and so is what need not have run: what stands behind ``||``,
-    in a loop, a condition or a function, and behind an ``&&`` whose chain may have ended badly.
+    Expansions and devices are left out, as is everything that may not have run: after ``||``, in a loop, a
+    condition or a function, and after an ``&&`` whose chain may have failed.
     """
     commands = [command for command in simple_commands(line) if not command.nested]
     places = _Places(line, folder)
@@ -53,7 +55,7 @@ def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
         if words[0] in FOLDERS:
             places.change(words)
             continue
-        # A folder that is deleted or moved may be written with its slash.
+        # A deleted or moved folder may be written with its slash.
         effects = [
             replace(each, path=each.path.rstrip("/")) if each.deed in {"deleted", "moved"} else each
             for each in _program_effects(words)
@@ -71,10 +73,10 @@ def file_effects(line: str, folder: str = "") -> Iterator[Effect]:
 
 
 def _has_run(commands: Sequence[SimpleCommand]) -> list[bool]:
-    """Which commands of a line that ended well have run.
+    """Return which commands of a successful line have run.
 
-    Where the end of their chain of ``&&`` is not that of the line, what stands before them in the chain must
-    be of programs that do not fail without a word.
+    If the end of their chain of ``&&`` is not that of the line, everything before them in the chain must be
+    of programs that do not fail silently.
     """
     last = max((at for at, each in enumerate(commands) if each.joint in {";", "||", "&"}), default=0)
     run, sure = list[bool](), True
@@ -94,7 +96,7 @@ _PATTERN = re.compile(r"[*?]")
 
 
 class _Places:
-    """The folder at each place of a line; None where an expansion names it."""
+    """The folder at each position of a line; None if an expansion determines it."""
 
     def __init__(self, line: str, folder: str) -> None:
         self.line = line
@@ -103,10 +105,10 @@ class _Places:
         self.before: str | None = None
         self.pushed: list[str | None] = []
         self.outside: list[tuple[str | None, list[str | None]]] = []
-        """Of the subshells around a place."""
+        """Folders of the subshells around a position."""
 
     def reach(self, command: SimpleCommand) -> None:
-        """Go on to a command; where a subshell ends, the folder is that before it."""
+        """Advance to a command; at the end of a subshell the folder before it is restored."""
         for place, word in enumerate(command.text.split()):
             found = self.line.find(word, self.at)
             if found < 0:
@@ -129,7 +131,7 @@ class _Places:
         self.before, self.folder = self.folder, folder
 
     def whole(self, path: str) -> str:
-        """A path with the folder in front; empty where that is not known."""
+        """Return a path including its folder; empty if that is unknown."""
         if not _PLAIN_PATH.fullmatch(path) or (self.folder is None and not path.startswith(("/", "~"))):
             return ""
         return _joined(self.folder or "", path)
@@ -147,7 +149,7 @@ def _joined(folder: str, path: str) -> str:
 
 
 def pattern_of(path: str) -> re.Pattern[str] | None:
-    """What the paths look like that a shell puts in place of a pattern; None where it is none."""
+    """Return a regular expression for a shell pattern; None if the path is not a pattern."""
     if not _PATTERN.search(path):
         return None
     signs = {"*": "[^/]*", "?": "[^/]"}
@@ -164,7 +166,7 @@ def _each(deed: Deed, how: str = "") -> _Reader:
 
 
 def _files(deed: Deed) -> _Reader:
-    """The same where an operand may be a pattern: only what is spelled like a file."""
+    """The same if an operand may be a pattern: only those that look like a file."""
     return lambda operands, options: (Effect(path, deed) for path in operands if _named_like_file(path))
 
 
@@ -178,7 +180,7 @@ def _copied(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Eff
 
 
 def _pairs(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Each source with the place where it ends up: in the target where that is a folder, by its spelling."""
+    """Yield each source with its destination: inside the target if that looks like a folder."""
     into = options.get("-t") or options.get("--target-directory") or ""
     *sources, target = [*operands, into] if into else operands or [""]
     is_folder = into or len(sources) > 1 or target.endswith("/") or target in {".", ".."}
@@ -196,7 +198,7 @@ def _touched(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Ef
 
 
 def _in_place(operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
-    """Files that a script is run on: the first operand is the script where no option is."""
+    """Yield files that a script is run on: the first operand is the script unless an option has it."""
     if any(option == "--in-place" or re.match(r"-[a-zA-Z]*i", option) for option in options):
         scripted = any(re.match(r"-[a-zA-Z]*[eEf]$|--expression|--file", option) for option in options)
         yield from _each("edited")(operands[0 if scripted else 1 :], options)
@@ -222,11 +224,11 @@ _PROGRAMS: Mapping[str, tuple[_Reader, str]] = {
     "perl": (_in_place, "-e -E"),
     "str_replace_editor": (_editor, ""),
 }
-"""What programs do with their operands, and which of their options take a value."""
+"""Effects of programs on their operands, and which of their options take a value."""
 _ONLY_TELLS = frozenset({"--help", "--version"})
 _MAY_NOT = re.compile(r"-[a-zA-Z]*[inI]|--(?:interactive|no-clobber|dry-run|just-print)")
 _ASKING = frozenset({"rm", "mv", "cp"})
-"""Programs that with these options ask first, leave what is there, or only say what they would do."""
+"""Programs that ask first, overwrite nothing or only simulate with these options."""
 
 
 def _program_effects(words: Sequence[str]) -> Iterator[Effect]:
@@ -242,7 +244,7 @@ def _program_effects(words: Sequence[str]) -> Iterator[Effect]:
 
 
 def _arguments(words: Sequence[str], valued: Collection[str]) -> tuple[dict[str, str], list[str]]:
-    """Options with their values, and operands; several letters behind one dash are one option."""
+    """Return options with their values, and operands; several letters after one dash are one option."""
     options, operands, last = dict[str, str](), list[str](), ""
     for at, word in enumerate(words):
         if last:
@@ -268,7 +270,7 @@ _TELLING = words(
 
 
 def prints_failures(words: Sequence[str]) -> bool:
-    """Whether a command is of a program that cannot fail, or prints its name when it does."""
+    """Whether a command's program cannot fail, or prints its name when it does."""
     bare = program_words(words)
     program = posixpath.basename(bare[0]) if bare else ":"
     return program in _TELLING or program in _PROGRAMS
@@ -280,7 +282,7 @@ def _named_like_file(path: str) -> bool:
 
 _WITH_VALUE = words("-m --message -C -c -s --source -e -F --file --author --date -t --template")
 _UNCERTAIN = words("-p --patch --ours --theirs -b -B --orphan --detach -k --keep-index -S")
-"""Options with which it is not known that a file is as it was."""
+"""Options with which it is unknown whether a file was restored."""
 _HERE = frozenset({"HEAD", "@", ""})
 _BACK = re.compile(r"(?:HEAD|@)(?:(\^{1,20})|~(\d{0,4}))")
 
@@ -320,7 +322,7 @@ def _subcommand_effects(name: str, arguments: Sequence[str]) -> Iterator[Effect]
 
 
 def _kept(name: str, operands: Sequence[str], options: Mapping[str, str]) -> Iterator[Effect]:
-    """What is committed, put by, or is so no more."""
+    """Yield what is committed, stashed, or no longer so."""
     match name, operands[:1]:
         case "commit", _:
             yield from _each("added")(operands, options)
@@ -341,12 +343,12 @@ def _kept(name: str, operands: Sequence[str], options: Mapping[str, str]) -> Ite
 
 
 def _has(options: Mapping[str, str], letters: str, *names: str) -> bool:
-    """Whether one of the letters, alone or among others, or one of the long names is an option."""
+    """Whether one of the letters, alone or combined, or one of the long names is an option."""
     return any(option in names or re.match(rf"-[a-zA-Z]*[{letters}]", option) for option in options)
 
 
 def _only_shows(options: Mapping[str, str]) -> bool:
-    """Whether a subcommand says only what it would do."""
+    """Whether a subcommand only simulates."""
     return _has(options, "n", "--dry-run")
 
 
@@ -359,7 +361,7 @@ def _checked_out(
         return arguments[place + 1 :] if not ref or ref[0] in _HERE else ()
     if options.keys() & {"-f", "--force"} and len(operands) < 2:
         return (WHOLE_TREE,)
-    # A word alone may name a branch: then no file of that name was changed.
+    # A single word may name a branch: then no file of that name was changed.
     if operands[:1] and operands[0] in _HERE:
         return operands[1:]
     return [word for word in operands if len(operands) == 1 and "." in word]

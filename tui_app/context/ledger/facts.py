@@ -1,4 +1,4 @@
-"""The facts of a session as relations that a user reads, and which of them a text keeps."""
+"""Facts of a session as relations that a user can read."""
 
 import posixpath
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,38 +22,38 @@ NO_RESULT, NO_SUCCESS = " · no result yet", " · no success since"
 COMMAND_LIMIT, TASK_LIMIT, QUESTION_LIMIT, ANSWER_LIMIT = 160, 240, 300, 300
 """Characters."""
 PROMPT_LIMIT = 12_000
-"""Characters of a prompt that a fact holds; only pasted documents are longer."""
+"""Maximum characters of a prompt in a fact; only pasted documents are longer."""
 WEIGHTS: dict[FactKind, float] = {
     "request": 5.0, "said": 2.0, "error": 3.0, "live": 3.0, "question": 2.5, "file": 2.0, "todo": 1.8,
     "decision": 1.4, "command": 1.0, "rule": 4.0, "detail": 0.4,
 }  # fmt: skip
 _READ = 0.35
-"""Weight of a file that was only read, against one that was changed."""
+"""Weight of a file that was only read, relative to a changed one."""
 _MOST_DECISIONS = 60
 MOST_NAMES = 600
-"""Names of which it is judged whether a replacement keeps them."""
+"""Number of names checked for being kept by a replacement."""
 
 
 @frozen
 class Entry:
-    """One thing of the ledger: a fact, and a line about it."""
+    """A ledger item as a fact, with a line about it."""
 
     kind: FactKind
     text: str
-    """As its fact says it."""
+    """The text of its fact."""
     keys: tuple[int, ...]
     rank: float | None
-    """The lower it is, the later its line is left out; None where it has none."""
+    """Priority of its line: higher ranks are dropped first; None if it has no line."""
     share: float = 1.0
-    """Of the weight of its kind; 0 where it is no fact."""
+    """Share of its kind's weight; 0 if it is not a fact."""
     more: str = ""
-    """What its line says besides."""
+    """Additional text of its line."""
     folder: str = ""
-    """Of a file."""
+    """Folder of a file."""
 
     @property
     def shown(self) -> str:
-        """Its text as a line shows it, the folder left out."""
+        """Text for its line, without the folder."""
         if self.kind == "file":
             return self.text.removeprefix(self.folder).lstrip("/")
         return f"{_SIGNS.get(self.kind, '')}{mask_secrets(self.text).replace(LINE_BREAK, ' / ')}{self.more}"
@@ -65,12 +65,12 @@ _SIGNS: Mapping[FactKind, str] = {"live": "▶ ", "todo": "task: "}
 def ledger_facts(
     ledger: Ledger, names: Sequence[RankedName] = (), in_sight: Collection[int] = ()
 ) -> tuple[Fact, ...]:
-    """What a ledger holds, weightiest first; the same ledger gives the same facts.
+    """Return the facts of a ledger, heaviest first; the same ledger gives the same facts.
 
     Args:
         ledger: The whole session.
         names: The names that will be needed.
-        in_sight: Messages that stay: what can be read there is no fact.
+        in_sight: Messages that stay visible: their content is not a fact.
     """
     kinds = list(WEIGHTS)
     facts = [
@@ -91,11 +91,11 @@ def ledger_facts(
 
 
 def ledger_entries(ledger: Ledger, alive: Sequence[str] | None = None) -> Iterator[Entry]:
-    """What was done, what is open and what is alive, in the order in which it is shown.
+    """Yield what was done, what is open and what is running, in display order.
 
     Args:
         ledger: The whole session.
-        alive: What is alive now, a line each; None where only the ledger can say.
+        alive: What is running now, one line each; None if only the ledger knows.
     """
     trails = list(ledger.files().values())
     yield from (_file_entry(trail, 2.0) for trail in trails if trail.is_changed)
@@ -137,7 +137,7 @@ def _run_entries(ledger: Ledger) -> Iterator[Entry]:
 
 
 def _solved(run: Run) -> str:
-    """That an earlier run of it failed, with what it said then, or that it would work by now."""
+    """Return a note that an earlier run failed, with its error, or that another run shows success since."""
     if run.solved_by:
         return f", worked since #{run.solved_by}"
     failed = [action for action in run.actions if action.outcome.state == "failed"]
@@ -149,14 +149,14 @@ def _solved(run: Run) -> str:
 
 def _file_entry(trail: FileTrail, rank: float, share: float = 1.0) -> Entry:
     keys = tuple(trail.keys or trail.reads[-1:])
-    # The newest first where not all have room.
+    # The newest first if there is not enough room for all.
     rank += 0.9 * (1 - 1 / (1 + keys[-1] / 1000)) * -1 + 0.9
     text = f"{trail.path}{SEPARATOR}{file_text(trail)}"
     return Entry("file", text, keys, rank, share, folder=posixpath.dirname(trail.path))
 
 
 def session_facts(items: Sequence[Item], in_sight: Collection[int] = ()) -> tuple[Fact, ...]:
-    """The facts of a whole session, names that will be needed among them; see :func:`ledger_facts`."""
+    """Return the facts of a whole session, including names that will be needed; see :func:`ledger_facts`."""
     ledger = Ledger.from_items(items)
     names = names_to_carry(list(passages(items)), ledger.files().values(), in_sight)[:MOST_NAMES]
     return ledger_facts(ledger, names, in_sight)
@@ -179,18 +179,18 @@ def file_text(trail: FileTrail) -> str:
 
 
 def run_text(run: Run) -> str:
-    """A run with how it ended last: ``pytest -x · exit 1, 1 failed``."""
+    """Format a run with its last outcome: ``pytest -x · exit 1, 1 failed``."""
     return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{SEPARATOR}{run.outcome.describe()}"
 
 
 _NEWEST_RUNS = 8
-"""Commands that ended well, once, without a report: so many of the newest are told."""
+"""Number of the newest single runs without a report that are shown."""
 _SILENT = 0.2
-"""How much the others of them weigh."""
+"""Relative weight of the others."""
 
 
 def telling_runs(ledger: Ledger) -> Collection[Run]:
-    """Runs whose result counts: of a report, of something that had failed, and the newest of the others."""
+    """Return the runs worth showing: with a report, repeated ones, and the newest of the others."""
     runs = list(ledger.runs().values())
     others = [
         run for run in runs if not is_look(run.command) and not run.outcome.counts and len(run.actions) == 1
@@ -200,13 +200,13 @@ def telling_runs(ledger: Ledger) -> Collection[Run]:
 
 
 def error_text(run: Run) -> str:
-    """A failed run with what it printed that tells most."""
+    """Format a failed run with its most informative output."""
     lines = LINE_BREAK.join(run.outcome.lines) or run.outcome.describe()
     return f"`{beginning(one_line(run.command), COMMAND_LIMIT)}`{FAILED}{lines}"
 
 
 def failure_text(action: Action) -> str:
-    """A tool's use that failed, with what it returned that tells most."""
+    """Format a failed tool use with its most informative output."""
     path = action.operation.path if isinstance(action.operation, FileUse) else ""
     lines = LINE_BREAK.join(action.outcome.lines) or "no output"
     return f"`{f'{action.tool} {path}'.strip()}`{FAILED}{lines}"
@@ -222,7 +222,7 @@ def live_text(handle: str, command: str) -> str:
 
 
 def decision_text(decision: Decision) -> str:
-    """A choice of the user: a question with its answer, or what they refused."""
+    """Format a choice of the user: a question with its answer, or what they refused."""
     asked = beginning(one_line(decision.text), QUESTION_LIMIT)
     if not decision.answer:
         return f"{REFUSED}{asked}"

@@ -1,4 +1,4 @@
-"""The files of a session: what was done to each, in order, and its state now."""
+"""Files of a session: what was done to each, in order, and its current state."""
 
 import posixpath
 import re
@@ -12,14 +12,14 @@ from tui_app.records import frozen
 
 @frozen
 class FileDeed:
-    """Something that was done to a file by one call."""
+    """One call's action on a file."""
 
     effect: Effect
     key: int
-    """Log number of the call's answer."""
+    """Log number of the call's result."""
     tool: str
     size: int = 0
-    """Characters that were written; 0 where that is not known."""
+    """Characters written; 0 if unknown."""
 
 
 @dataclass(slots=True)
@@ -36,22 +36,22 @@ class FileTrail:
     moved_to: str = ""
     moved_from: str = ""
     undone: bool = False
-    """Whether what was done to it was undone, and nothing was done since."""
+    """Whether its changes were undone, and nothing was done since."""
     staged: dict[str, int] | None = None
-    """What had been done when git was told of it; None where that is committed, or never was."""
+    """Counts when it was added to git; None if that is committed, or never happened."""
     commits: list[tuple[int, dict[str, int]]] = field(default_factory=list)
-    """What had been done at each commit that holds it, with the commit's number: that is not undone."""
+    """Number and counts of each commit with the file: committed changes are not undone."""
     held: tuple[dict[str, int], bool] | None = None
-    """What had been done when it was put by, and whether it was gone."""
+    """Counts when it was stashed, and whether it was deleted."""
 
     @property
     def settled(self) -> dict[str, int]:
-        """What had been done when it was committed last."""
+        """Counts at the last commit."""
         return self.commits[-1][1] if self.commits else {}
 
     @property
     def is_known(self) -> bool:
-        """Whether git knows of it."""
+        """Whether git knows the file."""
         new = self.counts.get("created", 0) > self.settled.get("created", 0)
         return self.staged is not None or not new
 
@@ -61,11 +61,11 @@ class FileTrail:
 
     @property
     def key(self) -> int:
-        """The newest deed, or the newest reading of a file that was only read."""
+        """The newest deed, or the newest read of a file that was only read."""
         return (self.keys or self.reads)[-1]
 
     def describe(self) -> str:
-        """Its state in words: ``created, edited 3×``."""
+        """Format the state: ``created, edited 3×``."""
         if not self.is_changed:
             return "only read"
         done = [
@@ -84,7 +84,7 @@ class FileTrail:
         return ", ".join(done)
 
     def add(self, deed: str, key: int, how: str = "") -> None:
-        """Note one more deed; a file that is written again after its deletion is there again."""
+        """Record a deed; a file that is written after its deletion exists again."""
         if deed == "read":
             self.reads.append(key)
             return
@@ -102,18 +102,18 @@ class FileTrail:
             self.staged = dict(self.counts)
 
     def move(self, new: "FileTrail", key: int, how: str = "") -> None:
-        """Go to another place; ``new`` is the file there."""
+        """Move to another path; ``new`` is the file there."""
         self.add("deleted", key, how)
         self.moved_to = new.path
         new.add("moved", key, how)
         new.moved_from = self.path
 
     def take_back(self, effect: Effect, key: int, commit: int) -> None:
-        """Let a command that concerns earlier deeds tell on this file.
+        """Apply a command that affects earlier deeds to this file.
 
         Args:
-            effect: What it does.
-            key: Log number of the call's answer.
+            effect: Its effect.
+            key: Log number of the call's result.
             commit: Number of the newest commit after it.
         """
         match effect.deed:
@@ -154,10 +154,10 @@ def file_trails(deeds: Iterable[FileDeed]) -> dict[str, FileTrail]:
     """Add up what was done to files.
 
     Args:
-        deeds: In order of time.
+        deeds: In chronological order.
 
     Returns:
-        Trails by path, in order of first touch; a relative path and the one absolute path that ends in it are
+        Trails by path, in order of first use; a relative path and the only absolute path that ends in it are
         one file.
     """
     deeds = list(deeds)
@@ -173,7 +173,7 @@ class _Trails:
         self.whole = whole
         self.by_path: dict[str, FileTrail] = {}
         self.commit = 0
-        """Number of the newest one; those before the session are negative."""
+        """Number of the newest commit; those before the session are negative."""
 
     def add(self, each: FileDeed) -> None:
         effect = each.effect
@@ -189,7 +189,7 @@ class _Trails:
                     if concerns(effect.path, known.path):
                         known.take_back(effect, each.key, self.commit)
             case "moved":
-                # What is moved to a folder lies in it.
+                # A target that is a folder gets the file inside.
                 to = posixpath.join(to, posixpath.basename(path)) if to and self.below(to) else to
                 for known in self.below(path) or [self.at(path)]:
                     new = self.at(to + known.path[len(path) :]) if to else FileTrail("elsewhere")
@@ -202,7 +202,7 @@ class _Trails:
                 self.at(path).size += each.size
 
     def _each(self, deed: FileDeed, pattern: re.Pattern[str]) -> None:
-        """Do the same to each known file of a pattern; which others there were nobody knows."""
+        """Apply a deed to each known file that matches a pattern; other matches are unknown."""
         path, to = deed.effect.path, deed.effect.to
         # Several files can only be moved to a folder.
         folder = posixpath.dirname(to) if posixpath.basename(to) == posixpath.basename(path) else to
@@ -216,13 +216,13 @@ class _Trails:
         return self.by_path.setdefault(path, FileTrail(path))
 
     def below(self, folder: str) -> list[FileTrail]:
-        """The files known in a folder."""
+        """Return the known files in a folder."""
         inside = f"{folder}/"
         return [known for path, known in self.by_path.items() if path.startswith(inside) and not known.gone]
 
 
 def concerns(target: str, path: str) -> bool:
-    """Whether a path is what a command names, or lies in it."""
+    """Whether a path is the target of a command, or inside it."""
     if target == WHOLE_TREE:
         return True
     target = target.removeprefix("./").rstrip("/")
@@ -230,10 +230,9 @@ def concerns(target: str, path: str) -> bool:
 
 
 def _whole_paths(paths: Mapping[str, None]) -> dict[str, str]:
-    """Relative paths with the one absolute path that ends in them; ambiguous ones stay as they are.
+    """Map relative paths to the only absolute path that ends in them; ambiguous ones are unchanged.
 
-    A bare name may be any file's: it is the absolute one only where another path was given relative to the
-    same folder.
+    A bare name may be any file's: it is mapped only if another path was given relative to the same folder.
     """
     by_name: dict[str, dict[str, None]] = {}
     relatives: list[str] = []

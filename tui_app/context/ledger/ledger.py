@@ -1,8 +1,7 @@
-"""The ledger: what happened in a session, folded message by message, without reading any language.
+"""The ledger: what happened in a session, collected message by message, without interpreting human language.
 
-Each entry has the log numbers of the messages where it happened. What is asked of it (files, runs, errors,
-tasks, what is alive) is worked out from the entries when it is asked, so that a view that goes back costs no
-second reading of any text.
+Each entry has the log numbers of its messages. Files, runs, errors, tasks and live commands are derived from
+the entries on demand, so that a view that goes back needs no second reading of any text.
 """
 
 import json
@@ -74,21 +73,21 @@ _T = TypeVar("_T")
 
 @frozen
 class Prompt:
-    """Something the user typed."""
+    """A text that the user typed."""
 
     key: int
     text: str
     reply: bool = False
-    """Whether it was said to decline a call."""
+    """Whether it was typed to decline a call."""
 
 
 @frozen
 class AssistantText:
-    """Something the assistant said."""
+    """A text of the assistant."""
 
     key: int
     text: str
-    """Its beginning and its end, where it is long."""
+    """Only its beginning and its end, if it is long."""
 
 
 @frozen
@@ -103,50 +102,51 @@ class Call:
 
 @frozen
 class Answer:
-    """What a call was answered with."""
+    """The result of a call."""
 
     key: int
     id: str
     tool: str
     outcomes: tuple[Outcome, ...]
-    """One for each operation of the call; a single one where the call is not understood."""
+    """One per operation of the call; a single one if the call is not understood."""
     said: str = ""
-    """What the user answered, where the call was a question; the handle's state, where it was about one."""
+    """The user's answer if the call was a question; the handle's state if it was about a background command.
+    """
 
 
 Entry = Prompt | AssistantText | Call | Answer
 _STORED = {
     kind.__name__: kind for kind in (*get_args(Entry), *get_args(Operation), Outcome, Counts, TaskEntry)
 }
-"""What a dump holds, by name."""
+"""Types in a dump, by name."""
 _LONGEST_WORDS = 4_000
 _VERSION = 4
-"""Of dumps: one that was read by other rules is folded anew."""
+"""Version of dumps: one made by other rules is discarded and read again."""
 _NOTICE = re.compile(r"\n\[…[^\n]{0,300}\]$")
-"""What a stage that has cut a result says at its end."""
+"""The notice at the end of a result that a stage has shortened."""
 _CREATED = re.compile(r"(?i)\b(?:created|new file)\b")
-"""How the tools that write files say that there was none before."""
+"""How tools that write files report that the file is new."""
 _NOT_RUN = frozenset({"", "refused", "barred", "running"})
 _TASK_ID = re.compile(r"#?(\d{1,6})\b")
 _BOXES: dict[str, TaskState] = {"x": "done", "X": "done", "~": "in progress", "-": "dropped"}
-"""States by the marks of a checklist that was said."""
+"""States by the marks of a checklist in the assistant's text."""
 
 
 @frozen
 class Action:
-    """One operation of an answered call."""
+    """One operation of a call."""
 
     key: int
-    """Log number of the answer; of the call while there is none."""
+    """Log number of the result; of the call while there is no result."""
     tool: str
     operation: Operation | None
-    """None where the call was not understood."""
+    """None if the call is not understood."""
     outcome: Outcome
     said: str = ""
     call: int = 0
     """Log number of the call."""
     id: str = ""
-    """The id of the call."""
+    """The call id."""
 
 
 @frozen
@@ -154,13 +154,13 @@ class Run:
     """All runs of one command."""
 
     command: str
-    """Its producer: two lines that differ in filters and runners only are one."""
+    """Its producer: lines that differ only in filters and runners are the same command."""
     actions: tuple[Action, ...]
     """Oldest first."""
     solved_by: int = 0
-    """Log number of another run that ended well and shows that this one would; 0 for none."""
+    """Log number of another successful run that shows this one would succeed; 0 for none."""
     hidden: int = 0
-    """Log number of a later run of it whose end nothing shows; 0 for none."""
+    """Log number of a later run of it with unknown outcome; 0 for none."""
 
     @property
     def key(self) -> int:
@@ -172,13 +172,13 @@ class Run:
 
     @property
     def is_open(self) -> bool:
-        """Whether its newest run failed, and nothing shows that it works by now."""
+        """Whether its newest run failed, and nothing shows that it succeeds by now."""
         return self.outcome.state == "failed" and not self.solved_by
 
 
 @frozen
 class Task:
-    """One task of the list, as it is now."""
+    """One task of the list, in its current state."""
 
     text: str
     state: TaskState
@@ -188,7 +188,7 @@ class Task:
 
 @frozen
 class LiveCommand:
-    """A background command that was not seen to end."""
+    """A background command that has not been seen to end."""
 
     handle: str
     command: str
@@ -197,16 +197,16 @@ class LiveCommand:
 
 @frozen
 class Decision:
-    """A choice of the user by its structure: an answer to a question, or a call or plan that was refused."""
+    """A choice of the user, identified by structure: an answer to a question, or a refused call or plan."""
 
     text: str
     answer: str
-    """Empty where it was refused."""
+    """Empty if it was refused."""
     key: int
 
 
 def _derived(work_out: Callable[[_Ledger], _T]) -> Callable[[_Ledger], _T]:
-    """A method that works something out of the entries once, until there are others."""
+    """Cache the result of a method until the entries change."""
 
     @wraps(work_out)
     def known(self: _Ledger) -> _T:
@@ -220,20 +220,20 @@ def _derived(work_out: Callable[[_Ledger], _T]) -> Callable[[_Ledger], _T]:
 
 @dataclass
 class Ledger:
-    """What happened, in entries; see the module."""
+    """What happened in a session, as entries; see the module."""
 
     entries: list[Entry] = field(default_factory=list)
     _keys: list[int] = field(default_factory=list)
-    """Log numbers of the messages that are folded in, in order."""
+    """Log numbers of the included messages, in order."""
     _open: dict[str, deque[Call]] = field(default_factory=lambda: defaultdict(deque))
     _known: dict[int, tuple[Entry, ...]] = field(default_factory=dict)
-    """Entries of messages that were read before, also of those that are not in the view now."""
+    """Entries of all messages ever read, including those that are not in the view now."""
     derived: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
-    """What was worked out of the entries, by the method."""
+    """Cached results by method."""
 
     @classmethod
     def from_items(cls, items: Sequence[Item]) -> "Ledger":
-        """Fold a history in one pass."""
+        """Read a history in one pass."""
         ledger = cls()
         ledger.grow(items)
         return ledger
@@ -243,7 +243,7 @@ class Ledger:
 
         Args:
             keys: Their log numbers, oldest first.
-            read: Gives some of them; asked only for those that were never read before.
+            read: Loads messages; called only for those that were never read before.
         """
         same = 0
         while same < min(len(keys), len(self._keys)) and keys[same] == self._keys[same]:
@@ -256,16 +256,16 @@ class Ledger:
         return self
 
     def grow(self, items: Iterable[Item]) -> None:
-        """Take in those of some messages that are not folded yet; what left a list stays."""
+        """Add the messages that are not included yet; messages removed from a list stay included."""
         for item in items:
             if item.key not in self._known:
                 self._fold(item.key, tuple(self._read(item)))
 
     def dump(self, without: Collection[int] = ()) -> dict[str, Any]:
-        """As JSON: the entries, and the messages they were read from.
+        """Return the entries and the log numbers of their messages as JSON.
 
         Args:
-            without: Log numbers of messages that will be folded in again, under other numbers.
+            without: Log numbers of messages that will be read again under other numbers.
         """
         keys, starts, entries = list[int](), list[int](), list[Entry]()
         for key in self._keys:
@@ -281,15 +281,15 @@ class Ledger:
         }
 
     def knows(self, key: int) -> bool:
-        """Whether a message is folded in, also one that can be read no more."""
+        """Whether a message is included, even if it can no longer be read."""
         return key in self._known
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> "Ledger":
-        """Read a dump again.
+        """Load a dump.
 
         Raises:
-            KeyError, TypeError, ValueError: if it is none.
+            KeyError, TypeError, ValueError: if it is invalid.
         """
         if data["version"] != _VERSION:
             raise ValueError("a dump of another version")
@@ -301,7 +301,7 @@ class Ledger:
 
     @classmethod
     def loaded(cls, text: str) -> "Ledger":
-        """Read a dump that was kept as text; one that is damaged or of another version is folded anew."""
+        """Load a dump from text; an empty ledger if it is damaged or of another version."""
         try:
             return cls.load(json.loads(text)) if text else cls()
         except (ValueError, TypeError, KeyError, IndexError, AttributeError):
@@ -324,8 +324,6 @@ class Ledger:
         self.derived.clear()
         for key in keys:
             self._fold(key, self._known[key])
-
-    # Reading messages.
 
     def _read(self, item: Item) -> Iterator[Entry]:
         calls: dict[str, Call] = {}
@@ -367,7 +365,7 @@ class Ledger:
         done = call.operations if call is not None else ()
         outcomes = tuple(outcome_of(each, text, told) for each in (done or (None,)))
         if len(outcomes) > 1 and sum(isinstance(each, Command) for each in done) > 1:
-            # One text for several commands: which of them it is about is not told.
+            # One result for several commands does not show which of them it is about.
             last = max(place for place, operation in enumerate(done) if isinstance(operation, Command))
             outcomes = tuple(
                 Outcome() if isinstance(operation, Command) and (outcome.ok or place < last) else outcome
@@ -389,11 +387,9 @@ class Ledger:
         if is_refused and (typed := refusal_reason(text)):
             yield Prompt(key, typed, reply=True)
 
-    # What is asked of it.
-
     @_derived
     def actions(self) -> Sequence[Action]:
-        """Every operation, in order of the answers; calls without an answer have an empty outcome."""
+        """Return every operation in order of the results; calls without a result have an empty outcome."""
         found: list[Action] = []
         abandoned: list[Call] = []
         waiting: dict[str, deque[Call]] = defaultdict(deque)
@@ -418,22 +414,22 @@ class Ledger:
 
     @_derived
     def prompts(self) -> Sequence[Prompt]:
-        """What the user typed, oldest first; slash commands alone are left out."""
+        """Return what the user typed, oldest first, without bare slash commands."""
         typed = (one for one in self.entries if isinstance(one, Prompt))
         return [one for one in typed if one.reply or not is_bare_command(one.text)]
 
     @_derived
     def assistant_texts(self) -> Sequence[AssistantText]:
-        """What the assistant said, oldest first."""
+        """Return the assistant's texts, oldest first."""
         return [one for one in self.entries if isinstance(one, AssistantText)]
 
     @property
     def not_understood(self) -> int:
-        """Calls that may have done anything."""
+        """Number of calls that may have done anything."""
         return sum(map(len, self.unknown_calls().values()))
 
     def unknown_calls(self) -> Mapping[str, Sequence[int]]:
-        """The messages of calls that may have done anything, by tool."""
+        """Return the messages of calls that may have done anything, by tool."""
         found: dict[str, list[int]] = {}
         for entry in self.entries:
             if isinstance(entry, Call) and not entry.operations:
@@ -442,13 +438,13 @@ class Ledger:
 
     @_derived
     def files(self) -> dict[str, FileTrail]:
-        """What was done to each file, by path, in order of first touch."""
+        """Return what was done to each file, by path, in order of first use."""
         return file_trails(self._deeds())
 
     def _deeds(self) -> Iterator[FileDeed]:
         for action in self.actions():
             if isinstance(action.operation, Command) and action.outcome.state == "failed":
-                # What a report counts as failed ran because all before it had ended well.
+                # Test counts of a failure show that everything before the test run succeeded.
                 line = before_last(action.operation.line) if action.outcome.counts else ""
                 for effect in file_effects(line, self.folder(action.operation)):
                     yield FileDeed(effect, action.key, action.tool)
@@ -466,27 +462,27 @@ class Ledger:
                     pass
 
     def folder(self, command: Command) -> str:
-        """Where a command is run, seen from the usual place."""
+        """Return where a command is run, relative to the usual folder."""
         if not (usual := self._usual_folder()):
             return command.folder
         return "" if command.folder == usual else command.folder.removeprefix(f"{usual.rstrip('/')}/")
 
     @_derived
     def _usual_folder(self) -> str:
-        """Where the first command is run, in a program whose calls all say where; else empty."""
+        """Return the first command's folder if every call states its folder; otherwise empty."""
         done = [each.operation.folder for each in self.actions() if isinstance(each.operation, Command)]
         return done[0] if done and all(done) else ""
 
     @_derived
     def runs(self) -> dict[str, Run]:
-        """Every command that was run, by its producer, in order of the newest run; looks too."""
+        """Return every command that was run, by its producer, in order of the newest run."""
         runs: dict[str, Run] = {}
         started: dict[str, Command] = {}
         folders: dict[str, str] = {}
         for action in self.actions():
             operation = action.operation
             if isinstance(operation, HandleUse) and action.said == "over":
-                # How a background command ended is how its run ended.
+                # The end of a background command is the end of its run.
                 operation = started.get(operation.handle)
             if isinstance(operation, Command) and action.outcome.handle:
                 started[action.outcome.handle] = operation
@@ -507,14 +503,15 @@ class Ledger:
 
     @_derived
     def test_commands(self) -> Collection[str]:
-        """Commands whose output has told of tests, by their producers."""
+        """Return the producers of commands whose output contained test counts."""
         return {name for name, run in self.runs().items() if any(map(_counts_tests, run.actions))}
 
     def tested(self, commands: Collection[str]) -> int:
-        """Number of the newest run of tests; 0 for none.
+        """Return the log number of the newest test run; 0 for none.
 
         Args:
-            commands: What has told of tests once, by its producer: it is a run of tests whatever it prints.
+            commands: Producers that reported tests at least once: each of their runs counts, whatever it
+                prints.
         """
         runs = (
             action.key
@@ -529,14 +526,14 @@ class Ledger:
         return max(runs, default=0)
 
     def changed(self, since: int) -> Mapping[str, int]:
-        """Files that were changed behind a log number, with the newest change of each."""
+        """Return the files changed after a log number, with the newest change of each."""
         trails = ((path, trail, max(trail.keys, default=0)) for path, trail in self.files().items())
         return {
             path: key for path, trail, key in trails if trail.is_changed and not trail.undone and key > since
         }
 
     def failures(self) -> Sequence[Action]:
-        """Uses of other tools that failed and have not worked on the same target since, oldest first."""
+        """Return failed uses of other tools with no later success on the same target, oldest first."""
         open_now: dict[tuple[str, str], Action] = {}
         for action in self.actions():
             path = action.operation.path if isinstance(action.operation, FileUse) else ""
@@ -549,7 +546,7 @@ class Ledger:
                 open_now[target] = action
             elif action.outcome.ok:
                 open_now.pop(target, None)
-        # A look-up that failed has left nothing to mend.
+        # A failed read leaves nothing to fix.
         return [
             action
             for action in open_now.values()
@@ -559,7 +556,7 @@ class Ledger:
 
     @_derived
     def tasks(self) -> Sequence[Task]:
-        """The tasks of whichever program's tool, as they are now; else the newest checklist that was said."""
+        """Return the current tasks of any program's task tool, or else the newest checklist in a response."""
         tasks: dict[str, Task] = {}
         for action in self.actions():
             update = action.operation
@@ -581,7 +578,7 @@ class Ledger:
         return list(tasks.values())
 
     def live(self) -> Sequence[LiveCommand]:
-        """Background commands that were not seen to end."""
+        """Return background commands that have not been seen to end."""
         found: dict[str, LiveCommand] = {}
         for action in self.actions():
             match action.operation:
@@ -599,7 +596,7 @@ class Ledger:
         return list(found.values())
 
     def decisions(self) -> Sequence[Decision]:
-        """Choices of the user by structure, oldest first."""
+        """Return the user's choices, oldest first."""
         found: list[Decision] = []
         for action in self.actions():
             match action.operation:
@@ -616,23 +613,23 @@ class Ledger:
         return found
 
     def waiting(self) -> Sequence[Action]:
-        """The newest calls that nobody has answered."""
+        """Return the newest calls without a result."""
         return [each for each in self.actions()[-8:] if each.key == each.call == self.last_key]
 
     @property
     def last_key(self) -> int:
-        """Number of its newest message; 0 for none."""
+        """Log number of its newest message; 0 for none."""
         return self._keys[-1] if self._keys else 0
 
 
 def _counts_tests(action: Action) -> bool:
-    """Whether an output counts tests: what compilers and linters report counts errors alone."""
+    """Whether an output counts tests; compilers and linters only count errors."""
     counts = action.outcome.counts
     return counts is not None and bool(counts.passed or counts.failed)
 
 
 def _wait_for(call: Call, waiting: dict[str, deque[Call]]) -> Sequence[Call]:
-    """Add a call to those that have no answer; returns those of an earlier message that had its id."""
+    """Add a call to those without a result; return the calls of an earlier message with the same id."""
     earlier = waiting[call.id]
     dead = [each for each in earlier if each.key != call.key]
     waiting[call.id] = deque(each for each in earlier if each.key == call.key)
@@ -641,13 +638,13 @@ def _wait_for(call: Call, waiting: dict[str, deque[Call]]) -> Sequence[Call]:
 
 
 def _task(entry: TaskEntry, key: int, before: Task | None, id: str = "") -> Task:
-    """A task with the message in which it got its state."""
+    """Build a task with the message in which it got its state."""
     same = before is not None and before.state == entry.state
     return Task(entry.text, entry.state, before.key if before and same else key, id or entry.id)
 
 
 def _in_its_folder(line: str, folder: str, folders: dict[str, str]) -> str:
-    """The name of a run: its producer, with a script it reads, and its folder where that differs."""
+    """Return the name of a run: its producer, with a script it reads, and its folder if that differs."""
     command, entered = producer(line), folder_entered(line)
     if "<<" in line and (scripts := read_line(line).texts):
         command = f"{command} << {' '.join(' '.join(scripts).split())}"
@@ -657,7 +654,7 @@ def _in_its_folder(line: str, folder: str, folders: dict[str, str]) -> str:
 
 
 def _shows(worked: str, failed: str, action: Action) -> bool:
-    """Whether a command that ended well shows that another one would: it ran it as a part, or all of it."""
+    """Whether a successful command shows that a failed one would succeed: it included the same work."""
     if worked == failed:
         return False
     line = action.operation.line if isinstance(action.operation, Command) else ""
@@ -671,12 +668,12 @@ def _shows(worked: str, failed: str, action: Action) -> bool:
 
 
 def _operands(command: str) -> list[str]:
-    """Its words without options, by which two runs with more and fewer of them do the same work."""
+    """Return the words without options: runs that differ only in options do the same work."""
     return [word for word in command.split() if not word.startswith("-")]
 
 
 def is_look(command: str) -> bool:
-    """Whether a command changes and checks nothing."""
+    """Whether a command is read-only and checks nothing."""
     commands = simple_commands(command)
     return bool(commands) and all(
         each.program in LOOKERS | {"cd", "pushd"}
@@ -694,7 +691,7 @@ def _looks(words: Sequence[str]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a dump as JSON: an object names its kind and lists its fields up to the last telling one."""
+    """Convert a value to JSON: an object becomes its type name and its fields, without trailing defaults."""
     if is_dataclass(value):
         known = fields(value)
         told = [_plain(getattr(value, each.name)) for each in known]
@@ -712,7 +709,7 @@ def _restored(value: Any) -> Any:
 
 
 def prompt_texts(part: UserPromptPart) -> Collection[str]:
-    """The texts of a prompt; pictures, sound and other files hold none."""
+    """Return the texts of a prompt; pictures, sound and other files have none."""
     if isinstance(part.content, str):
         return [part.content]
     return [
@@ -723,7 +720,7 @@ def prompt_texts(part: UserPromptPart) -> Collection[str]:
 
 
 def result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
-    """The text of an answer, without what the reversible stages have put in its place."""
+    """Return the text of a result, without what a reversible stage put in its place or added."""
     if isinstance(part, RetryPromptPart):
         return part.content if isinstance(part.content, str) else part.model_response()
     if is_archived(part):
@@ -733,7 +730,7 @@ def result_text(part: BaseToolReturnPart | RetryPromptPart) -> str:
     try:
         return part.model_response_str(wrap_if_error=False)
     except (ValueError, TypeError, RecursionError):
-        # A result of a foreign agent may hold objects that have no JSON form.
+        # A result of a foreign agent may contain objects that have no JSON form.
         try:
             return str(part.content)
         except RecursionError:

@@ -1,4 +1,4 @@
-"""Names as lines: those of one file together, files of one folder together."""
+"""Lines of names: those of one file together, files of one folder together."""
 
 import posixpath
 import re
@@ -10,27 +10,27 @@ from tui_app.context.ledger.passages import Passage
 from tui_app.records import frozen
 
 _FEWEST_IN_FILE = 3
-"""Names of one file from which on its path stands in front of them."""
+"""Names of one file from which on they are listed after its path."""
 
 _FILES_SHARE = 0.5
-"""Of the room for names, what files may take before any other name."""
+"""Share of the room for names that files may take before any other name."""
 
 _MOST_OWNERS = 3
-"""Paths a bare name may stand for; more of them share it than anybody can have meant."""
+"""Maximum paths that the occurrences of a bare name count for."""
 
 _BROUGHT = frozenset({"node_modules", "site-packages", ".venv", "__pycache__", ".git"})
-"""Folders whose files nobody of the project wrote."""
+"""Folders whose files are not the project's own."""
 
 _IDENTIFIER = re.compile(r"\w*(?:[a-z0-9][A-Z]|_)\w*")
 
 
 @frozen
 class RankedName:
-    """A name worth carrying."""
+    """A name worth keeping."""
 
     name: str
     place: str
-    """The file that it was seen in, or of a file its folder; empty where none is known."""
+    """The file that it was seen in, or the folder of a file; empty if unknown."""
     key: int
     score: float
     is_file: bool = False
@@ -40,15 +40,15 @@ class RankedName:
 def names_to_carry(
     texts: Sequence[Passage], trails: Collection[FileTrail], in_sight: Collection[int]
 ) -> list[RankedName]:
-    """The names that will be needed and cannot be read elsewhere, the likeliest first.
+    """Return the names that will be needed and cannot be read elsewhere, likeliest first.
 
     Args:
         texts: The whole session.
-        trails: What was done to files; changed ones have lines of their own.
+        trails: What was done to files; changed ones have their own lines.
         in_sight: Messages that stay: their names are left out.
     """
     names = Names.from_passages(texts)
-    # First: what is told in several ways is scored as one.
+    # First, so that different spellings of a file are scored as one.
     unopened = list(_without_trail(names.files, trails))
     scores = rank_names(texts, names, trails)
     beside = Names.from_passages(passage for passage in texts if passage.key in in_sight)
@@ -68,7 +68,7 @@ def names_to_carry(
 
 
 def _without_trail(files: dict[str, Seen], trails: Iterable[FileTrail]) -> Iterator[tuple[str, Seen]]:
-    """Files that have no line of their own; one that is told in several ways counts for its longest path."""
+    """Yield files without their own line; different spellings of a file count for its longest path."""
     listed = {ending for trail in trails if trail.is_changed for ending in _endings(trail.path)}
     longer: dict[str, list[str]] = {}
     for path in files:
@@ -84,7 +84,7 @@ def _without_trail(files: dict[str, Seen], trails: Iterable[FileTrail]) -> Itera
 
 
 def _endings(path: str) -> Iterator[str]:
-    """The path and every shorter form of it that ends in the same name."""
+    """Yield the path and every shorter form of it that ends in the same name."""
     yield path
     place = path.find("/")
     while place >= 0:
@@ -93,11 +93,11 @@ def _endings(path: str) -> Iterator[str]:
 
 
 def chosen_names(ranked: Sequence[RankedName], budget: int, count: Callable[[str], int]) -> list[RankedName]:
-    """Take names one by one until a budget is spent, the likeliest first; of files there are few.
+    """Select names until a budget is spent, likeliest first; files first, because there are few.
 
     Args:
         ranked: From ``names_to_carry``.
-        budget: Tokens that their lines may take.
+        budget: Maximum tokens of their lines.
         count: Tokens of a text.
     """
     taken: dict[int, RankedName] = {}
@@ -122,7 +122,7 @@ def _ending(one: RankedName) -> str:
 
 
 def name_lines(chosen: Sequence[RankedName]) -> list[str]:
-    """Names by the file they were seen in, then files by folder, then the rest on one line."""
+    """Return names by the file they were seen in, then files by folder, then the rest on one line."""
     groups: dict[tuple[str, bool], list[RankedName]] = {}
     for one in chosen:
         groups.setdefault((one.place, one.is_file), []).append(one)

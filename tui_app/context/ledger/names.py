@@ -1,4 +1,4 @@
-"""The names of a session: where each came up and by whom, and which of them will be needed."""
+"""Names in a session: where each occurred, who wrote it, and which ones will be needed."""
 
 import math
 import re
@@ -21,10 +21,10 @@ _FILE = re.compile(
     r"(?<![\w/.\\)\]}-])(?:[~.]{0,2}/)?(?:[\w.@~-]{1,80}/){0,16}[\w.@-]{1,80}\.[A-Za-z][A-Za-z0-9]{0,7}(?![\w/-])(?!\((?!\d))"
 )
 _MAY_HOLD_SECRETS = re.compile(r"(?i)(?:pass(?:word|wd|phrase)?|_pwd|secret|api_?key)[\"'\\]{0,4}[ \t]?[:=]")
-"""Texts with values that only their names give away, and that would be told without these."""
+"""Texts with values that are secret only by their names, and would not be masked without them."""
 _TURN = re.compile(r"[a-z](?=[A-Z0-9])|[0-9](?=[A-Za-z])")
 _GENERATED_CHARS, _STRAIGHT = 16, 3
-"""Length of a generated name, and characters of one kind in a row that it has on average at most."""
+"""Length of a generated name, and its maximum average run of characters of one kind."""
 FILE_ENDINGS = words(
     "py js ts tsx jsx mjs cjs go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh ps1 md "
     "mdx rst txt json jsonl yaml yml toml ini cfg conf lock xml html css scss less vue svelte sql "
@@ -33,10 +33,10 @@ FILE_ENDINGS = words(
 )
 _DIFF_HEAD = re.compile(r"(?m)^(?:diff --git|---|\+\+\+) [ab]/.*$")
 _FLAG = re.compile(r"(?m)^\w+: (?:true|false|-?[\d.]+)$")
-"""A number or a switch among the arguments of a call: its key is a tool's."""
+"""A number or a switch among a call's arguments: its key belongs to the tool."""
 _NO_FILES = frozenset({"process.env", "console.log"})
 _OUTSIDE = re.compile(r"^(?:\.{1,3}/|@)+")
-"""What stands in front of a path that is told from somewhere else, or whose beginning is left out."""
+"""Prefixes of a path that is relative to another folder or shortened at its beginning."""
 _MARKED = re.compile(r"`([^`\n]{2,80})`")
 _DEFINED = re.compile(
     r"\b(?:class|interface|struct|enum|trait|protocol|record|type|def|fn|func|function|fun|sub|macro|module"
@@ -58,12 +58,12 @@ _VALUES = (
 
 @dataclass(slots=True)
 class Seen:
-    """Where one name came up."""
+    """Occurrences of one name."""
 
     key: int = 0
-    """Newest message that holds it."""
+    """Newest message that contains it."""
     place: str = ""
-    """Path of the file it was last seen in by a call, if any."""
+    """Path of the file in which a call last showed it, if any."""
     defined: bool = False
     """Whether it is defined there."""
     typed: bool = False
@@ -73,7 +73,7 @@ class Seen:
     outputs: list[int] = field(default_factory=list)
 
     def take_in(self, other: "Seen") -> None:
-        """Count another way to write the same name."""
+        """Merge another spelling of the same name."""
         self.messages += other.messages
         self.outputs += other.outputs
         self.typed = self.typed or other.typed
@@ -83,7 +83,7 @@ class Seen:
 
 @dataclass(slots=True)
 class Names:
-    """Names of a session, in order of first use."""
+    """Names in a session, in order of first use."""
 
     code: dict[str, Seen] = field(default_factory=dict)
     files: dict[str, Seen] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Names:
 
 @lru_cache(maxsize=8_192)  # the next compaction reads the same messages again
 def names_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of code and of files in a text, each once, without values that are secret by their name."""
+    """Return the names of code and of files in a text, each once, without values of secrets."""
     text = _DIFF_HEAD.sub(lambda head: re.sub(r" [ab]/", " ", head[0]), text[:_LONGEST])
     if _MAY_HOLD_SECRETS.search(text):
         text = mask_secrets(text)
@@ -141,13 +141,13 @@ def _defined(text: str) -> frozenset[str]:
 
 
 def _is_generated(name: str) -> bool:
-    """Whether a name is no word of a program but a piece of a key."""
+    """Whether a name is part of a key or hash instead of an identifier."""
     digits = sum(map(str.isdigit, name))
     return len(name) >= _GENERATED_CHARS and digits > 1 and len(_TURN.findall(name)) * _STRAIGHT > len(name)
 
 
 def _marked(text: str) -> Iterator[str]:
-    """What the assistant put in code marks and is no plain word; calls without their brackets."""
+    """Yield what the assistant formatted as code, except plain words; calls without their brackets."""
     for mark in _MARKED.findall(text[:_LONGEST]):
         bare = mark.removesuffix("()")
         plain = " " in bare or bare.isalpha() or bare.endswith((",", ";", ":", "(", "{"))
@@ -161,26 +161,27 @@ def _values(text: str) -> Sequence[str]:
 
 
 def is_file_name(name: str) -> bool:
-    """Whether a name ends as files do."""
+    """Whether a name has a known file extension."""
     ending = name.rsplit(".", 1)[-1]
     return ending in FILE_ENDINGS or (name.isupper() and ending.lower() in FILE_ENDINGS)
 
 
 _OWN, _FERTILE, _WORDS_TYPED, _TYPED, _RELEVANT, _EDITED = 2.5, 2.5, 1.5, 1.5, 1.0, 1.0
-"""Weights of: the agent wrote it; its best output was used; its words were typed; it was typed; it stands
-near what is being talked of; it is a file that was changed. Fitted to 152 cuts of 73 real sessions."""
+"""Weights of the features: written by the agent; its best output was used; its words were typed; typed
+itself; close to the current topic; a changed file. Fitted to 152 cuts of 73 real sessions.
+"""
 _VALUE = {"typed": 6.0, "written": 3.0}
-"""Scores of addresses and measures by who said them."""
+"""Scores of addresses and measures by author."""
 _DAMPING = 4
-"""Names that are added to an output's own, so that one used name of two makes no output fertile."""
+"""Names added to an output's own, so that one used name of two does not make the output fertile."""
 _LATEST = 4
-"""Messages of the agent that say what is being talked of."""
+"""Messages of the agent that define the current topic."""
 _K1, _B = 1.2, 0.75
 """The usual constants of BM25."""
 _SPLIT = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")
 _TERM = re.compile(r"[^\W\d_]{3,30}")
 _TERMS_OF = 20_000
-"""Characters of one text in which its words are counted."""
+"""Characters of one text whose words are counted."""
 
 
 def rank_names(texts: Sequence[Passage], names: Names, trails: Iterable[FileTrail]) -> dict[str, float]:
@@ -207,7 +208,7 @@ def rank_names(texts: Sequence[Passage], names: Names, trails: Iterable[FileTrai
 
 
 def _ranks(values: dict[str, float]) -> dict[str, float]:
-    """The share of the others below each value, from 0 to 1; equal ones are equal."""
+    """Return the share of the other values below each one, from 0 to 1; equal values rank equal."""
     below: dict[float, int] = {}
     for place, value in enumerate(sorted(values.values())):
         below.setdefault(value, place)
@@ -216,7 +217,7 @@ def _ranks(values: dict[str, float]) -> dict[str, float]:
 
 
 def _fertility(every: dict[str, Seen]) -> dict[str, float]:
-    """Of the best output that holds a name: the share of its other names that the agent wrote later."""
+    """Return, for a name's best output, the share of its other names that the agent wrote later."""
     size: Counter[int] = Counter()
     used: Counter[int] = Counter()
     for seen in every.values():
@@ -233,7 +234,7 @@ def _fertility(every: dict[str, Seen]) -> dict[str, float]:
 
 
 def _relevance(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, float]:
-    """The best BM25 score of the messages that hold a name, for what was said and written last."""
+    """Return the best BM25 score of the messages with a name, for the current topic."""
     terms: dict[int, Counter[str]] = {}
     for passage in texts:
         terms.setdefault(passage.key, Counter()).update(_terms(passage.text))
@@ -243,7 +244,7 @@ def _relevance(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, fl
     scores: dict[int, float] = {}
     for key, counted in terms.items():
         length = 1 - _B + _B * counted.total() / average
-        scores[key] = math.fsum(  # in whatever order a set has them
+        scores[key] = math.fsum(  # sum independent of the set's order
             math.log(1 + (len(terms) - holding[term] + 0.5) / (holding[term] + 0.5))
             * counted[term]
             * (_K1 + 1)
@@ -262,7 +263,7 @@ def _terms(text: str) -> tuple[str, ...]:
 
 
 def _query(texts: Sequence[Passage]) -> set[str]:
-    """The words of the latest request, the last words, and what the agent wrote in its last few messages."""
+    """Return the words of the latest prompt, of the last response, and of the agent's last few calls."""
     last: list[str] = []
     for voice, most in (("user", 1), ("assistant", 1), ("call", _LATEST)):
         last += [passage.text for passage in texts if passage.voice == voice][-most:]
@@ -270,7 +271,7 @@ def _query(texts: Sequence[Passage]) -> set[str]:
 
 
 def _typed_parts(texts: Sequence[Passage], every: dict[str, Seen]) -> dict[str, float]:
-    """The share of a name's parts that stand in anything the user typed; rare parts count more."""
+    """Return the share of a name's parts that the user typed; rare parts count more."""
     typed = {part for passage in texts if passage.voice == "user" for part in _terms(passage.text)}
     parts = {name: {part.casefold() for part in _SPLIT.findall(name)} for name in every}
     counts = Counter(part for found in parts.values() for part in found)

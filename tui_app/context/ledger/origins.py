@@ -1,4 +1,4 @@
-"""Where the words of a call first stood: with the user, with the model, or in a text that neither wrote."""
+"""Origin of a call's words: the user, the model, or a text written by neither."""
 
 import re
 import unicodedata
@@ -35,36 +35,36 @@ from tui_app.records import frozen
 
 OperandKind = Literal["address", "path", "command"]
 _USER, _MODEL = "user", "model"
-"""Authors; any other one is how somebody else's text is told."""
+"""Authors; any other value describes a text from elsewhere."""
 _WORD = re.compile(r"\w+")
 _BREAKS = {sign: " " for sign in range(128) if not _WORD.match(chr(sign))}
 _MOST_FOUND = 1_000
-"""Operands of which it is kept where they stand."""
+"""Operands whose locations are cached."""
 _BOUNDS: Mapping[OperandKind, tuple[str, str]] = {
     "address": (r"(?<![\w.-])", r"(?![\w-]|\.\w)"),
     "path": (r"(?<![\w./~-])", r"(?![\w-]|[./]\w)"),
     "command": (r"(?<![\w./-])", r"(?![\w-]|[./=:]\w)"),
 }
-"""What may not stand beside it."""
+"""Characters that must not be adjacent."""
 
 
 @frozen
 class Operand:
-    """What a call acts on or with, in the spellings by which it is looked for."""
+    """What a call acts on or with, in the spellings that are searched for."""
 
     kind: OperandKind
     forms: tuple[str, ...]
-    """Of a command its words without options: those may differ."""
+    """For a command, its words without options, because those may differ."""
     exact: str = ""
-    """Of a command all of it: only that is the user's where they wrote it."""
+    """For a command, the complete text: it counts as the user's only if they wrote all of it."""
 
     def is_in(self, text: str) -> bool:
-        """Whether a text has one of the forms, with nothing beside it that would make it another."""
+        """Whether a text contains one of the forms as a separate word or path."""
         before, after = _BOUNDS[self.kind]
         between = r"(?: -\S+)* " if self.exact else " "
         for form in self.forms:
             first, *rest = form.split(" ")
-            # Where the rest is in no place the many places of the first need no look.
+            # Skip the many places of the first word if another word is missing.
             if all(word in text for word in rest):
                 whole = re.compile(f"{before}{between.join(map(re.escape, (first, *rest)))}{after}")
                 at = text.find(first)
@@ -80,47 +80,47 @@ class Origin:
     """A text that neither the user nor the model wrote."""
 
     key: int
-    """Its log number; 0 where it is not known."""
+    """Its log number; 0 if unknown."""
     told: str
-    """What it is: a call whose result it is, a file, the memory."""
+    """Description: the call it is the result of, a file, the memory."""
     session: str = ""
-    """The session it stands in; empty for this one."""
+    """The session it is in; empty for this one."""
 
     @property
     def text(self) -> str:
-        """``#45 read_file README.md``."""
+        """Format as in ``#45 read_file README.md``."""
         return f"{self.session[:8]}#{self.key} {self.told}" if self.key else self.told
 
 
 @dataclass(slots=True)
 class Origins:
-    """The texts of one session, folded message by message, each with who wrote it."""
+    """The texts of one session with their authors, collected message by message."""
 
     title: Callable[[str, str], str]
-    """How a call is told, by its tool and its arguments as JSON."""
+    """Formats a call by its tool and its arguments as JSON."""
     session: str = ""
-    """Empty for the one that goes on."""
+    """Empty for the current session."""
     _texts: dict[int, Sequence[tuple[str, str]]] = field(default_factory=dict)
     _calls: dict[str, str] = field(default_factory=dict)
-    """Who writes the answer of each call, by its id."""
+    """Author of each call's result, by call id."""
     _places: dict[int, int] = field(default_factory=dict)
-    """By log number, where each message that counts stands among them."""
+    """Position of each included message, by log number."""
     _words: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """By word, the messages that have it, each once; by none, all."""
+    """By word, the messages that contain it, each once; all messages by the empty word."""
     _found: dict[Operand, dict[int, Sequence[str]]] = field(default_factory=dict)
-    """By what was looked for, who wrote it in each message that was read for it."""
+    """By operand, its authors in each message that was searched for it."""
     mark: tuple[int, int] = (-1, 0)
-    """The version of the view whose messages count, and how many there were to see."""
+    """The version of the view whose messages are included, and their number."""
 
     unread: set[int] = field(default_factory=set)
-    """Log numbers of the messages that count and were never read."""
+    """Log numbers of included messages that were never read."""
 
     def count(self, keys: Collection[int], *, more: bool = False) -> None:
-        """Let these messages count, oldest first.
+        """Include these messages, oldest first.
 
         Args:
             keys: Their log numbers.
-            more: Whether those that counted before go on to count, in front of them.
+            more: Whether to add them after those already included.
         """
         if not more:
             self._places.clear()
@@ -159,12 +159,13 @@ class Origins:
                     pass
 
     def authors(self, operand: Operand) -> Iterator[tuple[int, str]]:
-        """Who wrote it, in order of the messages."""
+        """Yield the authors of an operand, in order of the messages."""
         if len(self._found) >= _MOST_FOUND:
             self._found.clear()
         known, having = self._found.setdefault(operand, {}), set[int]()
         for form in operand.forms:
-            # Bounds never stand within a word: a message that lacks one of a form has not the form.
+            # Bounds never fall inside a word: a message without one of a form's words does not contain the
+            # form.
             words = dict.fromkeys(_WORD.findall(form)) or ("",)
             rarest, *others = sorted((self._words.get(word, ()) for word in words), key=len)
             having |= set(rarest).intersection(*others)
@@ -196,25 +197,25 @@ def _prompt(part: UserPromptPart) -> Iterator[tuple[str, str]]:
 
 
 def first_origin(lineage: Sequence[Origins], operand: Operand, agent: str = "") -> Origin | None:
-    """Where something first stood, if neither user nor model had it first, and the user never wrote it.
+    """Return where something first occurred; None if the user ever wrote it or the model had it first.
 
     Args:
-        lineage: This session, behind those that were handed over to it.
-        operand: What is looked for.
-        agent: The sub-agent that acts: what it reads stands in none of these logs.
+        lineage: This session, preceded by those that were handed over to it.
+        operand: What is searched for.
+        agent: The subagent that acts; what it reads is in none of these logs.
     """
     found = [(each.session, key, who) for each in lineage for key, who in each.authors(operand)]
     if any(who == _USER for _, _, who in found):
         return None
     if not found:
-        # Whole commands are its own, as those of the model are.
+        # Complete commands are the subagent's own, like those of the model.
         return Origin(0, f"what agent {agent} read") if agent and not operand.exact else None
     session, key, who = found[0]
     return None if who == _MODEL else Origin(key, who, session)
 
 
 def normal(text: str) -> str:
-    """A text as it is compared: without quotes and case, in one kind of letters, with single blanks."""
+    """Normalize a text for comparison: no quotes, case folded, NFKC, single spaces."""
     plain = unicodedata.normalize("NFKC", text.replace("\\\n", " ")).translate(_SIGNS)
     return " ".join(plain.replace("[.]", ".").casefold().split())
 

@@ -1,4 +1,4 @@
-"""How a call ended: by its exit code and by the form of what test runners, compilers and linters report."""
+"""Outcomes of calls, from exit codes and the report formats of test runners, compilers and linters."""
 
 import json
 import re
@@ -13,14 +13,14 @@ from tui_app.records import frozen
 from tui_app.text import cut, words
 
 EDGE = 6_000
-"""Characters read at each end of an output: its sum and its errors stand at the top or at the bottom."""
+"""Characters read at each end of an output: totals and errors are at the top or at the bottom."""
 MOST_LINES = 2
 _LONGEST_LINE = 200
 
 
 @frozen
 class Counts:
-    """What a report counts."""
+    """Numbers in a test report."""
 
     passed: int = 0
     failed: int = 0
@@ -31,7 +31,7 @@ class Counts:
         return self.failed > 0 or self.errors > 0
 
     def describe(self) -> str:
-        """In words: ``3 failed, 12 passed``."""
+        """Format as in ``3 failed, 12 passed``."""
         said = ((self.failed, "failed"), (self.errors, "errors"), (self.passed, "passed"))
         return ", ".join(
             f"{number:,} {word.rstrip('s') if number == 1 else word}" for number, word in said if number
@@ -39,7 +39,7 @@ class Counts:
 
 
 DECLINED = frozenset({"refused", "barred"})
-"""States of a call that did not run: the user has said no, or a rule, a mode, a guard or a hook."""
+"""States of a call that did not run: declined by the user, or barred by a rule, a mode, a guard or a hook."""
 _TOLD = {"refused": "you refused", "barred": "not allowed"}
 
 
@@ -48,20 +48,20 @@ class Outcome:
     """The end of one call."""
 
     state: str = ""
-    """``ok``, ``failed``, ``refused``, ``barred``, ``cut``, ``running``, or empty where nothing tells."""
+    """``ok``, ``failed``, ``refused``, ``barred``, ``cut``, ``running``, or empty if unknown."""
     exit: int | None = None
     counts: Counts | None = None
     lines: tuple[str, ...] = ()
-    """What a failed call printed that tells most, masked by whoever shows it."""
+    """The most informative lines of a failed call's output; not masked yet."""
     handle: str = ""
-    """Of a background command."""
+    """Id of a background command."""
 
     @property
     def ok(self) -> bool:
         return self.state == "ok"
 
     def describe(self) -> str:
-        """As it stands behind a line: ``exit 2, 3 failed``."""
+        """Format as in ``exit 2, 3 failed``."""
         said = [f"exit {self.exit}"] if self.exit else []
         said += [self.counts.describe()] if self.counts and self.counts.describe() else []
         if not said:
@@ -70,13 +70,13 @@ class Outcome:
 
 
 def _counted(found: Counter[str]) -> Counts:
-    """Counts by kind; what a total leaves has passed."""
+    """Build counts by kind; what a total leaves over has passed."""
     left = found["total"] - found["failed"] - found["errors"] - found["skipped"]
     return Counts(found["passed"] or max(0, left), found["failed"], found["errors"] + found["remaining"])
 
 
 def _summed(matches: list[re.Match[str]]) -> Counts:
-    """The named groups of all matches together, or what their words count."""
+    """Add up the named groups of all matches, or the numbers of their words."""
     found = Counter[str]()
     for match in matches:
         groups = {name: int(number or 0) for name, number in match.groupdict().items()}
@@ -85,7 +85,7 @@ def _summed(matches: list[re.Match[str]]) -> Counts:
 
 
 def _each(matches: list[re.Match[str]]) -> Counts:
-    """A test per line; where none is told, a package that failed."""
+    """Count one test per line; without tests, the failed packages."""
     each = Counter(match.lastgroup for match in matches)
     return Counts(each["passed"], each["failed"] or each["package"])
 
@@ -94,7 +94,6 @@ _Reader = Callable[[list[re.Match[str]]], Counts]
 
 
 def _form(name: str, pattern: str, read: _Reader = _summed) -> tuple[str, re.Pattern[str], _Reader]:
-    """How one program states its result."""
     return name, re.compile(pattern, re.MULTILINE), read
 
 
@@ -129,7 +128,7 @@ FORMS = (
           r"(?=(?:\n.*){0,12}\Z)"),
     _form("tsc", r"^.{1,300}\berror TS\d{1,6}:", lambda matches: Counts(errors=len(matches))),
 )  # fmt: skip
-"""By runner. Words in them are those of the program's own report."""
+"""By test runner. The words are those of its own report."""
 _WORD = (r"(?:pass|succe|fail|err|skip|ignor|pend|cancel|todo|total|tests?\b|runs?\b|examples?\b|doctests?\b"
          r"|assert|warn|info|broken|flaky|notrun|inconcl|complete|unexpected)[a-z()]*")  # fmt: skip
 _FIRST = rf"{_N} (?:out of {_N} )?{_WORD}(?: {_WORD})?"
@@ -138,15 +137,15 @@ _COUNT = re.compile(f"(?i){_PAIR}")
 _SUM = re.compile(rf"(?i)(?!assert)(?:(?:.{{0,60}}?[:|\[\]]|executed)??\W{{0,8}}?"
                   rf"(?P<all>{_PAIR}(?:[ ,;|/.]{{1,4}}(?:with )?{_PAIR})+)|(?:# |all )?(?P<one>{_FIRST}))"
                   r"\W{0,8}(?:\(.{0,60}|in \d.{0,60}|duration.{0,20}|[\d.]+ ?m?s\w*)?\W{0,8}")  # fmt: skip
-"""A line of counts and nothing else, as any runner may end with."""
+"""A line that consists only of counts, as any runner may end with."""
 _RULES = " \t│║=-─━*#"
-"""What runners draw around such a line."""
+"""Rules that runners draw around such a line."""
 _KINDS = re.compile(r"(?i)(?P<failed>fail)|(?P<errors>err)|(?P<passed>pass|succ)|(?P<skipped>skip|ignor|pend)"
                     r"|(?P<total>test|total|run|example)")  # fmt: skip
 
 
 def report_counts(output: str) -> Counts | None:
-    """What the report in an output counts, by the form that stands last; None where there is none."""
+    """Return the counts in an output's report, by the format that matches last; None without a report."""
     text = edges(output)
     best: tuple[int, Counts] | None = None
     for _, pattern, read in FORMS:
@@ -157,13 +156,16 @@ def report_counts(output: str) -> Counts | None:
 
 
 def _counts_in(line: str) -> dict[str, int]:
-    """Numbers in a line by what they count."""
+    """Return the numbers in a line by kind."""
     counts = [(re.findall(_N, count)[0], [*_KINDS.finditer(count)]) for count in _COUNT.findall(line)]
     return {kinds[-1].lastgroup or "": int(number) for number, kinds in counts if kinds}
 
 
 def _sum(lines: Sequence[str]) -> Counts | None:
-    """What lines count that hold nothing else, of each kind the last; a lone count is near the end."""
+    """Return the counts in lines that consist only of counts, the last of each kind.
+
+    From the end, the first such line has to be among the last five if it has a single count.
+    """
     found: dict[str, int] = {}
     for behind, line in enumerate(reversed(lines)):
         match = _SUM.fullmatch(line.strip(_RULES))
@@ -179,9 +181,9 @@ _EXIT = re.compile(
     r"(?: after [\d.]{1,12} s)?[.\])>]{0,3}"
     r"|\S{1,40} exit (-?\d{1,10}), \d+ s\b.*|<exit_code>(-?\d{1,10})</exit_code>"
 )
-"""A line by which a program frames an output."""
+"""A line of the frame that a program puts around an output."""
 _FRAME = re.compile(r"[\[<(].{1,300}[\])>]|[A-Z][\w ]{1,30}: .{0,300}")
-"""Other lines of such frames, in front of an output and at its end."""
+"""Other lines of such frames, before an output or at its end."""
 _FRAME_LINES = 8
 _FRAME_SIZE = 2_000
 _MAKE = re.compile(r"(?m)^make(?:\[\d+\])?: \*\*\* .*Error (\d{1,3})$")
@@ -196,7 +198,7 @@ _REFUSED = re.compile(
     r"|Claude requested permissions to [^\n]{1,500}, but you haven['\u2019]t granted (?:it|them) yet\."
     r"|Not run: the user(?:'s preTool hook \S+)? declined this call\b.*|Declined by the user\.)"
 )
-"""Whole results by which programs tell of a refusal."""
+"""Complete results by which programs report a refusal."""
 _FAILED_START = re.compile(
     r"(?i)\A\s*(?:<tool_use_error>|\{\s{0,4}\"error\"(?!\s?:\s?(?:null|false|\"\"))"
     r"|(?:fatal |internal |tool )?error\s{0,2}[:(\n](?! ?\(none\))"
@@ -209,36 +211,36 @@ _BROKEN = re.compile(
     r"|Traceback \(most recent|.{0,200}: error(?: TS\d+)?:"
     r"|✗ |BUILD FAILED|BUILD FAILURE|.{0,80}: command not found$|[A-Z]\w{2,40} {2,}Traceback \(most recent)"
 )
-"""Lines that compilers and runners print of failures, and nothing else prints at that place."""
+"""Line beginnings that compilers and runners print for failures only."""
 _GIT_BROKEN = re.compile(r"(?m)^(?:fatal|error): |^CONFLICT \(")
-"""The same of git, that shows lines of other programs."""
+"""The same for git, which also shows lines of other programs."""
 _HANDLE = re.compile(
     r"(?i)\W{0,3}(?:(?:the |your )?(?:command|process|terminal|shell)\b[^\n]{0,60}?\b(?:running|started|moved"
     r"|backgrounded)\b|(?:runs|running|started|moved) (?:in|to) (?:the )?(?=background|terminal)"
     r"|background (?=pid))[^\n]{0,60}?(?:\b(?:shell|session|task|process|terminal)?[ _-]?(?:id|pids?)"
     r"[:=# ]{1,3}|\bbackground as |\bin terminal (?=\d))[`\"']?(\w[\w-]{0,60})"
 )
-"""A line of a frame that tells of a command that goes on, with its handle."""
+"""A line of a frame that reports a running command, with its handle."""
 _STILL = re.compile(
     r"(?i)<status>running</status>|\bstatus\"?: \"?running\b|\bstill running\b|^\S+ running\b"
 )
 _ENDED_BADLY = re.compile(r"(?i)<status>(?:failed|killed)</status>")
 _TASK_OVER = re.compile(r"\S{1,40} (?:was stopped|stopped|had ended|ended|no longer running|exit \d)")
-"""How our own tool says it."""
+"""Wording of our own tool."""
 _OVER = re.compile(r"(?i)<status>(?:completed|failed|killed)</status>|\bstatus\"?: \"?(?:completed|exited)\b")
 
 
 def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
-    """Say how a call ended.
+    """Determine how a call ended.
 
     Args:
-        operation: What it did; None where it is not understood.
-        result: What it was answered with.
-        told: The outcome that the program itself recorded: ``success``, ``failed``, ``retried``,
-            ``denied``, ``interrupted``, or empty.
+        operation: What the call did; None if unknown.
+        result: Its result.
+        told: The outcome that the program itself recorded: ``success``, ``failed``, ``retried``, ``denied``,
+            ``interrupted``, or empty.
     """
     whole = result.strip()
-    # What is read or printed may hold the same words: if it is recorded as well done, nobody declined.
+    # Text that was read or printed may contain the same words: a recorded success was not declined.
     speaks = told != "success" or (isinstance(operation, FileUse) and operation.verb != "read")
     if told == "denied" or (speaks and _REFUSED.fullmatch(whole)):
         return Outcome("barred" if is_barred(whole) else "refused")
@@ -265,10 +267,10 @@ def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
 def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, failed: bool) -> Outcome:
     commands, text = simple_commands(line), edges(result)
     last = commands[-1].program if commands else ""
-    # "Nothing found" is an answer.
+    # "Nothing found" is a valid answer.
     quiet = code in {1, None} and last in _QUIET_ONE and not any(map(_telling, _lines(result)))
     bad = (failed or (code or 0) != 0 or _SIGNAL.match(result) is not None) and not quiet
-    # What a program that only looks prints is the report of another run.
+    # Output of a read-only program is the report of another run.
     shows = LOOKERS | {"git"}
     looks = bool(commands) and all(each.program in shows for each in commands if each.joint != "|")
     if counts is not None:
@@ -279,7 +281,7 @@ def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, f
         code = code or int(made[1])
     if bad:
         return Outcome("failed", code, counts, tuple(error_lines(result)))
-    # Where nothing shows a failure, none being shown tells nothing.
+    # Without evidence, a missing failure does not mean success.
     answers = LOOKERS | _QUIET_ONE
     told = (
         counts
@@ -290,7 +292,7 @@ def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, f
 
 
 def _hidden(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
-    """The commands of a line that may end well although they have failed."""
+    """Yield the commands of a line whose failure the line's own exit code can hide."""
     covered, next_joint = False, ""
     for command in reversed(commands):
         covered = covered or next_joint in {";", "||", "&"}
@@ -300,8 +302,8 @@ def _hidden(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
 
 
 def _complains(commands: Sequence[SimpleCommand], text: str) -> bool:
-    """Whether a program that tells its failures by its name does so."""
-    # ``mkdir -v`` says in the same form what it has made.
+    """Whether a program that prefixes its errors with its name did so."""
+    # ``mkdir -v`` reports created folders in the same form.
     names = {re.escape(each.program) for each in commands if prints_failures(each.words)} - {"", "mkdir"}
     said = rf"(?m)^(?:\S{{0,40}}sh: (?:line \d{{1,5}}: )?)?(?:{'|'.join(sorted(names))}): \S"
     git = any(each.program == "git" for each in commands) and _GIT_BROKEN.search(text)
@@ -309,7 +311,7 @@ def _complains(commands: Sequence[SimpleCommand], text: str) -> bool:
 
 
 def handle_state(result: str) -> str:
-    """``running`` or ``over`` as an answer about a background command says; empty where it does not."""
+    """Return ``running`` or ``over`` as a result about a background command states; empty if it does not."""
     start = result[:2_000]
     still = background_handle(result) or _STILL.search(start)
     if _OVER.search(start) or (not still and exit_code(result) is not None) or _TASK_OVER.match(start):
@@ -318,48 +320,48 @@ def handle_state(result: str) -> str:
 
 
 _QUIET_ONE = words("grep rg egrep diff test [ [[ cmp which pgrep git")
-"""Programs whose exit code 1 without output is an answer and no error."""
+"""Programs whose exit code 1 without output is an answer, not an error."""
 LOOKERS = words(
     "ls cat head tail grep rg egrep find sed awk wc tree pwd echo which file stat du df date whoami "
     "sleep jq sort cd env printenv view less true type command printf basename dirname realpath nl "
     "cut tr uniq column diff cmp od xxd hexdump ps"
 )
-"""Programs that only look: their runs are not worth carrying, and what they print is somebody else's."""
+"""Read-only programs: their runs are not carried over, and their output may be text from elsewhere."""
 
 
 def exit_code(result: str) -> int | None:
-    """The exit code that the frame of an output states."""
+    """Return the exit code stated in the frame of an output."""
     if result.startswith("{"):
         return _recorded_exit(result)
     head, tail = _frame(result)
     found = (match for line in (*tail, *head) if (match := _EXIT.fullmatch(line)))
     stated = next((int(match[match.lastindex or 1]) for match in found), None)
-    # A script prints the answer of the command that it has run.
+    # A script prints the result of the command that it ran.
     return stated if stated is not None else _recorded_exit(result.rstrip().rpartition("\n")[2])
 
 
 def background_handle(result: str) -> str:
-    """The handle of a command that goes on, as the frame of an output states it; empty where it does not."""
+    """Return the handle of a running command from the frame of an output; empty if it has none."""
     head, tail = _frame(result)
     found = (match for line in (*head, *tail) if (match := _HANDLE.match(line)))
     return next((match[1] for match in found), "")
 
 
 def _frame(result: str) -> tuple[list[str], list[str]]:
-    """What a program writes around an output: its lines in front, and at the end, the last one first."""
+    """Return the frame lines before an output, and those at its end, last one first."""
     first = result[:_FRAME_SIZE].strip().splitlines()[:_FRAME_LINES]
     last = result[-_FRAME_SIZE:].strip().splitlines()[-_FRAME_LINES:]
     return _framing(first), _framing(last[::-1])
 
 
 def _framing(lines: Sequence[str]) -> list[str]:
-    """The lines at an edge up to the first that may be of the output."""
+    """Return the lines at an edge up to the first that may be output."""
     inside = next((at for at, line in enumerate(lines) if not _FRAME.fullmatch(line.strip())), len(lines))
     return [line.strip() for line in lines[: inside + 1]]
 
 
 def _recorded_exit(result: str) -> int | None:
-    """The exit code of an output that is recorded as JSON."""
+    """Return the exit code of an output that is recorded as JSON."""
     try:
         data = json.loads(result) if result.startswith("{") else None
     except (ValueError, RecursionError):
@@ -378,7 +380,7 @@ _ERROR_FORMS = (
     re.compile(r"^[\w.]*(?:Error|Exception|Failure|Panic)\b\s{0,2}[:(]|^(?:fatal|panic|Error|ERROR)\b:?"),
     re.compile(r"^[^\s:]{1,200}:\d{1,6}(?::\d{1,6})?:? \S|^CONFLICT|\bERR!|^\S{1,60}: .{0,120}: \S"),
 )
-"""Lines of errors, the most telling form first."""
+"""Forms of error lines, most informative first."""
 _EMPTY_LINE = re.compile(
     r"(?i)^(?:\(?no output\)?|[\w ]{1,30}: \(none\)"
     r"|\[?(?:error: |(?:the )?command |completed with |process ){0,3}exit(?:ed)?"
@@ -388,7 +390,7 @@ _EMPTY_LINE = re.compile(
 
 
 def error_lines(result: str, most: int = MOST_LINES) -> list[str]:
-    """The lines that say what went wrong, most telling first; empty when an output says nothing."""
+    """Return the lines that show what went wrong, most informative first; empty if there are none."""
     lines = [line for line in _lines(result) if _telling(line)]
     for form in _ERROR_FORMS:
         if found := [line for line in lines if form.search(line[:400])]:
@@ -403,7 +405,7 @@ def _telling(line: str) -> bool:
 
 
 _LABEL = re.compile(r"(?i)^(?:error|fatal|failed|failure):$")
-"""A line that only announces the next one."""
+"""A line that only introduces the next one."""
 
 
 def _lines(result: str) -> Iterator[str]:
@@ -421,6 +423,6 @@ _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 
 
 def edges(text: str) -> str:
-    """The beginning and the end of a long text, without colours."""
+    """Return the beginning and the end of a long text, without terminal colors."""
     text = text if len(text) <= 2 * EDGE else f"{text[:EDGE]}\n{text[-EDGE:]}"
     return _COLOUR.sub("", text)

@@ -1,4 +1,4 @@
-"""What was said and returned, as texts: who from, in which message, and to which call each belongs."""
+"""Passages: the texts of a session with author, message, and the call they belong to."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ from tui_app.text import words
 
 Voice = Literal["user", "assistant", "call", "result", "program"]
 LONGEST = 400_000
-"""Characters of one text that are read; what is longer is data."""
+"""Characters of one text that are read; a longer text is data."""
 
 
 @frozen
@@ -48,16 +48,16 @@ class Passage:
     path: str = ""
     """The file that its call is about."""
     report: bool = False
-    """Whether it is the report of another agent, and no raw output."""
+    """Whether it is the report of another agent instead of raw output."""
     tool: str = ""
-    """Of a call: the tool's name."""
+    """Name of the called tool."""
 
 
 _AGENTS = words("task agent subagent delegate dispatch explore research")
 
 
 def passages(items: Iterable[Item]) -> Iterator[Passage]:
-    """The texts of messages in order; a call and its result have the same unit."""
+    """Yield the texts of messages in order; a call and its result have the same unit."""
     waiting: dict[str, deque[Passage]] = defaultdict(deque)
     for item in items:
         for part in item.message.parts:
@@ -71,7 +71,7 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                     path = "" if command_line(args) else target_path(args)
                     named, said = name_parts(part.tool_name), argument_texts(args)
                     if named & TASK_TOOLS and (update := task_update(named, args)):
-                        said = (entry.text for entry in update.entries)  # a state is no name
+                        said = (entry.text for entry in update.entries)  # a state is not a name
                     text = "\n".join([part.tool_name, *said])[:LONGEST]
                     agent = bool(named & _AGENTS)
                     call = Passage(item.key, "call", text, item.key, path, agent, part.tool_name)
@@ -87,7 +87,7 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                         item.key, voice, result_text(part)[:LONGEST], call.unit, call.path, call.report
                     )
                 case CompactionPart(content=str(text)) | SystemPromptPart(content=text):
-                    # What an earlier summary has invented is there no more than before.
+                    # What an earlier summary invented does not count as said.
                     lines = (line for line in text[:LONGEST].splitlines() if NOT_IN_LOG not in line)
                     yield Passage(item.key, "program", "\n".join(lines), item.key)
                 case _:

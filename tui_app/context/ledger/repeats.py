@@ -1,4 +1,4 @@
-"""Whether a call does what was done before, where the model cannot see that any more."""
+"""Repeated calls: whether a call does what was done before, where the model can no longer see it."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import field
@@ -25,7 +25,7 @@ from tui_app.tool_specs import SUB_AGENT_TOOLS
 
 _TOLD_CHARS, _MOST_TASKS = 160, 3
 _KEPT = frozenset({"added", "committed"})
-"""What git notes of files without changing them."""
+"""Deeds that git records without changing files."""
 
 
 @frozen
@@ -34,28 +34,28 @@ class Repeat:
 
     kind: RepeatKind
     key: int
-    """Log number of what came of it."""
+    """Log number of its result."""
     text: str
     """In words: ``ran at #142: exit 1, 3 failed``."""
     call: str = ""
-    """Id of the call that did it."""
+    """Id of the earlier call."""
     session: str = ""
-    """Where that stands; empty for this session."""
+    """Session of the earlier call; empty for this one."""
     told: str = ""
-    """Of a command, how it ended."""
+    """Outcome of an earlier command."""
     sure: bool = False
-    """Whether nothing that ran since can have written anything, as far as the log tells."""
+    """Whether nothing that ran since can have written anything, as far as the log shows."""
     exact: bool = False
-    """Whether the call is the same word for word."""
+    """Whether the calls are identical."""
 
 
 @frozen
 class Past:
-    """What happened in one session that the model goes on from."""
+    """What happened in one session that the model continues."""
 
     ledger: Ledger
     unseen: Callable[[int], bool] = lambda _key: True
-    """Whether the model has lost sight of a message, or never saw it."""
+    """Whether a message is out of the model's view, or was never in it."""
     session: str = ""
 
     def place(self, key: int) -> str:
@@ -64,37 +64,37 @@ class Past:
 
 @frozen(kw_only=True)
 class Knowledge:
-    """What is known of commands and answers beside the ledger."""
+    """Knowledge about commands and answers outside the ledger."""
 
     only_looks: Callable[[str], bool] = is_look
-    """Whether a shell line can change nothing."""
+    """Whether a shell line is read-only."""
     kinds: Callable[[str], Collection[str]] = lambda _line: ()
-    """In which ways a line reaches out or destroys: ``network``, ``packages``, ``deletes`` …"""
+    """Risks of a line: ``network``, ``packages``, ``deletes`` …"""
     answer: Callable[[str], str] = lambda said: said
-    """The user's own words in the answer to a question; empty where nobody answered."""
+    """The user's own words in the answer to a question; empty if there was no answer."""
     running: Collection[str] = ()
     """Handles of the background commands that run now."""
     unrun: Collection[str] = field(default_factory=tuple)
-    """Ids of calls that the log has answered: nothing was done by them."""
+    """Ids of calls that were answered from the log without being run."""
 
 
 def repeat_of(
     tool: str, args: Mapping[str, Any], pasts: Sequence[Past], known: Knowledge, call: str = ""
 ) -> Repeat | None:
-    """Find what a call would do once more.
+    """Find what a call would repeat.
 
-    Whether files are as they were is not looked at: of a command and an edit that is for whoever asks.
+    Whether files have changed since is not checked: for a command or an edit the caller has to.
 
     Args:
         tool: Name of the tool.
-        args: What it is called with.
-        pasts: This session, then those that it was handed over from, the newest first.
-        known: What is known beside them.
-        call: Id of the call, which may be among what happened.
+        args: Arguments of the call.
+        pasts: This session, then those that were handed over to it, newest first.
+        known: Knowledge outside the ledger.
+        call: Id of the call, which may already be in the log.
 
     Returns:
-        None where nothing of it was done before, something has happened since that it depends on, or the
-        model sees for itself that it was done.
+        None if nothing of it was done before, something it depends on has happened since, or the model can
+        see that it was done.
     """
     for wanted in operations(tool, args):
         match wanted:
@@ -122,7 +122,7 @@ def _backwards(pasts: Sequence[Past]) -> Iterator[tuple[Past, Action]]:
 def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
     line = wanted.line
     if "network" in known.kinds(line) or (is_look(line) and not _written(line)):
-        return None  # what it would show may be another thing by now, and costs nothing to see
+        return None  # its output may differ by now, and costs nothing
     name, sure, changed = _name(line), True, False
     for past, action in _backwards(pasts):
         done = action.operation
@@ -153,10 +153,10 @@ def _written(line: str) -> Sequence[str]:
 
 
 def _name(line: str) -> str:
-    """What a line has in common with another one that does the same."""
+    """Return a key that lines doing the same have in common."""
     commands = simple_commands(line)
     moves = any(each.program in FOLDERS or each.reads for each in commands)
-    # Variables that it is run with, and texts that are no words of it.
+    # Variables that it is run with, and texts that are not among its words.
     words = (
         word.text for each in commands for word in each.parts if word.text not in program_words(each.words)
     )
@@ -175,7 +175,7 @@ def _judged(
     if outcome.state == "running":
         runs = here("running", text=f"runs since {place} as {outcome.handle}")
         return runs if outcome.handle and outcome.handle in known.running else None
-    # A failure that nothing counts may be one of the moment.
+    # A failure without counts may be temporary.
     has_ended = outcome.ok or (outcome.state == "failed" and outcome.counts is not None)
     if changed or wanted.background or not has_ended:
         return None
@@ -186,7 +186,7 @@ def _judged(
 
 
 def _writes(action: Action, known: Knowledge) -> str:
-    """Whether a call may have changed what a command depends on: ``no``, ``perhaps`` or ``surely``."""
+    """Return whether a call may have changed what a command depends on: ``no``, ``perhaps`` or ``surely``."""
     state, done = action.outcome.state, action.operation
     if state in DECLINED:
         return "no"
@@ -197,7 +197,7 @@ def _writes(action: Action, known: Knowledge) -> str:
     if not isinstance(done, Command):
         return "perhaps" if action.tool in SUB_AGENT_TOOLS else "no"
     if known.only_looks(done.line) or action.outcome.counts is not None:
-        return "no"  # what reports has checked
+        return "no"  # a test run only checks
     deeds = {effect.deed for effect in file_effects(done.line)}
     if deeds and deeds <= _KEPT and all(each.program == "git" for each in simple_commands(done.line)):
         return "no"
@@ -242,11 +242,11 @@ def _question(text: str, pasts: Sequence[Past], known: Knowledge) -> Repeat | No
 
 
 _Known = tuple[TaskState, Past, int]
-"""How a task ended or stands, and where that is told."""
+"""State of a task, and where it was recorded."""
 
 
 def _tasks(wanted: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
-    """Tasks that are open again although they were done, or taken off the list."""
+    """Find tasks that are open again although they were done, or removed from the list."""
     over: dict[str, _Known] = {}
     ids: dict[str, str] = {}
     for past in reversed(pasts):

@@ -1,4 +1,4 @@
-"""Which facts of the log a text keeps."""
+"""Retention: which facts of the log a text keeps."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -17,7 +17,7 @@ _MASKED = re.compile(r"\[[a-z ]*(?:hidden|masked)[^\]]*\]|…\[\d{1,12} characte
 
 
 def plain(text: str) -> str:
-    """A text in small letters without quotes and code marks, on one line."""
+    """Return a text in lower case without quotes and code marks, on one line."""
     return " ".join(text.translate(_MARKS).casefold().split())
 
 
@@ -28,18 +28,18 @@ def judge(
     recoverable: bool = True,
     written: Collection[tuple[str, str]] | None = None,
 ) -> tuple[tuple[Fact, ...], float]:
-    """Judge for every fact whether a text still holds it.
+    """Judge for every fact whether a text keeps it.
 
     Args:
-        facts: What the dropped history held.
-        replacement_text: Everything that stands in its place, as one text.
-        recoverable: Whether every message with a handle can be got back, as from a session's own log.
-        written: Kind and text of the facts that code has written down with their states. Where it is given,
-            what was done to a file, and how a command ended, is kept only so; else its name must stand there.
+        facts: Facts of the removed history.
+        replacement_text: Everything that replaces it, as one text.
+        recoverable: Whether every message with a handle can be retrieved, as from a session's own log.
+        written: Kind and text of the facts that code has written with their states. If given, what was done
+            to a file, and how a command ended, is kept only by being in it; otherwise its name must be in the
+            text.
 
     Returns:
-        The facts with their state, in the same order, and the share of the weight of what was said and done
-        that is kept, 0 to 1.
+        The facts with their state, in the same order, and the kept share of the weight, 0 to 1.
     """
     told = plain(replacement_text)
     judged: list[Fact] = []
@@ -55,14 +55,14 @@ _EXACT = frozenset({"file", "command", "error", "todo", "live"})
 
 
 def retention(judged: Sequence[Fact]) -> float:
-    """The kept share of the weight; names count only where there is nothing else."""
+    """Return the kept share of the weight; names only count if there is nothing else."""
     counted = weighted_facts(judged)
     total = sum(fact.weight for fact in counted)
     return round(sum(fact.weight for fact in counted if fact.state == "kept") / total, 4) if total else 1.0
 
 
 def weighted_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """The facts of which a share is told: of names nobody knows which will be needed."""
+    """Return the facts that count: which names will be needed is uncertain."""
     return [fact for fact in facts if fact.kind != "detail"] or facts
 
 
@@ -79,7 +79,6 @@ def _contains_fact(told: str, fact: Fact) -> bool:
 
 
 def _key_text(fact: Fact) -> str:
-    """The text by which a fact is recognised."""
     text = fact.text
     match fact.kind:
         case "error" if FAILED in text:
@@ -95,7 +94,7 @@ def _key_text(fact: Fact) -> str:
     return text
 
 
-@lru_cache(maxsize=2_048)  # a compaction asks twice about each fact
+@lru_cache(maxsize=2_048)  # a compaction checks each fact twice
 def _pieces(key: str) -> tuple[str, ...]:
     split = (piece for part in _MASKED.split(key) for piece in _CLIPPED.split(part))
     return tuple(filter(None, map(plain, split))) or (plain(key),)

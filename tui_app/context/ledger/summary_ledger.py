@@ -1,4 +1,4 @@
-"""The ledger that a summary carries where no log keeps what leaves."""
+"""Ledgers carried by summaries, for histories without a log of removed messages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from tui_app.context.views.view import Item
 
 
 def with_ledger(message: ModelMessage, ledger: Mapping[str, Any]) -> ModelMessage:
-    """A summary with the dump of its session's ledger."""
+    """Add the dump of its session's ledger to a summary."""
     part = message.parts[0]
     if not isinstance(message, ModelRequest) or not isinstance(part, CompactionPart):
         return message
@@ -20,7 +20,7 @@ def with_ledger(message: ModelMessage, ledger: Mapping[str, Any]) -> ModelMessag
 
 
 def ledger_dumps(items: Sequence[Item]) -> Iterator[Mapping[str, Any]]:
-    """Dumps of ledgers that summaries among some messages carry."""
+    """Yield the ledger dumps in summaries among some messages."""
     for part in (part for item in items for part in item.message.parts):
         own = own_metadata(part.metadata) if isinstance(part, CompactionPart) else {}
         if isinstance(dump := own.get("ledger"), Mapping):

@@ -1,4 +1,4 @@
-"""What a tool call does, whichever agent program made it: one table of how tools carry commands and paths."""
+"""Operations of tool calls by any agent program: one table of how tools pass commands and paths."""
 
 import json
 import posixpath
@@ -32,7 +32,7 @@ PATH_ARGUMENTS = (
     "pathInProject",
 )  # fmt: skip
 SOURCE_ARGUMENTS = ("source", "src", "from", "old_path", "source_path", "oldPath")
-"""Where a file is moved from."""
+"""Source of a moved file."""
 TARGET_ARGUMENTS = ("destination", "dest", "target", "to", "new_path", "destination_path", "newPath")
 NEW_TEXT_ARGUMENTS = (
     "new_string", "newText", "new_text", "new_str", "newString", "replacement", "replace", "code_edit",
@@ -49,9 +49,9 @@ _BACKGROUND_ARGUMENTS = ("background", "run_in_background", "is_background", "is
 _FOLDER_ARGUMENTS = (
     "workdir", "cwd", "Cwd", "working_directory", "workingDirectory", "dir_path", "directory",
 )  # fmt: skip
-"""Where a command is run."""
+"""Folder of a command."""
 FILE_ARGUMENTS = (WRITE_FILE.body_argument, "contents", "file_text")
-"""Which hold text that is a file afterwards."""
+"""Arguments with text that becomes a file."""
 
 _COMMANDS = words("bash shell command cmd exec execute run terminal powershell pwsh process action")
 _CODE = words("python ipython notebook cell code repl js javascript")
@@ -77,26 +77,26 @@ _QUESTIONS = words(
     "askuser askuserquestion askfollowupquestion askquestion question requestuserinput exitplanmode "
     "presentplan planmoderespond"
 )
-"""Names, without what is no letter, of tools that the user answers; another server's tool is none of them."""
+"""Names, reduced to letters, of tools that the user answers; no tool of another server is one of them."""
 _AS_ANY = frozenset(each.name for each in (READ_FILE, WRITE_FILE, EDIT_FILE, RUN_COMMAND, TODO, ASK_USER))
-"""Our own tools that are read as any program's."""
+"""Our own tools that are read like any program's."""
 PATCHES = words("patch diff")
-"""Names of tools that apply one."""
+"""Names of tools that apply a patch."""
 _PATCHERS = words("apply_patch applypatch cd cat echo")
-"""Programs of a shell line that are the patch, or bring it."""
+"""Programs of a shell line that are the patch, or print it."""
 _NO_LETTER = re.compile(r"[^a-z]")
 _NAME_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 SUBCOMMANDS: Mapping[str, "FileVerb"] = {
     "view": "read", "read": "read", "create": "created", "write": "written", "str_replace": "edited",
     "insert": "edited", "edit": "edited", "append": "edited", "undo_edit": "edited", "delete": "deleted",
 }  # fmt: skip
-"""What an editor of many commands does to the file, by its command."""
+"""What an editor with several commands does to the file, by command."""
 _STATES: Mapping[str, "TaskState"] = {
     **dict.fromkeys(("completed", "complete", "done", "finished", "closed", "resolved"), "done"),
     **dict.fromkeys(("cancelled", "canceled", "deleted", "skipped", "dropped", "abandoned"), "dropped"),
     **dict.fromkeys(("in progress", "active", "doing", "started", "running", "working"), "in progress"),
 }
-"""Values of the field that tools keep a task's state in."""
+"""Values of the state field of tasks."""
 _BOXES: Mapping[str, "TaskState"] = {"x": "done", "X": "done", "~": "in progress", "-": "in progress"}
 CHECKBOX = re.compile(r"(?m)^[ \t]{0,12}(?:[-*+] )?\[([ xX~-])\] (.{1,400})$")
 _PATCH_LINE = re.compile(r"(?m)^\*\*\* (Add File|Update File|Delete File|Move to): (.{1,500})$")
@@ -118,26 +118,26 @@ class Command:
     line: str
     background: bool = False
     folder: str = ""
-    """Where the call says it is run; empty where it does not."""
+    """Folder according to the call; empty if it has none."""
 
 
 @frozen
 class FileUse:
-    """Something is done to a file, or a file is read."""
+    """A file is changed or read."""
 
     path: str
     verb: FileVerb
     to: str = ""
     """Where it is moved to."""
     size: int = 0
-    """Characters that are written."""
+    """Characters written."""
     digest: str = ""
-    """Of all that the call was given: two calls with the same one are the same edit."""
+    """Digest of all arguments: two calls with the same one are the same edit."""
 
 
 @frozen
 class TaskEntry:
-    """One task that a tool is given, or a new state of one that it knows."""
+    """One new task, or a new state of a known one."""
 
     text: str
     state: TaskState
@@ -154,7 +154,7 @@ class TaskUpdate:
 
 @frozen
 class HandleUse:
-    """A background command is looked at or stopped."""
+    """A background command is checked or stopped."""
 
     handle: str
     stops: bool = False
@@ -170,21 +170,21 @@ class Question:
 
 @frozen
 class Look:
-    """Something is looked at, searched or thought: nothing changes."""
+    """A lookup, search or thought that changes nothing."""
 
 
 Operation = Command | FileUse | TaskUpdate | HandleUse | Question | Look
 
 
 def operations(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
-    """What a call does, in order.
+    """Return what a call does, in order.
 
     Args:
-        tool: The tool's name in whichever program.
+        tool: The tool's name in any program.
         args: Its arguments.
 
     Returns:
-        Nothing where the call is not understood: it may have done anything.
+        Nothing if the call is not understood: it may have done anything.
     """
     named = name_parts(tool)
     if own := _own_tool(tool, args):
@@ -195,7 +195,6 @@ def operations(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
 
 
 def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]:
-    """What is run, in a shell or by a script."""
     if (code := first_text(args, CODE_ARGUMENTS)) and "tools." in code and named & (_COMMANDS | _CODE):
         yield from _script(code)
     elif patches := list(_patches(named, args)):
@@ -237,12 +236,12 @@ def _folder(args: Mapping[str, Any]) -> str:
 
 
 def asks_user(tool: str) -> bool:
-    """Whether what a tool returns is what the user answered."""
+    """Whether a tool's result is the user's answer."""
     return any(isinstance(each, Question) for each in operations(tool, {}))
 
 
 def name_parts(tool: str) -> frozenset[str]:
-    """The words of a tool's name in small letters, without the server that offers it."""
+    """Return the words of a tool's name in lower case, without the server that offers it."""
     return frozenset(word.lower() for word in _NAME_WORD.findall(re.split(r"__|[./:]", tool)[-1]))
 
 
@@ -255,7 +254,7 @@ def _own_tool(tool: str, args: Mapping[str, Any]) -> tuple[Operation, ...]:
 
 
 def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The first non-empty text among the named arguments, else an empty string."""
+    """Return the first non-empty text among the named arguments, or an empty string."""
     for name in names:
         value = args.get(name)
         if isinstance(value, str) and value.strip():
@@ -264,13 +263,13 @@ def first_text(args: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def without_pointer(text: str) -> str:
-    """An argument's text; of one that a pointer has replaced, the beginning that the pointer shows."""
+    """Return an argument's text; if a pointer replaced it, the beginning that the pointer shows."""
     match = _POINTER.fullmatch(text)
     return match[1] if match else text
 
 
 def argument_texts(args: Mapping[str, Any]) -> Iterator[str]:
-    """Every text inside a call's arguments, nested ones too, in order; numbers and flags with their names."""
+    """Yield every text in a call's arguments in order, also nested; numbers and flags with their names."""
     stack: list[Any] = [args]
     while stack:
         value = stack.pop()
@@ -288,13 +287,13 @@ def argument_texts(args: Mapping[str, Any]) -> Iterator[str]:
 
 
 def target_path(args: Mapping[str, Any]) -> str:
-    """The path a call is about, or an empty string."""
+    """Return the path a call is about, or an empty string."""
     path = first_text(args, PATH_ARGUMENTS).removeprefix("file://")
     return path if "\n" not in path and len(path) < 500 else ""
 
 
 def target_paths(args: Mapping[str, Any]) -> list[str]:
-    """The paths a call is about, also where it carries a list of them, or of records that have one."""
+    """Return the paths a call is about, including those in a list of paths, or of records with one."""
     found = [target_path(args)]
     for name, value in args.items():
         one = "path" if name == "include" else name.removesuffix("s")
@@ -304,7 +303,7 @@ def target_paths(args: Mapping[str, Any]) -> list[str]:
 
 
 def command_line(args: Mapping[str, Any]) -> str:
-    """The shell line of a call: a text, or the words of one behind ``bash -lc``."""
+    """Return the shell line of a call: a text, or the words after ``bash -lc``."""
     for name in COMMAND_ARGUMENTS:
         words = args.get(name)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):
@@ -324,7 +323,7 @@ def _file_verb(named: frozenset[str], args: Mapping[str, Any]) -> FileVerb | Non
     if named & _LOOKS - {"directory"} and not (first_text(args, NEW_TEXT_ARGUMENTS) or "replace" in named):
         return None
     verb = next((verb for verb, words in _VERBS if named & words), None)
-    return "edited" if verb == "moved" else verb  # what is moved where has been looked at
+    return "edited" if verb == "moved" else verb  # a move is already handled
 
 
 def _move(named: frozenset[str], args: Mapping[str, Any]) -> FileUse | None:
@@ -334,14 +333,14 @@ def _move(named: frozenset[str], args: Mapping[str, Any]) -> FileUse | None:
 
 
 def _patches(named: frozenset[str], args: Mapping[str, Any]) -> list[FileUse]:
-    """Files of a patch that is applied; one that is only written into a file changes nothing."""
+    """Return the files of an applied patch; one that is only written into a file changes nothing."""
     # The program and its patch may be two words of one command.
     run = named & (_COMMANDS | _CODE) and any("apply_patch" in text for text in argument_texts(args))
     return patched_files(args) if named & PATCHES or run else []
 
 
 def patched_files(args: Mapping[str, Any]) -> list[FileUse]:
-    """Files that the patches among a call's arguments are for."""
+    """Return the files of the patches among a call's arguments."""
     found: list[FileUse] = []
     for text in argument_texts(args):
         if "*** " in text:
@@ -366,7 +365,7 @@ def task_update(named: frozenset[str], args: Mapping[str, Any]) -> TaskUpdate | 
             return TaskUpdate(tuple(entry for entry in entries if entry.text))
         if isinstance(value, str) and (boxes := CHECKBOX.findall(value)):
             return TaskUpdate(tuple(TaskEntry(text, _BOXES.get(mark, "open")) for mark, text in boxes))
-    # Tools that make and change tasks one by one.
+    # Tools that create and change tasks one by one.
     if named & {"create", "add", "new"} and (text := first_text(args, _TASK_TEXTS)):
         return TaskUpdate((TaskEntry(text, "open"),), whole=False)
     if named & {"update", "complete", "set"} and (id := _id(args)):
@@ -398,7 +397,7 @@ _CELL_COMMAND = re.compile(r"(?m)^[ \t]*[!%](?:sx |system |bash )?[ \t]*([^\n]+)
 
 
 def _cell(code: str) -> Iterator[Operation]:
-    """Code of a notebook: its shell lines are read, the rest is run as it stands."""
+    """Yield the operations of a notebook cell: its shell lines are parsed, the rest is run as it is."""
     if code.lstrip().startswith("%%bash"):
         yield Command(code.lstrip().partition("\n")[2])
         return
@@ -422,7 +421,7 @@ def _script(code: str) -> Iterator[Operation]:
         try:
             value = _literal(code, match.end())
         except (ValueError, RecursionError):
-            return  # made by the program while it runs: nobody knows what it did
+            return  # computed while the program runs: the effect is unknown
         args = value if isinstance(value, dict) else {"input": value}
         inner = operations(match[1], args)
         if not inner:
@@ -440,11 +439,11 @@ _CONSTANTS = {"true": "true", "false": "false", "null": "null", "undefined": "nu
 
 
 def _literal(code: str, at: int) -> Any:
-    """The literal of JavaScript that is the first argument of a call.
+    """Parse the JavaScript literal that is the first argument of a call.
 
     Args:
         code: The program.
-        at: Where the arguments begin.
+        at: Index of the beginning of the arguments.
 
     Raises:
         ValueError: if there is anything else, such as a variable.
@@ -463,7 +462,7 @@ def _literal(code: str, at: int) -> Any:
                     written.pop()
                 written.append(text)
             case "word" if not _NAMED.match(code, at):
-                written.append(_CONSTANTS.get(text, "?"))  # a variable: that is no JSON
+                written.append(_CONSTANTS.get(text, "?"))  # a variable, which is invalid JSON
             case "word" | "text":
                 written.append(json.dumps(text if token.lastgroup == "word" else _unescaped(text)))
             case "number":

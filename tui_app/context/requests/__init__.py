@@ -1,1 +1,1 @@
-"""Build requests from the view, and govern them."""
+"""Building model requests from the view, and governing them."""

@@ -1,8 +1,8 @@
-"""Build a request from the view: repaired, cut if it must be, and with what the run itself has added.
+"""Building requests from the view: repair, truncation and the parts the run added.
 
 Providers reject a tool call without its result and a result without its call. After repair each call is
-answered exactly once in the very next request, no result stands alone, no message is empty, the history
-begins with a request, and no two responses stand in a row.
+answered exactly once in the very next request, no result is without a call, no message is empty, the history
+begins with a request, and no two responses are adjacent.
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,13 +47,13 @@ from tui_app.records import frozen
 from tui_app.usage import ContextUsage
 
 INTERRUPTED = "Interrupted by user."
-"""What a call is answered with when its tool never finished."""
+"""Result for a call whose tool never finished."""
 START = "(The conversation starts in the middle.)"
-"""Stands in front of a history that would begin with a response."""
+"""Prompt inserted before a history that would begin with a response."""
 CONTINUE = "(Go on.)"
-"""Stands at the end of a history whose last prompt is blank."""
+"""Prompt appended to a history whose last prompt is blank."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Synthetic parts carry a fixed time, so the same history gives the same bytes on every request."""
+"""Fixed time of synthetic parts, so that the same history gives the same bytes in every request."""
 
 _Answers = dict[tuple[int, str], ModelRequestPart]
 
@@ -61,12 +61,12 @@ _Answers = dict[tuple[int, str], ModelRequestPart]
 def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
     """Repair a history so that every provider accepts it; messages that need no change stay the same objects.
 
-    A history that is already valid comes back equal, so repairing twice changes nothing. A result that
-    arrived late is moved behind its call; a call that was never answered gets ``INTERRUPTED``.
+    Repair is idempotent: a valid history comes back equal. A late result is moved directly after its call; a
+    call without a result gets ``INTERRUPTED``.
 
     Args:
-        messages: Any history: imported, interrupted, rewound or cut.
-        begins: Whether nothing is sent in front of it.
+        messages: Any history: imported, interrupted, rewound or truncated.
+        begins: Whether this is the beginning of the request.
 
     Returns:
         A new list, empty only when nothing sendable was left.
@@ -89,7 +89,7 @@ def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[Mod
             skip = index + 1 if isinstance(following, ModelRequest) else skip
             repaired.append(_answering(index, calls, answers, following))
     if begins:
-        # A system prompt goes out in another place: what is left must not begin with an answer.
+        # System prompts are sent separately by some providers, so the rest must not begin with a response.
         answer = next((at for at, each in enumerate(repaired) if not _is_prompt_alone(each)), len(repaired))
         if answer < len(repaired) and isinstance(repaired[answer], ModelResponse):
             repaired.insert(answer, _said(START))
@@ -97,13 +97,14 @@ def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[Mod
 
 
 def sendable(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[ModelMessage]:
-    """Repair a history that is about to be sent: it ends with a request that says something.
+    """Repair a history that is about to be sent, so that it ends with a non-empty request.
 
-    A run with instructions alone, which is a single request without parts, stays as it is.
+    A run with instructions only, which is a single request without parts, is left as it is.
 
     Args:
         messages: Any history.
-        begins: Whether nothing is sent in front of it; what is must end with a request.
+        begins: Whether this is the beginning of the request; otherwise what precedes it must end with a
+            request.
     """
     if begins and len(messages) == 1 and isinstance(messages[0], ModelRequest) and not messages[0].parts:
         return list(messages)
@@ -124,7 +125,7 @@ def _said(text: str) -> ModelRequest:
 def _answering(
     index: int, calls: Sequence[ToolCallPart], answers: _Answers, following: ModelMessage | None
 ) -> ModelRequest:
-    """The request behind a response with calls: their results, then what else stands there."""
+    """Return the request after a response with calls: their results first, then its other parts."""
     returns = [
         answers.get((index, call.tool_call_id))
         or ToolReturnPart(
@@ -144,7 +145,7 @@ def _answering(
 
 
 def _without_blanks(message: ModelMessage) -> ModelMessage | None:
-    """Drop blank parts and a call id used twice within one response; None when nothing is left."""
+    """Drop blank parts and call ids repeated within one response; None when nothing is left."""
     seen: set[str] = set()
     parts: list[ModelRequestPart | ModelResponsePart] = []
     for part in message.parts:
@@ -160,7 +161,7 @@ def _without_blanks(message: ModelMessage) -> ModelMessage | None:
 
 
 def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
-    """Whether a part says nothing at all; signed thinking counts as content."""
+    """Whether a part has no content; signed thinking counts as content."""
     match part:
         case (
             TextPart(content=str(text))
@@ -177,7 +178,7 @@ def _is_blank(part: ModelRequestPart | ModelResponsePart) -> bool:
 
 
 def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Join responses that stand in a row, unless one of them still waits for its results."""
+    """Join adjacent responses, unless one of them still has calls to be answered."""
     merged: list[ModelMessage] = []
     row: list[ModelResponse] = []
     for message in messages:
@@ -192,21 +193,21 @@ def _merge_responses(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
 
 
 _STEP = 16
-"""Items that are taken in together at most, or a little more: that much is built again after a rewrite."""
+"""Items settled per step, roughly: the most that is rebuilt after a rewrite."""
 
 
 @dataclass(slots=True)
 class Assembly:
-    """Builds the requests of one conversation, one after the other."""
+    """Incremental builder of one conversation's requests."""
 
     _items: list[Item] = field(default_factory=list)
-    """The part of the view that is settled."""
+    """The part of the view that later messages cannot change."""
     _messages: list[ModelMessage] = field(default_factory=list)
-    """The messages it becomes; the last one is a request."""
+    """The messages built from it; the last one is a request."""
     _added: list[ModelRequestPart] = field(default_factory=list)
-    """What repair has put into them."""
+    """Parts that repair added to them."""
     _places: list[tuple[int, int, int]] = field(default_factory=list)
-    """Lengths of the three after each step: a rewrite goes back to the last one in front of it."""
+    """Lengths of the three lists after each step; a rewrite falls back to the last step before it."""
 
     def request(
         self, items: Sequence[Item], sent: Sequence[ModelMessage]
@@ -215,18 +216,18 @@ class Assembly:
 
         Args:
             items: The view.
-            sent: What a run would send without us; its last request may hold parts that no history knows.
+            sent: What the run would send on its own; its last request may have parts that are in no history.
 
         Returns:
-            The messages, and the parts in them that stand nowhere in the view.
+            The messages, and those of their parts that are not in the view.
         """
-        # Go back to what a rewrite of the view has left alone.
+        # Fall back to what a rewrite of the view left unchanged.
         same = same_objects(self._items, items)
         while self._places and self._places[-1][0] > same:
             self._places.pop()
         settled, messages, added = self._places[-1] if self._places else (0, 0, 0)
         del self._items[settled:], self._messages[messages:], self._added[added:]
-        # Take in what can change no more, in steps that end in front of an answer behind a request.
+        # Settle what can no longer change, in steps that end before a response that follows a request.
         answers = [
             at
             for at, (before, item) in enumerate(pairwise(items[settled:]), settled + 1)
@@ -236,18 +237,18 @@ class Assembly:
         for answer in answers:
             if answer >= tried + step or answer == answers[-1]:
                 tried = answer
-                # A call that stays open must not have every piece behind it looked at again and again.
+                # An open call must not cause everything after it to be repaired again with each step.
                 step = _STEP if self._take_in(items[len(self._items) : answer]) else 2 * step
         rest = items[len(self._items) :]
         built = sendable(_with_extras(to_messages(rest), sent), begins=not self._messages)
         return [*self._messages, *built], [*self._added, *_new_parts(rest, built)]
 
     def _take_in(self, chunk: Sequence[Item]) -> bool:
-        """Take in a piece that ends in front of an answer, if nothing that follows could change it."""
+        """Settle a chunk that ends before a response, if nothing later could change it."""
         messages = repair(to_messages(chunk), begins=not self._messages)
         added = list(_new_parts(chunk, messages))
         closed = not any(isinstance(part, ToolReturnPart) for part in added)
-        # Behind an answer another one would be joined to it, and a call left open may be answered yet.
+        # A leading response could be joined to another one, and an open call may still get its result.
         spoken = bool(self._messages) or not all(map(_is_prompt_alone, messages))
         settled = closed and spoken and bool(messages) and isinstance(messages[-1], ModelRequest)
         if settled:
@@ -259,7 +260,7 @@ class Assembly:
 
 
 def _new_parts(items: Sequence[Item], messages: Sequence[ModelMessage]) -> Iterator[ModelRequestPart]:
-    """Parts of requests that stand in none of the items."""
+    """Yield the parts of requests that are in none of the items."""
     view = {id(part) for item in items for part in item.message.parts}
     for message in messages:
         if isinstance(message, ModelRequest):
@@ -267,7 +268,7 @@ def _new_parts(items: Sequence[Item], messages: Sequence[ModelMessage]) -> Itera
 
 
 def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Keep what a run put into its last request and no history knows: feedback, deltas, reminders."""
+    """Keep the parts that a run added to its last request and no history has: feedback, deltas, reminders."""
     last, own = (sent[-1] if sent else None), (messages[-1] if messages else None)
     if not isinstance(last, ModelRequest):
         return messages
@@ -284,7 +285,7 @@ def _with_extras(messages: list[ModelMessage], sent: Sequence[ModelMessage]) -> 
 
 
 _REPAIR_ROOM = 16
-"""Tokens kept free for what repair may have to put in front of a history that was cut."""
+"""Tokens reserved for the prompt that repair may have to insert before a truncated history."""
 
 
 @frozen
@@ -293,22 +294,22 @@ class Outgoing:
 
     messages: list[ModelMessage]
     truncation: Truncation | None = None
-    """What was left out of this request, if anything."""
+    """What was dropped from this request, if anything."""
 
 
 def build(
     history: History, sent: Sequence[ModelMessage], policy: Policy, assembly: Assembly | None = None
 ) -> Outgoing:
-    """Build the request for the view as it is now; the view is not changed. What is pinned is left out last.
+    """Build the request for the current view without changing the view. Pinned messages are dropped last.
 
     Args:
         history: Owner of the view.
-        sent: What the run would send without us; its last request may hold parts that no history knows.
-        policy: Says how far below the limit a cut request must be.
-        assembly: Keeps what it has built for the next request; None begins anew.
+        sent: What the run would send on its own; its last request may have parts that are in no history.
+        policy: Its safety margin sets how far below the limit a truncated request must be.
+        assembly: Reuses what it built for earlier requests; None builds from scratch.
 
     Raises:
-        ContextTooLarge: if the request does not fit whatever is left out.
+        ContextTooLarge: if the request does not fit whatever is dropped.
     """
     items = history.items()
     messages, added = (assembly or Assembly()).request(items, sent)
@@ -317,7 +318,7 @@ def build(
     if before <= usage.window.effective:
         return Outgoing(messages)
     sizes = sizes_of(items, usage, history.tokens)
-    # A system prompt stays when the prompt beside it goes.
+    # A system prompt stays when the prompt in the same message is dropped.
     view: list[Item] = []
     for message in messages:
         parts = sections(message)
@@ -336,12 +337,12 @@ def build(
     left = to_messages(_rejoined(cut.items))
     tokens, known = sizes.carried + cut.tokens, most(usage.window)
     smallest = tokens + (_REPAIR_ROOM if isinstance(left[0], ModelResponse) else 0)
-    # Above a size that is only believed a request is sent as small as it can be: the provider decides.
+    # Above an unconfirmed limit, send the smallest possible request and let the provider decide.
     if smallest > known:
         raise ContextTooLarge(usage.window.stated, smallest + usage.window.stated - known)
     if all(map(is_, left, messages)) and len(left) == len(messages):
         return Outgoing(messages)
-    # What is left is repaired once more: a request may come in front of it, and answers in a row are joined.
+    # Repair again: the history may now need a leading prompt, and adjacent responses are joined.
     sent = sendable(left)
     items = [Item(place, message) for place, message in enumerate(left)]
     tokens += sum(
@@ -360,18 +361,18 @@ def build(
 
 
 def _joined(messages: Sequence[ModelMessage]) -> int:
-    """Messages as they are sent: requests in a row, such as results and a prompt behind them, are one."""
+    """Count messages as they are sent: adjacent requests, such as results and a prompt, are one."""
     return sum(1 for _ in groupby(messages, type))
 
 
 def usage_as_sent(history: History, policy: Policy) -> ContextUsage:
-    """The estimate of the next request; where a policy looks at the number of messages, as they are sent.
+    """Return the estimate of the next request, with messages counted as sent if their number matters.
 
-    Results of one answer are one message.
+    All results of one response are one message then.
 
     Args:
         history: Owner of the view.
-        policy: Says when a compaction is due.
+        policy: May limit the number of messages.
     """
     usage = history.usage()
     if policy.limit is None and usage.total < policy.background_mark(usage.window):
@@ -380,7 +381,7 @@ def usage_as_sent(history: History, policy: Policy) -> ContextUsage:
 
 
 def _rejoined(items: Sequence[Item]) -> list[Item]:
-    """What is left of each message as one message again; one that has lost nothing is the message itself."""
+    """Rejoin the sections of each message; a message that lost nothing is the original object."""
     joined: list[Item] = []
     for _, group in groupby(items, lambda item: id(item.whole or item)):
         first, *others = group

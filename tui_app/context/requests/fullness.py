@@ -1,7 +1,6 @@
-"""Telling the model how full its context window is: one line behind the newest message, at a few marks.
+"""Context usage notes for the model: one line after the newest message, at a few marks.
 
-The line is a message of the log, so it stays where it was said, and every later request begins with the same
-bytes.
+The line is a message of the log and keeps its place, so every later request begins with the same bytes.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,11 +18,11 @@ from tui_app.text import thousands
 from tui_app.usage import ContextUsage, ContextWindow, percent_text
 
 MARKS = (50, 70)
-"""Percent of the window at which the model is told, besides the line at which a compaction is due."""
+"""Percentages of the window at which the model gets a note, in addition to the compaction threshold."""
 
 
 def marks_of(window: ContextWindow, policy: Policy) -> dict[int, int]:
-    """The marks in percent of a window, each with its tokens; the last is where a compaction is due."""
+    """Map the marks of a window from percent to tokens; the last one is the compaction threshold."""
     marks = {mark: window.limit * mark // 100 for mark in MARKS}
     if policy.automatic and window.limit:
         line = policy.background_mark(window)
@@ -33,24 +32,24 @@ def marks_of(window: ContextWindow, policy: Policy) -> dict[int, int]:
 
 @dataclass(slots=True)
 class FullnessNotes:
-    """Tells the model of one conversation."""
+    """Context usage notes for the model of one conversation."""
 
     counter: TokenCounter
     append: Callable[[Payload, ModelMessage], object]
-    """Puts a message at the end of the view, through the log."""
+    """Appends a message to the view through the log."""
     _summary: int = 0
-    """Key of the newest summary, as the view was when it was last looked at."""
+    """Key of the newest summary when the view was last checked."""
     _known: int = 0
-    """What was told before that summary, and still holds: it has not brought the view below."""
+    """The mark noted before that summary and still exceeded, because the summary freed too little."""
     _told: int = 0
 
     def add_note(self, items: Sequence[Item], usage: ContextUsage, policy: Policy) -> None:
-        """Say how full the window is, if a mark was passed for the first time since the last compaction.
+        """Append a note if a mark was passed for the first time since the last compaction.
 
         Args:
             items: The view that is about to be sent.
             usage: Its size.
-            policy: Says where a compaction is due.
+            policy: Its compaction threshold is the last mark.
         """
         marks = marks_of(usage.window, policy)
         passed = max((mark for mark, tokens in marks.items() if usage.total >= tokens), default=0)

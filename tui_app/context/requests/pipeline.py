@@ -52,49 +52,49 @@ SET_ABOVE_LIMIT = (
 )
 _NOT_ASKED = Asked()
 _NAMED = 3
-"""Tools of each server that are named where all take too much."""
+"""Number of tools listed per server when tool definitions are too large."""
 _HEAVY = 0.75
-"""Share of the window that what every request carries may take without a word."""
+"""Share of the window that instructions and tools may take before a notice."""
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """Measures, relieves and builds the requests of one conversation, one after the other."""
+    """Measuring, reducing and building the requests of one conversation."""
 
     policy: Policy
     history: History
     compactor: Compactor | None
-    """Runs the compactions of that view; None guards without compacting."""
+    """Compacts that view; None only guards requests."""
     counter: TokenCounter
     limits: Limits
     around: StageHost = field(default_factory=StageHost)
-    """What the reversible stages ask of the world."""
+    """Environment of the reversible stages."""
     memory_limit_mb: int = 0
-    """Megabytes of the process above which this looks after its memory; 0 where its program does."""
+    """Resident megabytes of the process above which memory is freed; 0 leaves that to the program."""
     downloads: bool = False
-    """Whether the library may fetch a file that a message only names: the program's own messages alone."""
+    """Whether the library may fetch files that messages only link to: only for the program's own messages."""
     fullness: FullnessNotes | None = None
-    """Tells the model how full its window is; None tells nothing."""
+    """Tells the model how full its window is; None for no notes."""
     cache: CacheWatch = field(default_factory=CacheWatch)
-    """What is known of the prompt cache by this process alone."""
+    """State of the prompt cache as observed by this process."""
     meter: RequestMeter = field(init=False)
     relief: StageRunner = field(init=False)
     model: Model | None = field(default=None, init=False)
     """The model of the newest request."""
     _refused_by: Model | None = field(default=None, init=False)
-    """The model that has already refused the present request once as too long."""
+    """The model that already refused the current request once as too long."""
     _warned: bool = field(default=False, init=False)
-    """Whether it was said that the server drops what it is sent."""
+    """Whether the notice about silent truncation by the server was shown."""
     _memory: Past = field(default_factory=Past, init=False)
     _compacted: Sequence[object] = field(default=(), init=False)
-    """The parts of the newest run's messages as they were before the compaction at its end."""
+    """The parts of the last run's messages before the compaction at its end."""
     _refusal: str = field(default="", init=False)
-    """The last reason why nothing could be compacted; said once, not with every request."""
+    """The last reason why nothing could be compacted; reported once, not with every request."""
     _adjustments: dict[str, Adjustments] = field(default_factory=dict, init=False)
-    """By the model, the forms that its server has made necessary."""
+    """By model key, the adjustments that its server requires."""
     _marks: CacheMarks = field(default_factory=CacheMarks, init=False)
     _answers_to: Adjustments | None = field(default=None, init=False)
-    """Those of the newest request; None where its model has no server."""
+    """Adjustments of the newest request; None when its model has no server."""
     _assembly: Assembly = field(default_factory=Assembly, init=False)
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Pipeline:
     async def first(self, ctx: RunContext[object], request: ModelRequestContext) -> ModelRequestContext:
         """Measure the view, apply or start a compaction that is due, and build the request."""
         if self._refused_by is not None:
-            # Not the model of this request: the user may have changed it meanwhile.
+            # Not the model of this request, which the user may have changed meanwhile.
             self.limits.end_retry(self._refused_by)
         self._refused_by = None
         for known in self._adjustments.values():
@@ -118,7 +118,8 @@ class Pipeline:
         version: int | None = self.history.version
         messages, self._compacted = request.messages, ()
         if before and message_parts(messages)[: len(before)] == before:
-            # A streamed run's result has kept the list as it was: its compaction holds all the same.
+            # The result of a streamed run kept the list from before the compaction, which is applied all the
+            # same.
             ends = accumulate(len(message.parts) for message in messages)
             behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
             version, messages = None, [*to_messages(self.history.kept()), *behind]
@@ -129,7 +130,7 @@ class Pipeline:
         if self.compactor is not None:
             self.compactor.apply_ready()
         if self.compactor is None or self.compactor.state is State.IDLE:
-            # A summary that is being written would be of another view.
+            # A summary being written would no longer match the view.
             await self.relief.make_room()
         await self._relieve()
         if self.fullness is not None and request.model.system not in SEARCHING:
@@ -138,17 +139,17 @@ class Pipeline:
         return self._outgoing(request)
 
     def again(self, request: ModelRequestContext) -> ModelRequestContext:
-        """Build another attempt from the view as it is now, or for another model."""
+        """Build another attempt from the current view, or for another model."""
         self._set_overhead(request)
         return self._outgoing(request)
 
     def prepared(self, request: ModelRequestContext) -> ModelRequestContext:
-        """The request in its model's form, built again for another attempt or another model."""
+        """Return the request in its model's form, rebuilt for another attempt or another model."""
         unchanged = request.attempt == 1 and unserved(request.model) is self.model
         return self.formed(request if unchanged else self.again(request))
 
     def formed(self, request: ModelRequestContext) -> ModelRequestContext:
-        """The request in the form that its model takes; one without a server takes any."""
+        """Return the request in the form its model requires; unchanged for a model without a server."""
         if request.model.provider is None:
             self._answers_to = None
             return request
@@ -156,14 +157,14 @@ class Pipeline:
         return self._marks.marked(self._answers_to.formed(request), hour=self.cache.hour >= 1.0)
 
     def own_names(self, response: ModelResponse) -> ModelResponse:
-        """The answer with tools and arguments by their own names, which its provider may not take."""
+        """Restore the original names of tools and arguments that were renamed for the provider."""
         return response if self._answers_to is None else self._answers_to.own_names(response)
 
     def reform(self, request: ModelRequestContext, error: Exception) -> None:
-        """Try another form from now on, where a refusal is of that.
+        """Choose another request form after a refusal caused by the form; later requests use it too.
 
         Raises:
-            Exception: the first refusal of the request where no other form is left, else what came back.
+            Exception: the first refusal of the request if no other form is left, otherwise ``error``.
         """
         if request.model.provider is None:
             raise error
@@ -179,13 +180,13 @@ class Pipeline:
         return self._adjustments[key]
 
     def answered(self, request: ModelRequestContext, response: ModelResponse) -> None:
-        """Learn the form that its model takes, the window and the size of a request from its answer."""
+        """Learn the accepted form, the window and the token count from an answer."""
         meter, model = self.meter, request.model
         self.cache.answered(request, response, self.history.version)
-        # Whatever a provider reports with a compaction of its own is not the size of what was sent.
+        # Usage that a provider reports with its own compaction is not the size of what was sent.
         if response.state != "complete" or is_summary(response):
             return
-        # Remember the form that was answered: only that shows what a refusal was about.
+        # Remember the form that was answered: only an answer shows what a refusal was about.
         if (known := self._adjustments.get(self.limits.model_key(model))) is not None:
             if told := known.answered(request):
                 self.history.report(Notice(text=f"{model.model_name} {told}."))
@@ -199,7 +200,11 @@ class Pipeline:
             self.history.report(Notice(text=SILENT_TRUNCATION))
 
     def overflow(self, request: ModelRequestContext, error: Exception) -> ContextOverflow | None:
-        """Whether a request was too long, also for what a minute may have: then no waiting lets it pass."""
+        """Return the overflow if the request was too long, or None.
+
+        Exceeding the tokens per minute counts too if the request alone exceeds them, because waiting would
+        not help.
+        """
         size = self.meter.size(self.limits.factor(request.model))
         found = detect_overflow(error, request.messages)
         if found is not None or (limit := tokens_a_minute(error)) is None:
@@ -209,7 +214,7 @@ class Pipeline:
     async def refused(
         self, ctx: RunContext[object], request: ModelRequestContext, overflow: ContextOverflow
     ) -> None:
-        """Learn from "too long" and make the view smaller, once for each request.
+        """Learn from a "too long" refusal and reduce the view, once per request.
 
         Raises:
             ContextTooLarge: if the request was refused before.
@@ -235,12 +240,11 @@ class Pipeline:
         self._persist(ctx, version)
 
     def _persist(self, ctx: RunContext[object], version: int | None) -> None:
-        """Make a rewritten view the run's own history."""
+        """Replace the run's own history by a rewritten view."""
         if self.history.version != version:
             ctx.messages[:] = to_messages(self.history.kept())
 
     def _set_overhead(self, request: ModelRequestContext) -> None:
-        """Tell the history what every request to this model carries."""
         model = self.model = unserved(request.model)
         if model.provider is not None:
             self.meter.count_as(self._adjusted(model).form.shown, model.model_name)
@@ -248,7 +252,7 @@ class Pipeline:
         self.history.set_overhead(overhead, model.model_name)
 
     def _heavy(self, request: ModelRequestContext) -> str:
-        """Name what fills most of the window before a word is said; empty where nothing does."""
+        """Describe what fills most of the window before the conversation starts; empty if nothing does."""
         factor, window = self.limits.factor(request.model), self.limits.window(request.model)
         instructions, tools = request_head(request)
         spent = round(self.meter.overhead(request).total * factor)
@@ -272,7 +276,7 @@ class Pipeline:
         return f"tools and instructions take {spent:,} of {window.stated:,} tokens: {named}"
 
     async def _relieve(self) -> None:
-        """Start a compaction that is due, and wait for it where the window is nearly full."""
+        """Start a compaction that is due, and wait for it when the window is nearly full."""
         if self.compactor is None:
             return
         if self.memory_limit_mb:
@@ -282,7 +286,7 @@ class Pipeline:
         if asked is not None and idle and self._start(self.compactor, "model", asked):
             await self.compactor.finish_for("model")
         pressed, self.compactor.pressed = self.compactor.pressed, False
-        # It may have shrunk since it was found large.
+        # The view may have shrunk since it was found too large.
         if pressed and self.history.usage().total >= LARGE:
             await self._compact("memory_pressure")
         match self.policy.pressure(usage_as_sent(self.history, self.policy)):
@@ -292,7 +296,7 @@ class Pipeline:
                 await self._compact("blocking")
 
     async def _look_at_memory(self, compactor: Compactor) -> None:
-        """Collect garbage where the process is too large, and ask for a compaction where it stays so."""
+        """Collect garbage when the process is too large, and request a compaction if that is not enough."""
         step: Step = "drop"
         while step == "drop" and (rss_mb := await asyncio.to_thread(resident_mb)) is not None:
             now = Reading(
@@ -310,10 +314,10 @@ class Pipeline:
         compactor.pressed = compactor.pressed or step == "compact"
 
     async def ended(self, messages: list[ModelMessage]) -> None:
-        """Do what the policy does after a turn, where the history is that of the run.
+        """Run the policy's compaction at turn end, when the history is the run's own.
 
         Args:
-            messages: Those of the run's result; a compaction rewrites them.
+            messages: The messages of the run's result; a compaction rewrites them.
         """
         compactor, version = self.compactor, self.history.version
         if compactor is not None and compactor.policy.at_turn_end:
@@ -342,7 +346,7 @@ class Pipeline:
         try:
             compactor.start(trigger, asked.focus, asked=asked.reason)
         except CompactionRefused as refusal:
-            # No model was asked, so this is no failed attempt: with the next message it may help.
+            # No model was called, so this is not a failed attempt: it may succeed after the next message.
             if trigger != "background" and str(refusal) != self._refusal:
                 self._refusal = str(refusal)
                 self.history.report(Notice(text=self._refusal))
@@ -351,7 +355,7 @@ class Pipeline:
         return True
 
     def _outgoing(self, request: ModelRequestContext) -> ModelRequestContext:
-        """The request as it is sent: whole if it fits, else cut for this time only."""
+        """Return the request as it is sent: whole if it fits, otherwise truncated for this request only."""
         heavy = self._heavy(request)
         try:
             out = build(self.history, request.messages, self.policy, self._assembly)
@@ -369,9 +373,9 @@ class Pipeline:
 
 
 async def compact_at_turn_end(compactor: Compactor) -> None:
-    """Compact where the policy does that when a turn has ended, and wait until the summary is written.
+    """Compact at the end of a turn if the policy requires it, and wait for the summary.
 
-    It is applied at once, unless the user has to decide on it first.
+    It is applied at once, unless the user has to review it first.
     """
     usage = usage_as_sent(compactor.history, compactor.policy)
     if not compactor.policy.is_due_at_turn_end(usage) or not compactor.should_start("turn_end"):
@@ -379,6 +383,6 @@ async def compact_at_turn_end(compactor: Compactor) -> None:
     try:
         compactor.start("turn_end")
     except CompactionRefused:
-        return  # with the next message it may help
+        return  # may succeed after the next message
     await compactor.written()
     compactor.apply_ready()

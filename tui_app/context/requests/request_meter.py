@@ -1,6 +1,7 @@
-"""What is sent with each request: its size, what its provider may still hold of it, and what its answer says.
+"""Measuring requests: their size, how much of them the provider may have cached, and the reported usage.
 
-Prompt caches of providers match from the first byte on, so one changed tool result costs all that follows it.
+Prompt caches of providers match from the first byte on, so a changed tool result makes everything after it
+uncached.
 """
 
 from collections import deque
@@ -51,57 +52,59 @@ class Piece:
 
 
 def prefix_kept(before: Sequence[Piece], now: Sequence[Piece]) -> float:
-    """The share of a request's tokens that the next request begins with.
+    """Return the share of a request's tokens that the next request begins with.
 
     Args:
-        before: The earlier request, its pieces in their order.
-        now: The later one.
+        before: Pieces of the earlier request, in order.
+        now: Pieces of the later one.
 
     Returns:
-        1.0 only when everything was kept; a piece that has changed counts as changed from its beginning.
+        1.0 only when everything was kept; a changed piece counts as changed from its beginning.
     """
     kept = _common_prefix(before, now)
     if kept == len(before):
         return 1.0
     total = sum(piece.tokens for piece in before)
-    # Rounding must not make a whole out of almost all.
+    # Rounding must not turn almost all into all.
     return min(round(sum(piece.tokens for piece in before[:kept]) / total, 4), 0.9999) if total else 0.0
 
 
 def _common_prefix(before: Sequence[Piece], now: Sequence[Piece]) -> int:
-    """How many pieces at the beginning of both are the same."""
+    """Return the length of the common prefix of both."""
     same = map(eq, (piece.digest for piece in before), (piece.digest for piece in now))
     return next((place for place, equal in enumerate(same) if not equal), min(len(before), len(now)))
 
 
 @dataclass(slots=True)
 class PrefixMeter:
-    """Compares the requests of one conversation, each with the one before it.
+    """Comparison of each request of one conversation with the previous one.
 
-    Messages are never changed once they have been sent: those that are the same objects as before are not
-    looked at again.
+    Messages never change once they are sent: those that are the same objects as before are not examined
+    again.
     """
 
     counter: TokenCounter
     goes_on: bool = False
-    """Whether the newest request has anything of the one before: else they are of two conversations."""
+    """Whether the newest request shares any part with the previous one; otherwise they are of two
+    conversations.
+    """
     broken: PrefixBreak | None = None
-    """The first part of a message that is not as it was, where what stands in front of them is the same."""
+    """The first changed message part after an unchanged prefix."""
     head: Sequence[Piece] = ()
-    """What stands in front of the messages of the newest request."""
+    """Pieces sent before the messages of the newest request."""
     _messages: Sequence[ModelMessage] | None = None
     _pieces: Sequence[Sequence[Piece]] = ()
-    """Those of each message."""
+    """Pieces of each message."""
 
     def next(
         self, instructions: str, tools: Sequence[ToolDefinition], messages: Sequence[ModelMessage]
     ) -> float | None:
-        """Compare a request that is about to be sent with the one before.
+        """Compare a request that is about to be sent with the previous one.
 
         Args:
-            instructions: Sent in front of the messages.
-            tools: Their definitions, sent in front of everything.
-            messages: The messages as they are sent, in a list that nobody changes afterwards.
+            instructions: Sent before the messages.
+            tools: Tool definitions, sent before everything else.
+            messages: The messages as they are sent, in a list that is not changed afterwards.
 
         Returns:
             Share of the previous request's tokens that this one begins with; None for the first one.
@@ -133,7 +136,7 @@ class PrefixMeter:
 
 
 def _sent(part: object) -> bytes:
-    """What stands for a part on the wire: all of it but what no provider is sent."""
+    """Serialize a part for comparison, without the fields that no provider is sent."""
     try:
         return to_json(
             part, exclude=_NEVER_SENT, fallback=repr, inf_nan_mode="constants", bytes_mode="base64"
@@ -148,37 +151,37 @@ def _digest(sent: bytes) -> bytes:
 
 @dataclass(slots=True)
 class CacheWatch:
-    """Follows what a provider's prompt cache holds of one conversation, where no log does."""
+    """Observed prompt cache state of one conversation, for histories without a log."""
 
     now: Callable[[], float] = time
     chosen: bool = False
-    """Whether it is decided here how long the newest request is kept."""
+    """Whether the cache lifetime of the newest request is chosen by this program."""
     _rule: CacheRule | None = None
     _answers: deque[CachedAnswer] = field(default_factory=lambda: deque(maxlen=2))
     _asked: float = 0.0
     _kept: float | None = None
     _held: CacheContents = field(default_factory=CacheContents)
-    """What the last answered request has left, in tokens as they are counted here."""
+    """The cached prefix left by the last answered request, in counted tokens."""
     _leaves: CacheContents = field(default_factory=CacheContents)
-    """What the newest request leaves if it is answered."""
+    """The cached prefix that the newest request leaves if it is answered."""
     _model: str = ""
     _version: int = 0
-    """That of the view when the newest answer came."""
+    """Version of the view at the newest answer."""
     _figures: bool = False
-    """Whether any answer has said what of its request was cached."""
+    """Whether any answer reported cached tokens."""
 
     @property
     def hour(self) -> float:
-        """The share of the newest request that is kept for an hour, where that is ours to decide."""
+        """Share of the newest request that is cached for an hour, if this program chooses the lifetime."""
         return self._leaves.share
 
     def asked(self, kept: float | None, total: int, model: str) -> None:
-        """Note that a request is about to be sent, and decide how long it is kept.
+        """Record that a request is about to be sent, and decide how long it is cached.
 
         Args:
-            kept: Share of the one before that it begins with.
+            kept: Share of the previous request that it begins with.
             total: Its tokens.
-            model: Name of whom it goes to.
+            model: Name of the model it is sent to.
         """
         self._asked, self._kept = self.now(), kept
         if model != self._model:
@@ -189,14 +192,14 @@ class CacheWatch:
             self._leaves = self._held.next(rule, shared, total, self._asked)
 
     def answered(self, request: ModelRequestContext, response: ModelResponse, version: int) -> None:
-        """Note what an answer says of its request."""
+        """Record the usage that an answer reports for its request."""
         usage, size = response.usage, context_input(response)
         if response.state != "complete" or not size:
             return
         self._figures = self._figures or bool(usage.cache_read_tokens or usage.cache_write_tokens)
         self._held = self._leaves
         model = f"{request.model.system}:{request.model.model_name}"
-        # What a request asks of providers that want to be asked to keep something.
+        # Cache settings of providers that cache only on request.
         wanted = [
             value
             for name, value in (request.model_settings or {}).items()
@@ -219,7 +222,7 @@ class CacheWatch:
         )
 
     def outlook(self, usage: ContextUsage, version: int) -> CacheOutlook | None:
-        """What the next request reads and costs; None before the first answer."""
+        """Return what the next request reads from the cache and costs; None before the first answer."""
         if not self._answers:
             return None
         *before, last = self._answers
@@ -231,7 +234,7 @@ class CacheWatch:
         )
 
     def rates(self) -> CacheRates | None:
-        """What a rewrite of what was sent costs just now; None where that is not known."""
+        """Return what rewriting already sent messages costs at this moment; None if unknown."""
         if not self._answers:
             return None
         last, rule = self._answers[-1], self._rule
@@ -239,42 +242,42 @@ class CacheWatch:
 
 
 class AnsweredRequest(NamedTuple):
-    """An answered request: its model, what stands in front of its messages, their size, and its report."""
+    """An answered request, kept to compare its reported tokens with those of the next one."""
 
     model: str
     head: Sequence[Piece]
     sent: Kinds
     """Counted tokens of the messages."""
     reported: int
-    """Input tokens by its provider."""
+    """Input tokens reported by the provider."""
 
 
 @dataclass(slots=True)
 class RequestMeter:
-    """Measures the requests of one conversation as they go out, and learns from what is reported of them."""
+    """Measuring the requests of one conversation as they are sent, and learning from the reported usage."""
 
     counter: TokenCounter
     limits: Limits
     cache: CacheWatch
     sources: Sources = lambda text: [("instructions", text)]
-    """Whose the pieces of the instructions are."""
+    """Splits the instructions into pieces by source."""
     counted: int = field(default=0, init=False)
-    """Tokens of the newest request as counted without any factor."""
+    """Tokens of the newest request, without calibration factor."""
     plain: bool = field(default=True, init=False)
-    """Whether it was text alone."""
+    """Whether it was text only."""
     _prefix: PrefixMeter = field(init=False)
     _front: SourceWatch = field(init=False)
     _running: RunningCount = field(init=False)
     _messages: Kinds = field(default_factory=Kinds, init=False)
-    """Tokens of the messages in the newest request, without any factor."""
+    """Tokens of the messages in the newest request, without calibration factor."""
     _new: int = field(default=0, init=False)
-    """Those of its tokens that a server cannot have had in its cache."""
+    """Tokens of the newest request that a server cannot have cached."""
     _cache_read: int | None = field(default=None, init=False)
-    """Input tokens of the newest answer that came from its provider's cache, as far as that is known."""
+    """Cached input tokens of the newest answer, if reported."""
     _told: AnsweredRequest | None = field(default=None, init=False)
     """The last answered request."""
     _short: bool = field(default=False, init=False)
-    """Whether the newest report fell short of its request, and that is not explained."""
+    """Whether the newest report was unexpectedly low."""
 
     def __post_init__(self) -> None:
         self._prefix = PrefixMeter(self.counter)
@@ -282,25 +285,25 @@ class RequestMeter:
         self._running = RunningCount(self.counter)
 
     def count_as(self, form: Callable[[object], object], model: str) -> None:
-        """Count messages in the form in which a model gets them: what was counted in another one is void."""
+        """Count messages in the form the model receives; counts in another form are discarded."""
         if self.counter.count_as(form, model):
             self._running = RunningCount(self.counter)
 
     def size(self, factor: float) -> int:
-        """Tokens of the newest request by a model's factor."""
+        """Return the tokens of the newest request, scaled by a model's calibration factor."""
         return round(Kinds(self.counted, attached=self._messages.attached).scaled(factor))
 
     def overhead(self, request: ModelRequestContext) -> Breakdown:
-        """Tokens of instructions and tools, without any factor."""
+        """Return the tokens of instructions and tools, without calibration factor."""
         return self.counter.overhead(*request_head(request))
 
     def sent(self, request: ModelRequestContext, usage: ContextUsage, *, hour: bool) -> UsageInfo:
         """Measure a request that is about to be sent.
 
         Args:
-            request: With its messages as they are sent, in a list that nobody changes afterwards.
-            usage: That of the view it was built from.
-            hour: Whether it is decided here that the provider keeps it for an hour.
+            request: With its messages as they are sent, in a list that is not changed afterwards.
+            usage: Usage of the view it was built from.
+            hour: Whether this program has the provider cache it for an hour.
         """
         messages, model = request.messages, request.model
         head = request_head(request)
@@ -333,11 +336,12 @@ class RequestMeter:
         """Learn how the model's own tokenizer compares with the count.
 
         Returns:
-            Whether the server seems to have dropped a part of the request: it reports far too few tokens.
+            Whether the server seems to have dropped part of the request, because it reports far too few
+            tokens.
         """
         self._cache_read = response.usage.cache_read_tokens or None
         reported = believable(self.counted, context_input(response))
-        # Below our plain count one report tells; below one that a wrong factor may have made, it takes two.
+        # One report below the plain count is enough; one below a possibly wrong factor has to repeat.
         low = is_silent_truncation(self.size(min(1.0, self.limits.factor(request.model))), reported)
         key = self.limits.model_key(request.model)
         factor = self.limits.learnt.observe(key, self.counted, 0 if low or not self.plain else reported)
@@ -353,10 +357,10 @@ class RequestMeter:
         return low or again
 
     def _learn_growth(self, key: str, reported: int) -> None:
-        """Learn from what has come and gone since the last answer of a model, where both were text alone."""
+        """Learn from the difference between two answered requests of a model, if both were text only."""
         before, now = self._told, AnsweredRequest(key, self._prefix.head, self._messages, reported)
         self._told = now if self.plain and reported else None
-        # Requests that have nothing in common, such as those for summaries, differ by no change.
+        # Requests with nothing in common, such as those for summaries, say nothing about growth.
         if not self._prefix.goes_on:
             return
         if before is not None and self._told is not None and before[:2] == now[:2]:
@@ -364,19 +368,19 @@ class RequestMeter:
 
 
 def message_parts(messages: Sequence[ModelMessage]) -> list[object]:
-    """The parts of messages, which stay the same when agents join neighbouring requests."""
+    """Return the parts of messages, which keep their identity when agents join neighbouring requests."""
     return [part for message in messages for part in message.parts]
 
 
 def request_head(request: ModelRequestContext) -> tuple[str, list[ToolDefinition]]:
-    """Instructions and tools, which stand in front of the messages."""
+    """Return instructions and tools, which are sent before the messages."""
     parameters = request.model_request_parameters
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
     return instructions, sent_tools(parameters)
 
 
 def sent_tools(parameters: ModelRequestParameters) -> list[ToolDefinition]:
-    """The tools that the model is shown: of those it has to search for, what it has found."""
+    """Return the tools sent to the model; of those it has to search for, only the ones found."""
     found = parameters.revealed_tool_names
     shown = (
         replace(tool, defer_loading=False) if tool.name in found else tool

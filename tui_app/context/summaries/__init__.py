@@ -1,1 +1,1 @@
-"""Write summaries: by a model, by extraction, or as a plain marker."""
+"""Summaries written by a model, by extraction, or as a plain marker."""

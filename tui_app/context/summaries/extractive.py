@@ -1,4 +1,4 @@
-"""Summaries without any model: extraction, and as the last resort a marker."""
+"""Summaries without a model: extraction, and a marker as the last resort."""
 
 from collections.abc import Callable
 
@@ -16,28 +16,27 @@ NO_ROOM = "there is no room for the earlier summary with what must stay"
 
 @frozen
 class MarkerSummariser:
-    """Says only how many messages left; the policy words it."""
+    """Writes only how many messages were removed."""
 
     model_name: str = ""
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
-        """Write the marker."""
         progress(1, 1, 0)
         return Summary(text=marker_summary(len(task.items)), performed_by="marker")
 
 
 @frozen
 class ExtractiveSummariser:
-    """Quotes what matters instead of rewriting it; needs no key, no network and no weights."""
+    """Quotes important text instead of rewriting it; needs no API key, network or model weights."""
 
     count: Callable[[str], int]
     model_name: str = OFFLINE_MODEL
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
-        """Quote; what code writes beside notes is not said again.
+        """Quote; text that code adds next to the notes is not repeated.
 
         Raises:
-            SummaryFailed: if nothing has room, and a marker would wipe an earlier summary out.
+            SummaryFailed: if nothing fits and a marker would erase an earlier summary.
         """
         progress(1, 1, 0)
         text, performed_by = fitted(task.quoted, task.budget_tokens, self.count), "heuristic"
@@ -52,10 +51,10 @@ class ExtractiveSummariser:
 
 
 def marker_summary(count_removed: int) -> str:
-    """The last resort: a fixed line that says how many messages were removed.
+    """Return the last resort: a fixed line that states how many messages were removed.
 
     Args:
-        count_removed: Messages that left the view.
+        count_removed: Number of removed messages.
     """
     noun = "message was" if count_removed == 1 else "messages were"
     return f"[{count_removed} earlier {noun} removed to make room. No summary could be made.]"

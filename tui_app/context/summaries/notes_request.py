@@ -1,4 +1,4 @@
-"""One request for notes: an agent without tools, its streamed answer, and the check of that answer."""
+"""A request for notes: an agent without tools, its streamed response, and the check of that response."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from tui_app.records import frozen
 from tui_app.wires.answer_end import CUT_OFF, FILTERED, incomplete_reason
 
 INTERACTION = "conversation-compaction"
-"""Marks summary requests in headers and spans, so that usage can be told apart from turns."""
+"""Value that marks summary requests in headers and spans, to distinguish their usage from turns."""
 
 HEADER = "X-Interaction-Type"
 
@@ -39,12 +39,12 @@ _METADATA = {"interaction": INTERACTION}
 class SummaryFailed(Exception):
     """No usable summary was written.
 
-    The message says why in one sentence; where it is empty, the cause says so.
+    The message is the reason in one sentence; if it is empty, the cause is.
     """
 
 
 Pause = Callable[[BaseException, int], float | None]
-"""Seconds until a request that failed so many times in a row is made again; None where it is not worth it."""
+"""Returns the seconds until a request that failed so many times in a row is retried; None to give up."""
 
 
 def no_retry(_error: BaseException, _failed: int) -> None:
@@ -53,33 +53,33 @@ def no_retry(_error: BaseException, _failed: int) -> None:
 
 @frozen
 class NotesRequest:
-    """Asks a model for notes, each time anew."""
+    """A request to a model for notes, new for each call."""
 
     model: Model
     capabilities: Sequence[AbstractCapability[Any]]
     count: Callable[[str], int]
     ledger: Ledger
-    """Told what each request costs, however it ends."""
+    """Records the cost of each request, however it ends."""
     instructions: str = INSTRUCTIONS
     overheard: Callable[[str], None] = lambda _text: None
-    """Told the text itself as it comes in."""
+    """Called with the text as it is received."""
     checked: bool = True
-    """Whether the answer has to look like notes."""
+    """Whether the response has to look like notes."""
     pause: Pause = no_retry
-    """Asked when a request failed before any text came: text that somebody has read is not written twice."""
+    """Called only when a request failed before any text came: text already shown is not written twice."""
 
     async def ask(
         self, prompt: str, *, max_tokens: int, heard: Callable[[int], None] = lambda _tokens: None
     ) -> str:
-        """Ask the model, retrying while the provider is out of reach.
+        """Call the model, retrying while the provider is unavailable.
 
         Args:
             prompt: The transcript as data, and the task.
-            max_tokens: Tokens the answer may take, thinking included.
-            heard: Told the tokens of text received so far.
+            max_tokens: Tokens the response may take, including thinking.
+            heard: Called with the tokens of text received so far.
 
         Raises:
-            SummaryFailed: if the answer is empty, was cut off, or is something else than notes.
+            SummaryFailed: if the response is empty, was cut off, or is not notes.
             Exception: whatever the request itself raises.
         """
         failed = 0
@@ -89,7 +89,7 @@ class NotesRequest:
                 try:
                     return await self._request(prompt, max_tokens, stream)
                 except NotImplementedError:
-                    # A model of somebody's own that cannot stream. Whatever the try left is no answer of its.
+                    # A custom model that cannot stream; the failed attempt was not a request.
                     self.ledger.requests -= 1
                     return await self._request(prompt, max_tokens, None)
             except Exception as error:
@@ -100,7 +100,7 @@ class NotesRequest:
             await asyncio.sleep(pause)
 
     async def _request(self, prompt: str, max_tokens: int, stream: "StreamedText | None") -> str:
-        """Make one request; without a stream the answer comes as a whole."""
+        """Make one request; without a stream the response arrives as a whole."""
         stopped = False
         self.ledger.ask(self.model, self.count(self.instructions) + self.count(prompt))
         with capture_run_messages() as messages:
@@ -122,7 +122,7 @@ class NotesRequest:
         return checked_notes(text, _ended(messages), form=self.checked)
 
     async def _answer(self, prompt: str, max_tokens: int, stream: "StreamedText | None") -> str:
-        # The marker goes beside the headers that the model's own settings ask for, which it would replace.
+        # Added to the headers of the model's own settings, which it would replace otherwise.
         own = (self.model.settings or {}).get("extra_headers", {})
         agent = Agent(
             self.model,
@@ -133,7 +133,7 @@ class NotesRequest:
             retries=0,
             model_settings=ModelSettings(max_tokens=max_tokens, extra_headers={**own, HEADER: INTERACTION}),
         )
-        # Two, because a request that is refused as too long may be made again.
+        # Two, because a request that is refused as too long may be repeated.
         limits = UsageLimits(request_limit=2)
         if stream is None:
             return (await agent.run(prompt, usage_limits=limits, metadata=_METADATA)).output
@@ -147,19 +147,19 @@ class NotesRequest:
 
 @dataclass(slots=True)
 class StreamedText:
-    """The text of an answer as it comes in. One that repeats itself is paid for no longer than it is seen."""
+    """The text of a response while it is received; stops paying for one that repeats itself."""
 
     count: Callable[[str], int]
     ledger: Ledger
     overheard: Callable[[str], None]
     heard: Callable[[int], None]
-    """Told the tokens so far."""
+    """Called with the tokens so far."""
     tokens: int = 0
     _said: str = ""
     _looked: int = 0
 
     def hear(self, event: object) -> None:
-        """Take in what an event brings.
+        """Process a stream event.
 
         Raises:
             SummaryFailed: if the text repeats itself.
@@ -183,15 +183,15 @@ class StreamedText:
 
 
 def checked_notes(answer: str, cut: str, *, form: bool = True) -> str:
-    """The notes in an answer.
+    """Return the notes in a response.
 
     Args:
         answer: What the model wrote.
-        cut: Why it is not whole; empty where it is.
+        cut: Why it is incomplete; empty if it is complete.
         form: Whether it has to look like notes.
 
     Raises:
-        SummaryFailed: if it is not whole, is empty, or is something else than notes.
+        SummaryFailed: if it is incomplete, empty, or not notes.
     """
     notes = unwrapped(answer)
     nothing = "" if notes else "the model gave no answer"
@@ -201,16 +201,16 @@ def checked_notes(answer: str, cut: str, *, form: bool = True) -> str:
 
 
 def thinks(model: Model) -> bool:
-    """Whether a model thinks before it answers, which takes of the same tokens."""
+    """Whether a model thinks before it answers, which uses output tokens."""
     if any("thinking" in name or "reasoning" in name for name in model.settings or {}):
         return True
-    with suppress(NotImplementedError):  # a model that stands for several has no profile
+    with suppress(NotImplementedError):  # a model that wraps several has no profile
         profile = model.profile
         return bool(profile.get("thinking_always_enabled") or profile.get("thinking_enabled_by_default"))
     return False
 
 
 def _ended(messages: Sequence[ModelMessage]) -> str:
-    """Why the last answer is not whole; empty when it is, or when there is none."""
+    """Return why the last response is incomplete; empty if it is complete, or if there is none."""
     answer = next((one for one in reversed(messages) if isinstance(one, ModelResponse)), None)
     return "" if answer is None else incomplete_reason(answer)

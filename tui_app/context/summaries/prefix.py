@@ -1,4 +1,4 @@
-"""Summaries on the warm prefix: the conversation's own request once more, with the task at its end."""
+"""Summaries on the warm prefix: the conversation's own request again, with the task at its end."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -55,51 +55,51 @@ from tui_app.wires.wire_form import WireForm
 
 _LOG = logging.getLogger(__name__)
 _TASK = 1_000
-"""Tokens of the task, about."""
+"""Approximate tokens of the task."""
 _ROOM = 8_192
-"""Tokens that are free for the notes, and for what a model thinks before it writes them."""
+"""Tokens reserved for the notes and for the model's thinking before them."""
 _QUOTED = 120
 _RESULT = RESULT_LIMIT // 3
-"""Tokens of a tool result that a transcript of data shows at most, about."""
+"""Approximate maximum tokens of a tool result in a transcript."""
 
 
 class SentRequest(PreparesAttempts):
-    """Keeps the last request of a conversation that was answered, as it was sent."""
+    """The last answered request of a conversation, as it was sent."""
 
     def __init__(self) -> None:
         self.last: ModelRequestContext | None = None
         self._next: ModelRequestContext | None = None
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Behind whatever changes a request."""
+        """After everything that changes a request."""
         return CapabilityOrdering(position="innermost")
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Look at it before the model makes its own form of it, as it will of the next one."""
+        """Record the request before the model converts it, as it will convert the next one."""
         self._next = request_context
         return request_context
 
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Keep it: it was answered."""
+        """Keep the request, which was answered."""
         self.last = self._next
         return response
 
 
 def transcript_tokens(items: Sequence[Item], history: History) -> int:
-    """About how many tokens the messages take as data, where tool results are clipped."""
+    """Estimate the tokens of the messages as a transcript, where tool results are clipped."""
     weights = [history.weigh(item) for item in items]
     return sum(each.total - each.tool_results + min(each.tool_results, _RESULT) for each in weights)
 
 
 @dataclass(slots=True)
 class PrefixSummariser:
-    """Asks the conversation's own model behind its own messages, where its cache makes that the cheaper way.
+    """Summaries by the conversation's own model after its own messages, if its cache makes that cheaper.
 
-    Where it does not, and where that gives no notes, another writer is given the transcript as data.
+    If it does not, or if no notes result, another writer gets the transcript as data.
     """
 
     other: Summariser
@@ -108,9 +108,9 @@ class PrefixSummariser:
     sent: SentRequest
     count: Callable[[str], int]
     rates: Callable[[], CacheRates | None]
-    """What tokens cost on the prefix and behind it just now."""
+    """Current token prices on the cached prefix and after it."""
     repair: Callable[[Sequence[ModelMessage]], list[ModelMessage]]
-    """Repairs messages as those of a request are."""
+    """Repairs messages as for a request."""
     mask: Callable[[str], str] = str
     learnt: Callable[[], Mapping[str, bool]] = dict
     """What the model's server has refused about the form of requests."""
@@ -125,19 +125,19 @@ class PrefixSummariser:
             try:
                 return await self._on_prefix(task, progress, ledger)
             except Exception as error:
-                # Whatever went wrong there, the other way is left.
+                # Whatever failed, the other writer is left.
                 _LOG.warning("a summary was not written on the prefix: %s", outline(error))
                 _LOG.debug("a summary was not written on the prefix", exc_info=error)
         return await self.other.summarise(task, progress, ledger)
 
     async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
-        """Ask the other writer's model."""
+        """Call the other writer's model."""
         if not isinstance(self.other, AsksModel):
             raise SummaryFailed("there is no model to ask")
         return await self.other.ask(instructions, prompt, ledger)
 
     def _pays(self, task: SummaryTask) -> bool:
-        """Whether the model can be asked so, and for less than with the transcript."""
+        """Whether the model can be asked on the prefix, and for less than with a transcript."""
         usage, rates = self.history.usage(), self.rates()
         if task.again or not task.items or rates is None or rates.kept >= rates.changed:
             return False
@@ -169,7 +169,7 @@ class PrefixSummariser:
                     streamed.hear(event)
                 answer = stream.get()
         except NotImplementedError:
-            # A model of somebody's own that cannot stream.
+            # A custom model that cannot stream.
             answer = await self.model.request(messages, settings, parameters)
         finally:
             reported = spent_on([answer], self.model) if answer is not None else spent_on([])
@@ -186,9 +186,9 @@ class PrefixSummariser:
         return Summary(text=text, title=title, model=self.model_name)
 
     def _messages(self) -> list[ModelMessage] | None:
-        """The view as it is sent; None where it does not begin as the last request did."""
+        """Return the view as it is sent; None if it does not begin like the last request."""
         last, own = self.sent.last, self.model
-        # A model in another form of its own is a copy of it.
+        # A model in another form is a copy.
         if last is None or (last.model.model_id, last.model.base_url) != (own.model_id, own.base_url):
             return None
         form = WireForm.of(self.model, is_note=is_note_part).taught(self.learnt())
@@ -198,5 +198,5 @@ class PrefixSummariser:
 
 
 def _parts(messages: Sequence[ModelMessage]) -> list[object]:
-    """The parts of messages, which stay the same when neighbouring requests are joined; no marks."""
+    """Return parts, which keep their identity when neighbouring requests are joined, without cache marks."""
     return [part for message in messages for part in message.parts if not is_cache_mark(part)]

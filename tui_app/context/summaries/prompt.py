@@ -1,4 +1,4 @@
-"""The prompt of a summary request, the transcript in it as data, and the reading of its answer."""
+"""Summary prompts, the transcript in them as data, and parsing of the response."""
 
 import re
 from collections import Counter
@@ -29,11 +29,11 @@ from tui_app.records import frozen
 from tui_app.wires.web_searches import as_text
 
 RESULT_LIMIT = 1_800
-"""Characters of one tool result a summariser is shown."""
+"""Maximum characters of one tool result in a transcript."""
 
 
 def prompt_text(part: UserPromptPart) -> str:
-    """What the user typed, with attachments named instead of shown."""
+    """Return what the user typed, with attachments named instead of included."""
     if isinstance(part.content, str):
         return part.content
     lines: list[str] = []
@@ -47,11 +47,11 @@ def prompt_text(part: UserPromptPart) -> str:
 
 
 def clip(text: str, limit: int | None) -> str:
-    """Keep head and tail of a long text and say how much is missing.
+    """Keep the head and the tail of a long text, and state how much is missing.
 
     Args:
         text: The text.
-        limit: Characters to keep, the sentence between them not counted; None keeps all.
+        limit: Characters to keep, not counting the sentence between them; None keeps all.
     """
     if limit is None or len(text) <= limit:
         return text
@@ -68,11 +68,11 @@ def fitted(text: str, tokens: int, count: Callable[[str], int]) -> str:
 
 
 def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = None) -> str:
-    """One part as text with its role in front, empty when it says nothing.
+    """Return one part as text after its role, empty if it has no content.
 
     Args:
         part: Any part of a request or response.
-        limit: Characters of a tool result to show; None shows all.
+        limit: Maximum characters of a tool result; None for all.
     """
     match part:
         case UserPromptPart() if is_shell_part(part):
@@ -100,17 +100,17 @@ def part_text(part: ModelRequestPart | ModelResponsePart, limit: int | None = No
 
 
 def message_text(message: ModelMessage, limit: int | None = None) -> str:
-    """A whole message as text, each tool result of ``limit`` characters at most."""
+    """Return a whole message as text, each tool result with at most ``limit`` characters."""
     parts = as_text(message.parts, kept=False) if isinstance(message, ModelResponse) else message.parts
     return "\n".join(text for part in parts if (text := part_text(part, limit)))
 
 
 def transcript_lines(items: Iterable[Item], limit: int | None = RESULT_LIMIT) -> list[str]:
-    """One block of text per message, each with its handle in front; silent messages are left out.
+    """Return one block of text per message after its handle; messages without content are left out.
 
     Args:
         items: The messages.
-        limit: Characters of each tool result; None keeps all.
+        limit: Maximum characters of each tool result; None keeps all.
     """
     texts = ((item.key, message_text(item.message, limit)) for item in items)
     return [f"#{key} {text}" for key, text in texts if text]
@@ -176,12 +176,12 @@ _REASONED = re.compile(
         | <\|channel\|> \s* final \s* (?:<\|constrain\|>\w*)? \s* <\|message\|>
     ) (?!`)"""
 )
-"""Where a model has ended its reasoning, whether or not it has said where that began."""
+"""The end of a model's reasoning, whether or not its beginning was marked."""
 _REASONS = re.compile(
     rf"(?i)\A\s*(?:<\s*(?:\w{{1,12}}:)?(?:{_THINKING})\s*>|\[\s*(?:{_THINKING})\s*\]|◁\s*(?:{_THINKING})\s*▷"
     r"|(?:<\|start\|>assistant)?<\|channel\|>\s*(?!final)\w)"
 )
-"""How an answer begins that is reasoning up to its end mark."""
+"""Beginning of a response that is reasoning until its end mark."""
 _BARE_CHANNELS = re.compile(r"(?s)\Aanalysis(?=[A-Z\s]).*?assistant\s?final(?=\W|[A-Z#])")
 """Channels whose marks a server has dropped."""
 _SPECIAL = re.compile(r"<\|[a-z_]{2,20}\|>")
@@ -194,36 +194,37 @@ class SummaryTask:
     """The messages to summarise, and how."""
 
     items: tuple[Item, ...]
-    """What leaves, as the agent sees it: all that a model is given."""
+    """The messages to be removed, as the agent sees them: all that a model is given."""
     previous: str = ""
     """An earlier summary to update."""
     known: str = ""
-    """What code writes beside the notes."""
+    """Text that code writes next to the notes."""
     quoted: str = ""
-    """What is said without any model: the speakers' own words, and what code writes where it writes nothing
-    beside them."""
+    """Summary without a model: quotes of the speakers, and text by code if it writes nothing next to the
+    notes.
+    """
     focus: str = ""
     instructions: str = ""
-    """What else the user wants of the notes."""
+    """Additional instructions of the user for the notes."""
     budget_tokens: int = 2_000
     again: bool = False
-    """Whether notes of it were written before, and too few lines of them could be traced."""
+    """Whether this is the second attempt, because too few lines of the first could be traced."""
     overheard: Callable[[str], None] = field(default=lambda _text: None, compare=False)
-    """Told the text while it is written, before anything of it is checked."""
+    """Called with the text while it is written, before it is checked."""
 
     @property
     def about(self) -> tuple[str, ...]:
-        """The request beside the messages: notes of another one cannot be continued."""
+        """Everything in the request besides the messages: notes of another request cannot be continued."""
         return (self.previous, self.focus, self.instructions)
 
 
 def summary_prompt(notes: str, part: str, task: SummaryTask) -> str:
-    """The request of one part: earlier notes, the transcript as data, and the task.
+    """Return the request for one part: earlier notes, the transcript as data, and the task.
 
     Args:
-        notes: What was noted so far, to be updated; may be empty.
+        notes: The notes so far, to be updated; may be empty.
         part: A stretch of the transcript.
-        task: What is wanted of the notes.
+        task: Requirements for the notes.
     """
     pieces = [f"<notes_so_far>\n{inert(notes)}\n</notes_so_far>"] if notes else []
     pieces.append(f"<transcript>\n{inert(part)}\n</transcript>")
@@ -233,18 +234,18 @@ def summary_prompt(notes: str, part: str, task: SummaryTask) -> str:
 
 
 def prefix_prompt(last: str, task: SummaryTask) -> str:
-    """The request for notes behind the conversation itself.
+    """Return the request for notes that is appended to the conversation itself.
 
     Args:
-        last: How the last message begins that the notes stand for; what follows it stays as it is.
-        task: What is wanted of the notes.
+        last: The beginning of the last message that the notes replace; later messages are kept.
+        task: Requirements for the notes.
     """
     until = f"They cover what was said up to the message that begins with this line:\n  {last}"
     return "\n\n".join([_BEHIND, until, *_wishes(task)])
 
 
 def second_try(lacking: Sequence[str]) -> str:
-    """What a writer is told whose notes could not be traced."""
+    """Return the message to a writer whose notes could not be traced."""
     lines = "\n".join(f"- {one_line(text)[:200]}" for text in lacking[:_MOST_LACKING])
     return (
         "Your first notes were refused: most of their lines could not be traced to the conversation. These "
@@ -264,7 +265,7 @@ def _wishes(task: SummaryTask) -> Iterator[str]:
 
 
 def quoted_message(text: str) -> str:
-    """A message of the transcript as it is shown: only its first line stands at the margin.
+    """Return a message for the transcript, with only its first line unindented.
 
     So nothing inside a message, such as a tool's output, can look like the beginning of another one.
     """
@@ -272,17 +273,18 @@ def quoted_message(text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """Make sure quoted text can neither close nor open the markers around it."""
+    """Keep quoted text from closing or opening the markers around it."""
     return _MARKER.sub(r"<\\", text)
 
 
 def split_blocks(
     blocks: Sequence[str], budget: int, count: Callable[[str], int]
 ) -> Iterator[tuple[str, int, int]]:
-    """Pack blocks of text into parts of at most ``budget`` tokens; a longer block is cut in pieces.
+    """Pack blocks of text into parts of at most ``budget`` tokens; a longer block is split.
 
     Yields:
-        Each part, how many blocks have been packed whole, and how many characters of the next one.
+        Each part, the number of blocks that were packed completely, and the number of characters packed of
+        the next one.
     """
     current: list[str] = []
     spent = done = offset = 0
@@ -301,7 +303,7 @@ def split_blocks(
 
 
 def _pieces(block: str, budget: int, count: Callable[[str], int]) -> Iterator[str]:
-    """Cut a block so that no piece is over the budget, except a single character that is."""
+    """Split a block so that no piece exceeds the budget, except a single character that does."""
     waiting = [block]
     while waiting:
         text = waiting.pop()
@@ -309,7 +311,7 @@ def _pieces(block: str, budget: int, count: Callable[[str], int]) -> Iterator[st
         if tokens <= budget or len(text) == 1:
             yield text
             continue
-        # Tokens are not spread evenly, so a piece may have to be cut again.
+        # Tokens are not distributed evenly, so a piece may have to be split again.
         size = min(len(text) - 1, max(1, len(text) * budget // (tokens + 1)))
         waiting.extend(reversed([text[start : start + size] for start in range(0, len(text), size)]))
 
@@ -328,7 +330,7 @@ def split_title(text: str) -> tuple[str, str]:
 
 
 def unwrapped(answer: str) -> str:
-    """An answer without the reasoning in front of it, and the fence or tags around the whole of it."""
+    """Remove the reasoning before a response, and a fence or tags around all of it."""
     answer = _without_reasoning(answer).strip()
     while match := _WRAPPER.match(answer):
         answer = (match["fenced"] or match["inner"] or "").strip()
@@ -336,7 +338,7 @@ def unwrapped(answer: str) -> str:
 
 
 def _without_reasoning(answer: str) -> str:
-    """What a model has written behind its reasoning; nothing where that never ends."""
+    """Return what a model wrote after its reasoning; nothing if that never ends."""
     answer = _BARE_CHANNELS.sub("", answer.strip())
     ends = [match.end() for match in _REASONED.finditer(answer)]
     if ends:
@@ -345,10 +347,10 @@ def _without_reasoning(answer: str) -> str:
 
 
 def why_no_notes(answer: str) -> str:
-    """Why an answer cannot be the notes that were asked for; empty when it can.
+    """Return why a response cannot be the requested notes; empty if it can.
 
-    A model that obeyed, answered or refused what it read, or gave the conversation back, has not summarised
-    it. What only looks unusual passes: small models do not keep to a form.
+    A model that followed, answered or refused what it read, or repeated the conversation, did not summarise
+    it. Unusual forms pass, because small models do not keep to a form.
     """
     if _REPEATED.search(answer):
         return "the model repeated the conversation instead of summarising it"
@@ -362,14 +364,14 @@ def why_no_notes(answer: str) -> str:
 
 REPEATS = "the model repeats itself"
 LONG = 400
-"""Characters from which on a text that repeats itself is told from a short one."""
+"""Minimum characters of a text that is checked for repetition."""
 _OFTEN = 4
 _AGAIN = 0.5
 _SHORTEST_SENTENCE = 12
 
 
 def repeats(text: str) -> bool:
-    """Whether a text says the same over and over: half of it are sentences that stand there before."""
+    """Whether a text repeats itself: half of it consists of sentences that occurred before."""
     if len(text) < LONG:
         return False
     counts: Counter[str] = Counter()
@@ -382,7 +384,7 @@ def repeats(text: str) -> bool:
                 counts[said] += 1
     if whole and again >= _AGAIN * whole and max(counts.values()) >= _OFTEN:
         return True
-    # A run without sentences repeats its end.
+    # A text without sentences repeats its end.
     return text.count(text[-40:]) >= _OFTEN * 2
 
 
@@ -391,12 +393,12 @@ _SHORT = 200
 
 
 def transcript(items: Iterable[Item], mask: Callable[[str], str], limit: int = RESULT_LIMIT) -> list[str]:
-    """One block of text per message, each with its handle and role at the margin.
+    """Return one block of text per message, with its handle and role unindented.
 
     Args:
-        items: Messages, oldest first; silent ones are left out.
-        mask: Takes the secrets out of a text.
-        limit: Characters of a tool result that are shown.
+        items: Messages, oldest first; those without content are left out.
+        mask: Masks the secrets in a text.
+        limit: Maximum characters of a tool result.
     """
     # Before they are clipped: half a key does not look like one.
     masked = [

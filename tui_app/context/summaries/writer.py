@@ -1,4 +1,4 @@
-"""Write summaries: the task, the protocol of writers, and the writer that asks a model."""
+"""Writing summaries: the task, the protocol of writers, and the writer that calls a model."""
 
 import asyncio
 import logging
@@ -33,37 +33,38 @@ from tui_app.wires.error_text import outline
 from tui_app.wires.overflow import detect_overflow
 
 MOST_PARTS = 32
-"""Parts one attempt reads at most. Above it tool results are clipped harder, and then the oldest messages are
-left to extraction."""
+"""Maximum parts read in one attempt. Beyond it tool results are clipped further, and then the oldest messages
+are left to extraction.
+"""
 _RESULT_LIMITS = (RESULT_LIMIT, 600, 200)
-"""Characters of a tool result that are shown, the fewer the longer the history."""
+"""Maximum characters of a tool result, fewer for a longer history."""
 CONDENSED = "(The oldest {count} messages were too many to read: only the lists below cover them.)"
 
 
 @frozen
 class Notes:
-    """The notes on a history as far as it has been read."""
+    """The notes on the part of a history read so far."""
 
     about: tuple[str, ...] = ("",)
-    """What was noted before it, and the focus."""
+    """Earlier summary and focus."""
     text: str = ""
     block: int = 0
-    """Messages that have been read whole."""
+    """Number of completely read messages."""
     offset: int = 0
     """Characters read of the next one."""
     limit: int = RESULT_LIMIT
-    """Characters of a tool result that were shown of that one."""
+    """Maximum characters of a tool result in that one."""
     mark: bytes = b""
-    """What was read, to know it again."""
+    """Hash of the text read, to recognize it."""
     parts: int = 0
-    """Parts that have been read."""
+    """Number of parts read."""
     condensed: int = 0
-    """Messages at the beginning that no model has read."""
+    """Number of messages at the beginning that no model has read."""
 
 
 @dataclass(slots=True)
 class Material:
-    """A history as a model reads it; texts are made once for each length of tool results."""
+    """A history as a model reads it; texts are cached by the maximum length of tool results."""
 
     items: Sequence[Item]
     mask: Callable[[str], str]
@@ -75,17 +76,17 @@ class Material:
         self._shown[RESULT_LIMIT] = [text for _, text in pairs]
 
     def blocks(self, limit: int) -> list[str]:
-        """One text for each message that says something, with ``limit`` characters of each tool result."""
+        """Return one text per message with content, with ``limit`` characters of each tool result."""
         if limit not in self._shown:
             self._shown[limit] = transcript(self.items, self.mask, limit)
         return self._shown[limit]
 
     def mark(self, block: int, offset: int, limit: int) -> bytes:
-        """Hash of the transcript in front of a place.
+        """Return a hash of the transcript before a position.
 
         Args:
-            block: Index of the text in which the place is.
-            offset: Characters of that text in front of it.
+            block: Index of the text with the position.
+            offset: Characters of that text before it.
             limit: Characters of each tool result in that text.
         """
         digest = blake2b(digest_size=16)
@@ -95,13 +96,13 @@ class Material:
         return digest.digest()
 
     def continues(self, notes: Notes, about: tuple[str, ...]) -> bool:
-        """Whether notes are about the beginning of just this history."""
+        """Whether notes are about the beginning of exactly this history."""
         if notes.about != about or notes.block + bool(notes.offset) > len(self.items):
             return False
         return notes.mark == self.mark(notes.block, notes.offset, notes.limit)
 
     def place(self, notes: Notes, block: int, offset: int, limit: int, **known: Any) -> Notes:
-        """Notes that stand for all up to a place."""
+        """Return notes that cover everything before a position."""
         mark = self.mark(block, offset, limit)
         return replace(notes, block=block, offset=offset, limit=limit, mark=mark, **known)
 
@@ -109,17 +110,17 @@ class Material:
 def agenda(
     material: Material, notes: Notes, about: tuple[str, ...], budget: int, count: Callable[[str], int]
 ) -> tuple[Notes, list[tuple[str, Notes]]]:
-    """Portion out what is left to read, at most :data:`MOST_PARTS` parts.
+    """Divide the unread rest into at most :data:`MOST_PARTS` parts.
 
     Args:
         material: The history.
-        notes: How far an earlier attempt has come; ignored when it read something else.
-        about: What was noted before this history, and the focus.
+        notes: Progress of an earlier attempt; ignored if it read something else.
+        about: Earlier summary and focus.
         budget: Tokens of one part.
         count: Counts the tokens of a text.
 
     Returns:
-        The notes that it begins with, and each part of the transcript with the place behind it.
+        The notes to begin with, and each part of the transcript with the position after it.
     """
     if not material.continues(notes, about):
         notes = material.place(Notes(about, about[0]), 0, 0, RESULT_LIMIT)
@@ -127,7 +128,7 @@ def agenda(
         ahead = material.blocks(limit)[notes.block :]
         if notes.offset:
             ahead[0] = material.blocks(notes.limit)[notes.block][notes.offset :]
-        # A place within the block that was begun counts from its own beginning.
+        # A position in the partly read block counts from the block's beginning.
         parts = [
             (text, notes.block + block, offset + (notes.offset if offset and not block else 0))
             for text, block, offset in split_blocks(ahead, budget, count)
@@ -150,15 +151,15 @@ _MINIMUM_PART = 200
 _FRAMING = 120
 """Tokens of the sentences and markers around the transcript."""
 LONGEST_NOTES = 6_000
-"""Tokens that are asked for at most, however large the window: more is not read any better."""
+"""Maximum tokens requested, however large the window: longer notes are not read any better."""
 _SHORTEST_ANSWER = 1_024
-"""Tokens an answer may always take where the window allows it: notes of nine sections are never tiny."""
+"""Tokens a response may always take if the window allows it: notes with several sections are never tiny."""
 _LONGEST_ANSWER = 8_192
-"""Tokens an answer may take: many models refuse to be asked for more."""
+"""Maximum tokens of a response: many models refuse requests for more."""
 _THINKING = 16_384
-"""Tokens a model that thinks may take for that beside its answer."""
+"""Additional tokens for a model that thinks."""
 _WORDY = 2
-"""An answer of so many times its room is none; a server may ignore how long it should be."""
+"""A response longer than this many times its room is refused; a server may ignore the maximum."""
 
 _LOG = logging.getLogger(__name__)
 _DIGEST_INSTRUCTIONS = """\
@@ -173,7 +174,7 @@ nothing. Write no heading and no other text."""
 TIMEOUT_S = 120.0
 """Seconds a model may take for a digest."""
 _DIGEST = 1_200
-"""Tokens a digest may take: a character costs about one at most."""
+"""Maximum tokens of a digest: a character costs about one at most."""
 _CLOSING = "</tool_results>"
 _NUMBERED = re.compile(r"\d")
 
@@ -182,7 +183,7 @@ Progress = Callable[[int, int, int], None]
 
 
 def refuse_wordy(tokens: int, most: int) -> None:
-    """Refuse notes that are far longer than was asked for.
+    """Refuse notes that are far longer than requested.
 
     Raises:
         SummaryFailed: if they are.
@@ -200,17 +201,17 @@ class Summary:
     performed_by: str = "model"
     model: str = ""
     lines: int | None = None
-    """Its statements, once they were bound; None where code wrote it."""
+    """Number of its statements, once they were bound to sources; None if code wrote it."""
     sourced: int = 0
-    """Those of them with a source."""
+    """Number of statements with a source."""
     not_in_log: int = 0
-    """Those that name what the log does not hold."""
+    """Number of statements that name something not in the log."""
     note: str = ""
-    """Why it is not all that was asked for; empty where it is."""
+    """Why it is incomplete; empty if it is complete."""
 
 
 class Summariser(Protocol):
-    """Turns old messages into a summary."""
+    """Writer that turns old messages into a summary."""
 
     @property
     def model_name(self) -> str:
@@ -222,24 +223,24 @@ class Summariser(Protocol):
 
         Args:
             task: What to summarise.
-            progress: Told how far it is.
-            ledger: Told what it costs, while it does.
+            progress: Called as the work proceeds.
+            ledger: Records the cost as it arises.
 
         Raises:
-            SummaryFailed: if nothing usable came back.
+            SummaryFailed: if no usable response came.
         """
         ...
 
 
 @runtime_checkable
 class AsksModel(Protocol):
-    """A summariser whose model can be asked something else."""
+    """A summariser whose model can answer other requests."""
 
     async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
-        """Ask it once.
+        """Make one request.
 
         Raises:
-            SummaryFailed: if no usable answer came back.
+            SummaryFailed: if no usable response came.
         """
         ...
 
@@ -249,19 +250,19 @@ class ModelSummariser:
     """Summaries and digests by a model: an agent without tools, the transcript as delimited data.
 
     Input that does not fit the model is read in parts, each updating the notes of the ones before, so
-    summaries never nest. Parts already read are kept: an attempt that begins with the same ones, as a retry
-    does even when the history has grown since, goes on behind them.
+    summaries never nest. Parts already read are kept: an attempt that begins with the same ones continues
+    after them, as a retry does even when the history has grown since.
     """
 
     model: Model
     model_name: str
     input_budget: Callable[[], int]
-    """Tokens one summary request may hold, asked anew for each attempt (a limit may be learnt meanwhile)."""
+    """Maximum tokens of a summary request, read for each attempt (a limit may be learnt meanwhile)."""
     count: Callable[[str], int]
     capabilities: Sequence[AbstractCapability[Any]] = ()
     mask: Callable[[str], str] = str
     pause: Pause = no_retry
-    """How long to wait before a request that failed is made again."""
+    """How long to wait before a failed request is retried."""
     _notes: Notes = field(default_factory=Notes)
 
     async def summarise(self, task: SummaryTask, progress: Progress, ledger: Ledger) -> Summary:
@@ -273,12 +274,12 @@ class ModelSummariser:
             instructions=self.mask(task.instructions),
             budget_tokens=min(task.budget_tokens, LONGEST_NOTES),
         )
-        # In a thread: a long history takes a second, and a streaming answer shares this loop.
+        # In a thread: a long history takes a second, and a streaming response shares this loop.
         material = await asyncio.to_thread(Material, task.items, self.mask)
         request = NotesRequest(
             self.model, self.capabilities, self.count, ledger, overheard=task.overheard, pause=self.pause
         )
-        # In smaller parts from where the model has refused one as too long.
+        # Retry with smaller parts after the model refused one as too long.
         for attempt in range(_SHRINK_TRIES):
             try:
                 written = await self._in_parts(task, material, request, progress, 2**attempt)
@@ -290,7 +291,7 @@ class ModelSummariser:
         raise SummaryFailed("even a small part of the conversation is too long for the model")
 
     async def ask(self, instructions: str, prompt: str, ledger: Ledger) -> str:
-        """Ask the model once; see :class:`AsksModel`."""
+        """Make one request; see :class:`AsksModel`."""
         request = NotesRequest(
             self.model, self.capabilities, self.count, ledger, instructions, checked=False, pause=self.pause
         )
@@ -298,22 +299,22 @@ class ModelSummariser:
         return self.mask(await request.ask(self.mask(prompt), max_tokens=most))
 
     async def digest(self, material: str, chars: int, timeout_s: float = TIMEOUT_S) -> Digest:
-        """Say what archived tool results held: one request for a batch, and never more.
+        """Describe archived tool results, with a single request for a batch.
 
         Args:
             material: The results, clipped and without secrets.
-            chars: Characters it should take at most.
+            chars: Maximum characters of the digest.
             timeout_s: Seconds the model may take.
 
         Returns:
-            What was written; without text where that failed, for whatever reason, at the cost it had.
+            The digest; without text if it failed for any reason, but with its cost.
         """
         ledger, text = Ledger(), ""
         request = NotesRequest(self.model, self.capabilities, self.count, ledger, _DIGEST_INSTRUCTIONS)
         inert = material.replace(_CLOSING, f"<\\{_CLOSING[1:]}")
         task = f"Write the notes on these results, at most {chars} characters."
         prompt = f"<tool_results>\n{inert}\n{_CLOSING}\n\n{task}"
-        # What every window keeps free for an answer is for unexpected thinking.
+        # The tokens that every window reserves for a response are for unexpected thinking.
         most = _DIGEST + answer_reserve(self.input_budget()) + self._thinking()
         try:
             async with asyncio.timeout(timeout_s):
@@ -342,7 +343,7 @@ class ModelSummariser:
             shown = replace(task, known=fitted(task.known, room // 4, self.count))
             prompt = summary_prompt(notes, stretch, shown)
             report(0)
-            # Tokens the answer may take; what every window keeps free for one is for unexpected thinking.
+            # The tokens that every window reserves for a response are for unexpected thinking.
             answer = min(_LONGEST_ANSWER, self._answer(task) + answer_reserve(self.input_budget()))
             text = await request.ask(prompt, max_tokens=answer + self._thinking(), heard=report)
             refuse_wordy(self.count(text), self._answer(task) * _WORDY)
@@ -352,12 +353,12 @@ class ModelSummariser:
         return f"{done.text}\n\n{said}" if done.condensed else done.text
 
     def _notes_room(self, task: SummaryTask) -> int:
-        """Tokens of the notes so far that a request may hold beside the next part; models are wordy."""
+        """Return the maximum tokens of the notes so far next to the next part; models are wordy."""
         wanted = max(self.count(task.previous), task.budget_tokens * 3 // 2)
         return min(wanted, max(_MINIMUM_PART, self.input_budget() // 4))
 
     def _answer(self, task: SummaryTask) -> int:
-        """Tokens the notes may take: room for a model that is wordy."""
+        """Return the maximum tokens of the notes, with room for a wordy model."""
         least = min(_SHORTEST_ANSWER, max(256, self.input_budget() // 4))
         return min(_LONGEST_ANSWER, max(least, task.budget_tokens * 2))
 

@@ -1,6 +1,6 @@
-"""Stage 3, archive: the oldest tool results become stubs, and one digest says what they held.
+"""Stage 3, archive: the oldest tool results become stubs, and one digest describes them.
 
-The decision is in two steps, because a model may write the digest: :func:`to_archive` chooses,
+The decision has two steps, because a model may write the digest: :func:`to_archive` chooses,
 :func:`heuristic_digest` or a model reading :func:`digest_input` writes, :func:`archived` builds the rewrite.
 """
 
@@ -50,34 +50,33 @@ from tui_app.text import cut
 from tui_app.tool_specs import RUN_COMMAND, SEARCH_HISTORY
 
 DIGEST_CHARS, MATERIAL_CHARS, WRITTEN_CHARS = 800, 12_000, 1_200
-"""Longest digest without a model, material for a model, and digest that a model writes of it."""
+"""Maximum characters of a digest without a model, of the material for a model, and of a model's digest."""
 _MANY_CHARS, _FEW_CHARS = 80, 240
-"""Longest line about one result: when there are many, and when there are few."""
+"""Maximum characters of a line about one result: when there are many, and when there are few."""
 _SHORTEST_LINE = 10
 _SHORTEST_BLOCK = 60
-"""Characters a result takes at least in the material for a model, heading included."""
+"""Minimum characters of a result in the material for a model, including its heading."""
 _MARK_CHARS = 60
-"""Room for saying how many results were left out."""
+"""Characters reserved for the number of results left out."""
 _EDGE_CHARS = 2_000
 _MASKED_CHARS = 200_000
 _OUTCOMES = {"success", "denied", "interrupted"}
 
 _Leaving = tuple[Item, ResultPart, str]
-"""A result that leaves: its message, the part, and its text."""
+"""An archived result: its message, the part, and its text."""
 _Calls = Mapping[int, ToolCallPart]
 """The call of each result, by the identity of its part."""
 
 
 def heuristic_digest(items: Sequence[Item], view: Sequence[Item] = (), limit: int = DIGEST_CHARS) -> str:
-    """Say in one line a result what it held: handle, tool, what it was about, outcome, beginning and end.
+    """Describe each result in one line: handle, tool, arguments, outcome, beginning and end.
 
-    Secrets are masked: a digest outlives the results it speaks of.
+    Secrets are masked, because a digest outlives the results.
 
     Args:
-        items: What :func:`to_archive` has chosen.
-        view: The view they were chosen from, in which their calls are found; without it only the tools' names
-            are known.
-        limit: Characters; of too many lines the first and the last ones stay.
+        items: The messages chosen by :func:`to_archive`.
+        view: The view they were chosen from, to find their calls; without it only the tools' names are known.
+        limit: Maximum characters; of too many lines the first and the last ones stay.
     """
     leaving, calls = _leaving(items), _calls(view)
     room = min(_FEW_CHARS, max(_MANY_CHARS, limit // max(1, len(leaving)) - 1))
@@ -93,12 +92,12 @@ def heuristic_digest(items: Sequence[Item], view: Sequence[Item] = (), limit: in
 
 
 def digest_input(items: Sequence[Item], view: Sequence[Item] = (), limit: int = MATERIAL_CHARS) -> str:
-    """The chosen results as material for a model that writes the digest, with secrets masked.
+    """Return the chosen results as material for a model that writes the digest, with secrets masked.
 
     Args:
-        items: What :func:`to_archive` has chosen.
+        items: The messages chosen by :func:`to_archive`.
         view: The view they were chosen from.
-        limit: Characters; short results leave room to long ones.
+        limit: Maximum characters; short results leave room to long ones.
     """
     leaving, calls = _leaving(items), _calls(view)
     shown = _ends(len(leaving), limit // _SHORTEST_BLOCK // 2)
@@ -106,7 +105,7 @@ def digest_input(items: Sequence[Item], view: Sequence[Item] = (), limit: int = 
     headings = [f"{_heading(one, calls)}\n" for one in chosen]
     texts = [mask_secrets(shorten(text, _MASKED_CHARS)) for _, _, text in chosen]
     room = limit - sum(len(heading) + 2 for heading in headings) - _MARK_CHARS
-    # What a short text does not need of its share goes to the longer ones.
+    # What a short text leaves of its share goes to the longer ones.
     shares = [0] * len(texts)
     order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
     for place, index in enumerate(order):
@@ -135,7 +134,7 @@ def _calls(view: Sequence[Item]) -> _Calls:
 
 
 def _ends(count: int, most: int) -> set[int]:
-    """The first and the last ``most`` places of a list."""
+    """Return the first and the last ``most`` places of a list."""
     return {*range(min(count, most)), *range(max(0, count - most), count)}
 
 
@@ -144,7 +143,7 @@ def _left_out(leaving: Sequence[_Leaving]) -> str:
 
 
 def _heading(one: _Leaving, calls: _Calls) -> str:
-    """Handle, tool, what it was asked for, and what came of it."""
+    """Return handle, tool, arguments and outcome."""
     item, part, text = one
     call, (name, _) = calls.get(id(part)), source_of(part)
     title = _plain(name) if call is None else call_title(name, call.args_as_json_str())
@@ -156,7 +155,7 @@ def _heading(one: _Leaving, calls: _Calls) -> str:
         name, title = RUN_COMMAND.name, f"$ {_plain(shell_command(part))} (run by the user)"
     note, mark = result_note(name, text, outcome), mark_of(part)
     if outcome == "success" and "length" in mark:
-        # Of a result that another stage has cut, its real size and where it lies.
+        # For a result that another stage has shortened, its real size and its file.
         note = f"{mark['length']:,} characters" + (f" in {mark['file']}" if mark.get("file") else "")
     return mask_secrets(f"#{item.key} {title} · {note}")
 
@@ -164,7 +163,7 @@ def _heading(one: _Leaving, calls: _Calls) -> str:
 def _line(one: _Leaving, calls: _Calls, limit: int) -> str:
     text = one[2]
     first = mask_secrets(text[:_EDGE_CHARS]).lstrip().partition("\n")[0]
-    # More than is shown: half a secret is not recognised.
+    # More than is shown, because half a secret is not recognised.
     last = mask_secrets(text[-2 * _EDGE_CHARS :])[-_EDGE_CHARS:].rstrip().rpartition("\n")[2]
     edges = list(dict.fromkeys(filter(None, (_plain(first), _plain(last)))))
     line = ": ".join(filter(None, (_heading(one, calls), " … ".join(edges))))
@@ -172,18 +171,18 @@ def _line(one: _Leaving, calls: _Calls, limit: int) -> str:
 
 
 def _plain(line: str) -> str:
-    """One line that holds nothing but printable characters, cut to what a digest can show."""
+    """Return one line of printable characters, cut to what a digest can show."""
     words = " ".join(line.split())
     return "".join(char if char.isprintable() else "·" for char in words)[:_FEW_CHARS]
 
 
 def _fitting(lines: Sequence[str], room: int) -> int:
-    """How many lines from the start fit."""
+    """Return how many lines from the start fit."""
     return sum(size <= room for size in accumulate(len(line) + 1 for line in lines))
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""The digest carries a fixed time, so that the same decision gives the same bytes."""
+"""Fixed time of the digest, so that the same decision gives the same bytes."""
 
 
 @frozen
@@ -197,12 +196,12 @@ class _Visible:
 
 
 def to_archive(items: Sequence[Item], settings: Archive) -> tuple[Item, ...]:
-    """Choose the oldest tool results beyond the cutoff, whole messages of them.
+    """Choose the oldest tool results beyond the cutoff, as whole messages.
 
-    Never chosen are results of the newest answer's calls, what was brought back in the present turn, results
-    whose call is unknown, and results with files. Those, and results that are shorter than a stub, stay in
-    their place when older than what leaves, without holding newer ones down. Failures that nothing has solved
-    yet and declined calls stay as well, and do not count.
+    Never chosen are results of the newest response's calls, what was retrieved in the current turn, results
+    whose call is unknown, and results with files. Those, and results that are shorter than a stub, keep their
+    place without counting if they are older than the chosen ones. Unsolved failures and declined calls stay
+    as well, and do not count.
 
     Args:
         items: The view.
@@ -227,15 +226,15 @@ def to_archive(items: Sequence[Item], settings: Archive) -> tuple[Item, ...]:
 
 
 def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rewrite:
-    """Put stubs in place of the chosen results; tool name, call and outcome stay.
+    """Replace the chosen results by stubs; tool name, call and outcome stay.
 
     Args:
-        items: What :func:`to_archive` has chosen.
-        digest: What the results held.
-        handles: Whether the model has a tool that brings a message back by its handle.
+        items: The messages chosen by :func:`to_archive`.
+        digest: Description of the results.
+        handles: Whether the model has a tool that retrieves a message by its handle.
 
     Returns:
-        The stubs, and the digest's message; no digest when nothing could be made smaller.
+        The stubs, and the digest's message; no digest if nothing could be made smaller.
     """
 
     def decide(item: Item, _part: ResultPart, _text: str) -> ResultForm:
@@ -248,7 +247,7 @@ def archived(items: Sequence[Item], digest: str, *, handles: bool = True) -> Rew
 
 
 def digest_message(digest: str) -> ModelRequest:
-    """Build the message that stands for archived results; only the model sees it."""
+    """Build the message that replaces archived results; only the model sees it."""
     text = f"{DIGEST_HEADING}\n{DIGEST_ABOUT}\n\n{digest.strip()}"
     part, metadata = UserPromptPart(text, timestamp=_EPOCH), {OWN: {"kind": DIGEST_KIND}}
     return ModelRequest(parts=[part], timestamp=_EPOCH, metadata=metadata)
@@ -274,7 +273,7 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
     answered = newest_answer(items)
     for place, item in enumerate(items):
         parts = [part for _, part in results_of(item) if not is_archived(part)]
-        # What the user ran belongs to no call; it is unread until a model has answered behind it.
+        # A command of the user has no call; it is unread until a model has responded after it.
         own = {id(part) for part in parts if isinstance(part, UserPromptPart)}
         known |= own
         stays |= own if answered is None or place > answered else set()
@@ -287,7 +286,7 @@ def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
 
 
 def archive_by_hand(items: Sequence[Item], item: Item) -> Rewrite | str:
-    """Put stubs in place of the results of one message, with a digest written without a model.
+    """Replace the results of one message by stubs, with a digest written without a model.
 
     Args:
         items: The view.

@@ -1,28 +1,28 @@
-"""Cuts a text to a size, at its end or in its middle."""
+"""Cutting a text to a size, at its end or in its middle."""
 
 import hashlib
 
 
 def count_lines(text: str) -> int:
-    """Lines of a text; a line break at the end opens no further line."""
+    """Return the number of lines; a line break at the end starts no further line."""
     return text.count("\n") + (0 if not text or text.endswith("\n") else 1)
 
 
 def byte_count(text: str) -> int:
-    """Bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(_encoded(text))
 
 
 def head_and_tail(text: str, *, lines: int, chars: int, size: int, both: bool) -> tuple[str, str]:
-    """What stays of a text at its start and at its end, within so many lines, characters and bytes.
+    """Return what is kept at the start and the end of a text, within limits of lines, characters and bytes.
 
-    With ``both`` each has half, and what the one does not need of it the other gets; else the start has all.
+    With ``both`` each end gets half, and one end's unused part goes to the other; otherwise the start gets
+    all.
     """
     if not both:
         return _head(text, lines, chars, size), ""
     last = lines // 2
     head = _head(text, lines - last, chars - chars // 2, size - size // 2)
-    # From behind; a line break at the end opens no further line.
+    # Reversed; a line break at the end starts no further line.
     turned = text[len(head) :][::-1]
     tail = _head(turned, last + text.endswith("\n"), chars - len(head), size - byte_count(head))
     tail = tail[::-1].removeprefix("\n")
@@ -37,16 +37,16 @@ def _head(text: str, lines: int, chars: int, size: int) -> str:
 
 
 def first_bytes(text: str, limit: int) -> str:
-    """The beginning of a text that has at most so many bytes in UTF-8; no character is cut in two."""
+    """Return the beginning of a text with at most so many bytes in UTF-8, without splitting a character."""
     text = text[: max(0, limit)]
     while text and (over := byte_count(text) - limit) > 0:
-        # A character has four at most.
+        # A character has at most four bytes.
         text = text[: -max(1, over // 4)]
     return text
 
 
 def shorten(text: str, limit: int) -> str:
-    """Head and tail of a text, two to one, with a mark between; at most ``limit`` characters in all."""
+    """Keep head and tail of a text, two to one, with a mark between; at most ``limit`` characters in all."""
     if len(text) <= limit:
         return text
     mark = f"\n[… {len(text):,} characters in all …]\n"
@@ -62,5 +62,5 @@ def _encoded(text: str) -> bytes:
 
 
 def sha256_of(text: str) -> str:
-    """SHA-256 of a text in UTF-8, as hexadecimal digits."""
+    """Return the SHA-256 of a text in UTF-8, as hexadecimal digits."""
     return hashlib.sha256(_encoded(text)).hexdigest()

@@ -1,4 +1,4 @@
-"""Calls that write to files: which arguments hold text that is in the file afterwards."""
+"""Calls that write to files: which arguments contain the text of the file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ _TOOLS: Mapping[str, _BodyArgument] = {
 }
 
 Place = tuple[str | int, ...]
-"""Where in a call's arguments a text stands: names and indices, outermost first."""
+"""Position of a text in a call's arguments: names and indices, outermost first."""
 
 _PATCHED = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: (.{1,500}?)\s*$|^\+\+\+ (?:b/)?([^\t\n]{1,500})")
 
@@ -53,12 +53,12 @@ class FileCall:
 
     args: Mapping[str, Any]
     paths: tuple[str, ...]
-    """As the call names them; more than one only for a patch."""
+    """As named in the call; more than one only for a patch."""
     bodies: tuple[Body, ...]
 
     @property
     def targets(self) -> frozenset[str]:
-        """The paths in a form that can be compared."""
+        """The paths in a comparable form."""
         return frozenset(map(comparable, self.paths))
 
 
@@ -67,7 +67,7 @@ def comparable(path: str) -> str:
 
 
 def file_call(part: ToolCallPart) -> FileCall | None:
-    """Read a call; None when it writes to no file, or its arguments are broken."""
+    """Parse a call; None if it writes to no file, or its arguments are broken."""
     try:
         args = from_json(part.args) if isinstance(part.args, str) else part.args
     except ValueError:
@@ -76,7 +76,7 @@ def file_call(part: ToolCallPart) -> FileCall | None:
     if not isinstance(args, dict) or kind is None:
         return None
     if kind == "piece" and args.get("command") == "create":
-        kind = "file"  # by an editor of many commands
+        kind = "file"  # by an editor with several commands
     bodies = tuple(_bodies(kind, args))
     if kind == "patch":
         found = (match for body in bodies for match in _PATCHED.finditer(body.text))
@@ -99,7 +99,7 @@ def _bodies(kind: _BodyArgument, args: Mapping[str, Any]) -> Iterator[Body]:
 
 
 def with_texts(part: ToolCallPart, call: FileCall, texts: Mapping[Place, str]) -> str | dict[str, Any] | None:
-    """The arguments with other texts, of the type they had; None when they cannot be written as JSON."""
+    """Return the arguments with other texts, of the same type; None if they cannot be written as JSON."""
     changed: dict[str, Any] = deepcopy(dict(call.args))
     for (*outer, name), text in texts.items():
         inner: Any = changed

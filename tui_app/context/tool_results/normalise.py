@@ -1,4 +1,4 @@
-"""Stage 0, normalise: limit the size of tool results and tool errors as they arrive. Stage 4, trim."""
+"""Stage 0, normalise: limit the size of tool results and tool errors as they arrive."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -22,26 +22,26 @@ from tui_app.tool_specs import GREP, READ_FILE
 _SPILLED = "[Output kept out of the conversation"
 _CUT = "[Output cut"
 _SLACK = 80
-"""Characters that the numbers and line breaks around what is kept may take beyond those around nothing."""
+"""Maximum characters of the numbers and line breaks around kept text beyond those around nothing."""
 _ReadsOn = Callable[[int, int], str]
-"""How the model reads on behind a line and so many characters of the next."""
+"""Describes how the model reads on after a line and so many characters of the next."""
 _ONE_PAGE = NormaliseLimits()
-"""What is brought back in one piece keeps to these limits, whatever limits a policy has."""
+"""Limits of a page that was retrieved, whatever limits a policy has."""
 
 
 def normalise(items: Sequence[Item], limits: NormaliseLimits, ways: WaysBack) -> Rewrite | None:
-    """Limit the tool results that no stage has looked at so far.
+    """Limit the tool results that no stage has processed so far.
 
-    What was brought back in the present turn stays for that turn, as far as it is one page: whoever reads on
-    in a result that was cut must not have it cut again.
+    A result retrieved in the current turn is unchanged for that turn if it is at most one page, so that a
+    model reading on in a shortened result does not get it shortened again.
 
     Args:
-        items: The view, or just the messages that are new, with the answer that their calls stand in.
-        limits: How large a result may be; what is kept fits them together with the notice.
-        ways: How the model gets at what is left out.
+        items: The view, or just the new messages, with the response that contains their calls.
+        limits: Maximum size of a result, including the notice.
+        ways: How the model retrieves what is left out.
 
     Returns:
-        The smaller forms, or None when every result is within the limits.
+        The smaller forms, or None if every result is within the limits.
     """
     stays = recalled(items, paired(items))
 
@@ -71,7 +71,7 @@ def _is_within(text: str, limits: NormaliseLimits) -> bool:
 
 
 def _cut(text: str, limits: NormaliseLimits, on: _ReadsOn) -> str | None:
-    """The text within the limits; None when it already is."""
+    """Return the text shortened to the limits; None if it already fits."""
     if _is_within(text, limits):
         return None
     both = limits.mode == "head_tail"
@@ -87,12 +87,12 @@ def _cut(text: str, limits: NormaliseLimits, on: _ReadsOn) -> str | None:
 
 
 def _room(limit: int, frame: int) -> int:
-    """What a limit leaves for the text itself; of a limit smaller than the notice, half."""
+    """Return what a limit leaves for the text itself; half of a limit smaller than the notice."""
     return max(limit - frame - _SLACK, limit // 2)
 
 
 def _framed(text: str, head: str, tail: str, on: _ReadsOn, *, both: bool) -> str:
-    """What is kept, with a mark where the rest was and a notice at the end, which tells how to read that."""
+    """Return the kept text, with a mark in the gap and a notice at the end on how to read the rest."""
     lines, chars, size = count_lines(text), len(text), byte_count(text)
     # A line that is cut in the middle is in both pieces.
     kept_lines = min(lines, count_lines(head) + count_lines(tail))

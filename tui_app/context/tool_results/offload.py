@@ -1,4 +1,4 @@
-"""Stage 1, offload: a very large tool result goes to a file; its beginning and the way to the rest stay."""
+"""Stage 1, offload: a very large tool result is moved to a file; a preview and a reference stay."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -30,16 +30,16 @@ from tui_app.tool_specs import GREP, READ_FILE
 
 _OPENING = "[Output moved to a file"
 _LINE_CHARS = 500
-"""Characters of one line of the preview."""
+"""Maximum characters of one line of the preview."""
 _TOKENS_PER_CHAR = 4
-"""What a character costs at most: one token for each of its bytes."""
+"""Maximum tokens of a character: one for each of its bytes."""
 _CHARS_PER_TOKEN = 128
 """Longest token of the tokenizers in use; a run of blanks comes near it."""
 _PIECE_CHARS = 200_000
 """Longest text that is always counted whole."""
 
 _Moves = Callable[[ResultPart, str], bool]
-"""Whether a result goes to a file, by its part and its text."""
+"""Whether a result is moved to a file, by its part and its text."""
 
 
 def offload(
@@ -48,16 +48,16 @@ def offload(
     count: Callable[[str], int],
     ways: WaysBack,
 ) -> Rewrite | None:
-    """Move large tool results to files. What was brought back in the present turn stays for that turn.
+    """Move large tool results to files. Those retrieved in the current turn stay for that turn.
 
     Args:
-        items: The view; of it all, so that it is known which call a result belongs to.
+        items: The whole view, to find the call of each result.
         settings: Sizes.
         count: Tokens of a text.
-        ways: How the model gets at them.
+        ways: How the model retrieves them.
 
     Returns:
-        The smaller forms and the files, or None when no result is too large.
+        The smaller forms and the files, or None if no result is too large.
     """
     stays = recalled(items, paired(items))
 
@@ -74,19 +74,19 @@ def offload_newest(
     weigh: Callable[[ResultPart], int],
     ways: WaysBack,
 ) -> Rewrite | None:
-    """Move the largest results of the newest answer's calls to files: together they are too much.
+    """Move the largest results of the newest response's calls to files, because together they are too large.
 
-    What was brought back in the present turn goes last.
+    Those retrieved in the current turn are moved last.
 
     Args:
         items: The view.
-        settings: How much of each is shown.
-        excess: Tokens that must become free.
+        settings: Size of the previews.
+        excess: Tokens that must be freed.
         weigh: Tokens of a result.
-        ways: How the model gets at them.
+        ways: How the model retrieves them.
 
     Returns:
-        The smaller forms and the files, or None when there is nothing to move.
+        The smaller forms and the files, or None if there is nothing to move.
     """
     found = paired(items)
     newest, stays = newest_answers(items, found), recalled(items, found)
@@ -146,9 +146,9 @@ def offload_by_hand(
 
     Args:
         item: The message as it is shown.
-        original: Reads it as it was before any stage.
-        settings: How much of each result is shown.
-        ways: How the model gets at them.
+        original: Loads it as it was before any stage.
+        settings: Size of the previews.
+        ways: How the model retrieves them.
     """
     if isinstance(parts := parts_for_hand(item), str):
         return parts

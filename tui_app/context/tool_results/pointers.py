@@ -32,23 +32,24 @@ _POINTER = re.compile(re.escape(_OPENING) + r"[\d,]+ characters .*…\]", re.DOT
 _HASH_DIGITS = 12
 
 _PREVIEW_CHARS, _LEAST_BODY, _LONGEST_REPORT = 100, 400, 500
-"""Characters: what a pointer shows of a body, the shortest body that becomes one, and the longest report of a
-call that stays."""
+"""Characters: a pointer's excerpt of a body, the shortest body that becomes one, and the longest report of a
+call that is kept.
+"""
 
 _Holds = Callable[[str, Body, str], bool]
-"""Whether a file is now that body, of this checksum, or has the piece in it."""
+"""Whether a file is that body, with this checksum, or contains the piece."""
 
 
 def _pointer(
     body: Body, path: str, holds: _Holds, new_name: Callable[[], str]
 ) -> tuple[str, SpillFile | None]:
-    """The note that replaces a body, and the file to write first where it is on disk nowhere else.
+    """Return the note that replaces a body, and the file to write first if it is nowhere else on disk.
 
     Args:
         body: A text of a call.
         path: The file it was written to.
         holds: Whether it is still there.
-        new_name: Names a file for a body that is not there any more.
+        new_name: Names a file for a body that is no longer there.
     """
     digest, file, where = sha256_of(body.text), None, f"in {path}"
     if not holds(path, body, digest):
@@ -66,7 +67,7 @@ class _Write:
     """A successful call that wrote to a file."""
 
     index: int
-    """Index of the message that calls."""
+    """Index of the message with the call."""
     part: ToolCallPart
     call: FileCall
     result: ToolReturnPart
@@ -81,17 +82,17 @@ def pointers(
 ) -> Rewrite | None:
     """Point to files instead of repeating what was written to them.
 
-    A body that is not in its file any more goes to a file of its own first. In the present turn the newest
+    A body that is no longer in its file is moved to a separate file first. In the current turn the newest
     write to each file stays whole.
 
     Args:
         items: The view.
-        ways: How the model gets at bodies that are not on disk any more.
-        on_disk: SHA-256 of a file's content as it is now, in hexadecimal; None when there is no such file.
-        contains: Whether a file holds a text as it is now; asked only for files that exist.
+        ways: How the model retrieves bodies that are no longer on disk.
+        on_disk: SHA-256 of a file's current content, in hexadecimal; None if there is no such file.
+        contains: Whether a file currently contains a text; called only for existing files.
 
     Returns:
-        The smaller forms and files, or None when nothing can be pointed to.
+        The smaller forms and files, or None if nothing can be pointed to.
     """
     calls_made = ((place, part, file_call(part), result) for place, part, result in successes(items))
     found = [_Write(place, part, call, result) for place, part, call, result in calls_made if call]
@@ -116,7 +117,7 @@ def pointers(
 def _point_calls(
     items: Sequence[Item], writes: Sequence[_Write], holds: _Holds, ways: WaysBack
 ) -> tuple[list[Change], tuple[SpillFile, ...]]:
-    """New forms of the answers that made the calls, and files for bodies that are nowhere else."""
+    """Return new forms of the responses with the calls, and files for bodies that are nowhere else."""
     parts: dict[int, ToolCallPart] = {}
     paths: dict[int, list[str]] = {}
     files: list[SpillFile] = []
@@ -144,7 +145,7 @@ def _point_calls(
 
 
 def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], ways: WaysBack) -> tuple[Change, ...]:
-    """Notes in place of what such calls have reported at length, a diff for example."""
+    """Replace long reports of such calls, for example diffs, by notes."""
     paths = {id(write.result): write.call.paths[0] for write in writes}
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:

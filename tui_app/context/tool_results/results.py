@@ -31,7 +31,7 @@ from tui_app.events import Stage
 from tui_app.records import frozen
 
 ResultPart = ToolReturnPart | RetryPromptPart | UserPromptPart
-"""What a tool returned, or a command printed that the user ran: no other prompt is one."""
+"""A tool result, or the output of a command that the user ran; no other prompt is one."""
 _SHELL = "shell"
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
 ARCHIVED_OPENING = "[Result archived"
@@ -47,13 +47,13 @@ class ResultForm:
 
 
 Decide = Callable[[Item, ResultPart, str], ResultForm | None]
-"""Item, part and text of a result; None leaves it as it is."""
+"""Item, part and text of a result; None keeps it unchanged."""
 
 
 def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewrite | None:
-    """Give every tool result that a stage may touch to ``decide`` and collect the smaller forms.
+    """Call ``decide`` for every tool result that a stage may change, and collect the smaller forms.
 
-    Results with files in them, archived ones, and those that pydantic-ai itself reads are passed over.
+    Results with files in them, archived ones, and those that pydantic-ai itself reads are skipped.
     """
     changes: list[Change] = []
     files: list[SpillFile] = []
@@ -75,13 +75,13 @@ def rewrite_results(stage: Stage, items: Iterable[Item], decide: Decide) -> Rewr
 
 
 def in_view_order(items: Iterable[Item], changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Changes in the order of the messages; of several to one message the last."""
+    """Return changes in the order of the messages; of several to one message the last."""
     by_key = {change.key: change for change in changes}
     return tuple(by_key[item.key] for item in items if item.key in by_key)
 
 
 def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
-    """Results and errors of tools, and of the user's commands, with their places among a message's parts."""
+    """Yield results and errors of tools, and of the user's commands, with their index in the message."""
     for place, part in enumerate(item.message.parts if isinstance(item.message, ModelRequest) else ()):
         if isinstance(part, RetryPromptPart) and not part.tool_name:
             continue
@@ -90,17 +90,17 @@ def results_of(item: Item) -> Iterator[tuple[int, ResultPart]]:
 
 
 def source_of(part: ResultPart) -> tuple[str, str]:
-    """Tool and call that a result is from; for a command of the user's a word and the id of its run."""
+    """Return tool and call id of a result; for a command of the user a fixed word and the id of its run."""
     if isinstance(part, UserPromptPart):
         return _SHELL, shell_id(part)
     return part.tool_name or "", part.tool_call_id
 
 
 def result_text(part: ModelRequestPart) -> str | None:
-    """A result as the model reads it; None for one that must stay as it is.
+    """Return a result as the model reads it; None for one that must not be changed.
 
-    Structured content is its JSON. What must stay are results with files in them, and those of pydantic-ai's
-    own tools: it finds the tools that are loaded by reading them.
+    Structured content is its JSON. Results with files must not be changed, nor those of pydantic-ai's own
+    tools, from which it determines the loaded tools.
     """
     if isinstance(part, RetryPromptPart):
         return part.content if isinstance(part.content, str) else part.model_response()
@@ -123,7 +123,7 @@ def result_text(part: ModelRequestPart) -> str | None:
 
 
 def file_text(part: ResultPart, text: str) -> str:
-    """What a file holds of a result: its text; structured content indented, for tools that read lines."""
+    """Return a result's text for a file; structured content is indented, for tools that read lines."""
     if not isinstance(part, ToolReturnPart) or not isinstance(part.content, dict | list | tuple):
         return text
     try:
@@ -133,12 +133,12 @@ def file_text(part: ResultPart, text: str) -> str:
 
 
 def length_of(part: ResultPart, text: str) -> int:
-    """Characters of a result before any stage touched it."""
+    """Return the characters of the original result."""
     return mark_of(part).get("length", len(text))
 
 
 def _rewritten(part: ResultPart, text: str, form: ResultForm, stage: Stage) -> ModelRequestPart:
-    """The same answer to the same call with other text; a legacy tool error becomes what it loads as."""
+    """Return the result with other text; a legacy tool error becomes the type that it is loaded as."""
     mark = _next_mark(part, text, form, stage)
     if isinstance(part, UserPromptPart):
         return with_shell_result(part, form.text, mark)
@@ -169,7 +169,7 @@ def _json(content: Any, indent: int | None = None) -> str:
 
 
 def _holds_files(content: Any) -> bool:
-    """Whether there is a file anywhere in structured content, which may hold millions of values."""
+    """Whether there is a file anywhere in structured content, which may have millions of values."""
     waiting: list[Any] = [content]
     seen: set[int] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""The part of a view that a stage may touch."""
+"""The part of a view that a stage may change."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,16 +22,16 @@ _RECALL_FOLDERS = (f"{FOLDER}/", "conversation_history/")
 _PATH_CHARS = 1_000
 
 _FAILURES = 5
-"""Failures that stay at most: whoever has left behind more is not going to mend the oldest."""
+"""Maximum failures that are kept: with more open ones the oldest will not be fixed."""
 
 
 def turn_start(items: Sequence[Item]) -> int:
-    """Index of the newest message the user wrote, with which the present turn begins; 0 if there is none."""
+    """Return the index of the user's newest message, which begins the current turn; 0 if there is none."""
     return latest_prompt_index(items) or 0
 
 
 def unread(items: Sequence[Item]) -> list[Item]:
-    """What the next request must hold: system prompts, latest prompt, newest response and all behind it."""
+    """Return what the next request must contain: system prompts, latest prompt, newest response and later."""
     latest = latest_prompt_index(items)
     answer = newest_answer(items)
     return [
@@ -42,40 +42,40 @@ def unread(items: Sequence[Item]) -> list[Item]:
 
 
 def newest_answer(items: Sequence[Item]) -> int | None:
-    """Index of the newest answer of a model."""
+    """Return the index of the newest response; None without one."""
     places = range(len(items) - 1, -1, -1)
     return next((index for index in places if isinstance(items[index].message, ModelResponse)), None)
 
 
 def paired(items: Sequence[Item]) -> list[Pair]:
-    """Calls with their results, in the order of the results."""
+    """Return calls with their results, in the order of the results."""
     return list(pairs([item.message for item in items]))
 
 
 def successes(items: Sequence[Item]) -> Iterator[tuple[int, ToolCallPart, ToolReturnPart]]:
-    """Calls that ended well, in the order of the results: index of the calling message, call and result."""
+    """Yield successful calls in the order of the results: index of the call's message, call and result."""
     for pair in paired(items):
         if isinstance(pair.part, ToolReturnPart) and pair.part.outcome == "success":
             yield pair.call, pair.made, pair.part
 
 
 def recalled(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
-    """Identities of the results that were brought back in the present turn: they must not leave at once."""
+    """Return identities of results retrieved in the current turn, which must not be removed at once."""
     start = turn_start(items)
     return {id(pair.part) for pair in found if pair.call >= start and _brings_back(pair.made)}
 
 
 def newest_answers(items: Sequence[Item], found: Sequence[Pair]) -> set[int]:
-    """Identities of the results of the newest answer's calls."""
+    """Return identities of the results of the newest response's calls."""
     last = newest_answer(items)
     return {id(pair.part) for pair in found if pair.call == last}
 
 
 def unsettled(items: Sequence[Item]) -> frozenset[int]:
-    """Keys of the results that the work still hangs on.
+    """Return keys of the results that the work still depends on.
 
-    They are the newest failures that nothing has solved since, and calls that the user declined: what went
-    wrong, and what is not wanted, must not go out of sight before it has been dealt with.
+    These are the newest unsolved failures, and calls that the user declined: what failed, and what is not
+    wanted, must stay visible until it has been dealt with.
     """
     ledger = Ledger.from_items(items)
     open_runs = [run.key for run in ledger.runs().values() if run.is_open and not is_look(run.command)]
@@ -100,7 +100,7 @@ def _brings_back(call: ToolCallPart) -> bool:
 
 
 HandStage = Literal["archive", "offload"]
-"""Stages that the user can ask for."""
+"""Stages that the user can start."""
 
 NO_RESULT = "Only results of tools can be archived or moved to a file."
 
@@ -114,7 +114,7 @@ NO_GAIN = "Nothing would be gained: its placeholder is as long."
 
 
 def parts_for_hand(item: Item) -> list[ResultPart] | str:
-    """The results of a message; why nothing is done where it has none or all of them are archived."""
+    """Return the results of a message; the reason if it has none or all of them are archived."""
     parts = [part for _, part in results_of(item)]
     if not parts:
         return NO_RESULT

@@ -1,4 +1,4 @@
-"""Run the reversible stages of one conversation: on large results as they arrive, and before a summary."""
+"""Running the reversible stages of a conversation: on large results as they arrive, and before a summary."""
 
 import logging
 import sys
@@ -36,28 +36,29 @@ from tui_app.wires.error_text import outline
 
 _LOG = logging.getLogger(__name__)
 WORTH_IT = 0.05
-"""Share of the window that a rewrite frees at least where it does not wait for more to change."""
+"""Share of the window; a rewrite that frees this much does not wait for more changes."""
 
 
 @frozen(kw_only=True)
 class StageHost:
-    """What is asked of the program: files on disk, a model for digests, the time, whose a text is."""
+    """Environment of the stages: files on disk, a model for digests, the time, sources of instructions."""
 
     checksum: Callable[[str], str | None] = lambda _path: None
-    """SHA-256 of a file in the workspace as it is now; None when there is none."""
+    """SHA-256 of a file's current content in the workspace; None if there is none."""
     contains: Callable[[str, str], bool] = lambda _path, _text: False
-    """Whether a file in the workspace holds a text."""
+    """Whether a file in the workspace contains a text."""
     digest: Callable[[str, int], Awaitable[Digest | None]] | None = None
     """Has a model write the digest of archived results, from that material in at most so many characters.
 
-    Without it, and where it returns None or no text, the digest is written without a model."""
+    Without it, and if it returns None or no text, the digest is written without a model.
+    """
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     handles: bool = True
-    """Whether the model has a tool that brings a message back by its handle."""
+    """Whether the model has a tool that retrieves a message by its handle."""
     cache: Callable[[], CacheRates | None] = lambda: None
-    """What a rewrite of what was sent costs just now; None where that is not known."""
+    """Current cost of rewriting sent messages; None if unknown."""
     sources: Callable[[str], Sequence[tuple[str, str]]] = lambda text: [("instructions", text)]
-    """Takes a text of the instructions apart: whose each piece is, and the piece."""
+    """Splits a text of the instructions into pieces with their sources."""
 
 
 @dataclass(slots=True)
@@ -73,29 +74,29 @@ class StageRunner:
     """Tokens of a text."""
     around: StageHost
     looked_at: int = 0
-    """Key of the newest message that has been looked at on arrival."""
+    """Key of the newest message that was processed on arrival."""
 
     def arrivals(self) -> None:
-        """Cut and move away what came in too large, before any model has seen it."""
+        """Shorten and offload oversized new results, before any model has seen them."""
         items = self._fresh()
         if not items:
             return
         stages, ways = self.policy.stages, self._ways()
         if (settings := stages.offload) is not None and ways.keeps_files:
-            # First: the file must hold the whole text, not the cut one.
+            # First, because the file must contain the whole text, not the shortened one.
             self._commit(offload(items, settings, self.count, ways))
             items = self._fresh()
         if (limits := stages.normalise) is not None:
-            # Without files, what is far too long is cut instead of moved.
+            # Without files, results that are far too long are shortened instead of moved.
             limits = limits if ways.keeps_files else replace(limits, spill_chars=sys.maxsize)
             self._commit(normalise(items, limits, ways))
         self.looked_at = max(self.looked_at, *(item.key for item in self._fresh()))
 
     def share(self) -> None:
-        """Move the largest results of the newest answer to files where they are too much together.
+        """Move the largest results of the newest response to files if they are too large together.
 
-        They cannot be summarised before they have been read once. So where the request does not fit, and what
-        cannot leave is by itself above the mark at which a compaction starts, no compaction could help.
+        They cannot be summarised before they have been read once. So if the request does not fit, and what
+        must stay alone exceeds the compaction threshold, no compaction could help.
         """
         usage, ways, settings = self.history.usage(), self._ways(), self.policy.stages.offload
         if settings is None or not ways.keeps_files or usage.total <= usage.window.effective:
@@ -112,7 +113,7 @@ class StageRunner:
             self._commit(offload_newest(items, settings, excess, size, ways))
 
     def _fresh(self) -> Sequence[Item]:
-        """The messages no pass has seen, with the answer whose calls the first of them may belong to."""
+        """Return the messages no pass has seen, with the response whose calls they may answer."""
         items = self.history.items()
         start = len(items)
         while start and items[start - 1].key > self.looked_at:
@@ -139,12 +140,12 @@ class StageRunner:
                 on_disk=self.around.checksum,
                 contains=self.around.contains,
             )
-            # Before its share is reached it comes only where it spares a compaction.
+            # Before its share is reached it runs only if that avoids a compaction.
             self._commit_batch(rewrite, sizes.batch if self._reached(sizes.threshold) else None)
 
     @property
     def _is_due(self) -> bool:
-        """Whether a compaction would start with the view as it is."""
+        """Whether a compaction would start with the current view."""
         return self.policy.pressure(self.history.usage()) != "none"
 
     def _reached(self, share: float) -> bool:
@@ -159,7 +160,7 @@ class StageRunner:
             return
         items, exempt = self.history.items(), self.history.exempt("archive")
         chosen = tuple(item for item in to_archive(items, settings) if item.key not in exempt)
-        # A model may write the digest, so it is not asked before there is enough.
+        # A model may write the digest, so it is not called before there is enough.
         batch = self._enough("archive", settings.batch)
         if chosen and self._pays([item.key for item in chosen], sum(map(self.history.tokens, chosen)), batch):
             written = Digest()
@@ -168,7 +169,7 @@ class StageRunner:
                     material = digest_input(chosen, items)
                     written = await self.around.digest(material, WRITTEN_CHARS) or written
                 except Exception as error:
-                    # Whatever goes wrong there, the digest that needs no model will do.
+                    # Whatever fails there, a digest without a model is enough.
                     _LOG.warning("a digest was not written: %s", outline(error))
                     _LOG.debug("a digest was not written", exc_info=error)
             if written.text.strip():
@@ -180,7 +181,7 @@ class StageRunner:
             self._commit(replace(rewrite, written=written))
 
     def _enough(self, stage: Stage, batch: int) -> int:
-        """How many changes are enough: one as long as the stage has touched nothing of the view."""
+        """Return how many changes are enough: one as long as the stage has changed nothing in the view."""
         parts = (part for item in self.history.items() for _, part in results_of(item))
         return batch if any(stage in mark_of(part).get("stages", ()) for part in parts) else 1
 
@@ -192,16 +193,16 @@ class StageRunner:
                 self._commit(allowed)
 
     def _pays(self, changed: Collection[int], freed: int, batch: int | None) -> bool:
-        """Whether a decision changes enough: each time costs what a cache has kept.
+        """Whether a decision changes enough, since each one costs what a cache has kept.
 
-        It does not wait where it spares a compaction, which costs more and loses something. Where nothing
-        presses and the cache is known, it has to save more than it costs: the conversation is expected to
-        make as many requests again as the view has answers.
+        It does not wait if it avoids a compaction, which costs more and loses information. Without pressure
+        and with a known cache, it has to save more than it costs: the conversation is expected to make as
+        many further requests as the view has responses.
 
         Args:
             changed: Keys of the messages that it changes, at least one.
             freed: Tokens that they lose.
-            batch: How many changes are enough; None takes it only where it spares a compaction.
+            batch: How many changes are enough; None accepts it only if it avoids a compaction.
         """
         usage, shares = self.history.usage(), self.policy.limit is None
         if batch is not None and not self._is_due and (rates := self.around.cache()) is not None:
@@ -215,13 +216,13 @@ class StageRunner:
         return spares or (batch is not None and freed >= usage.window.limit * WORTH_IT)
 
     def _allowed(self, rewrite: Rewrite) -> Rewrite:
-        """A decision less what the user has undone."""
+        """Return a decision without what the user has undone."""
         exempt = self.history.exempt(rewrite.stage)
         changes = tuple(change for change in rewrite.changes if change.key not in exempt)
         return replace(rewrite, changes=changes)
 
     def _freed(self, rewrite: Rewrite) -> int:
-        """Tokens that a decision frees; a digest may be larger than what it replaces."""
+        """Return the tokens that a decision frees; a digest may be larger than what it replaces."""
         new = {change.key: change.message for change in rewrite.changes}
         old = [item for item in self.history.items() if item.key in new]
         after = [replace(item, message=new[item.key]) for item in old]
@@ -229,7 +230,7 @@ class StageRunner:
         return sum(map(self.history.tokens, old)) - sum(map(self.history.tokens, after)) - digest
 
     def _commit(self, rewrite: Rewrite | None) -> None:
-        """Apply a decision that frees something, less what the user has undone, if its files can be kept."""
+        """Apply a decision except for what the user has undone, if it frees tokens and files can be kept."""
         if rewrite is None or (rewrite.files and self.history.spilled() is None):
             return
         rewrite = self._allowed(rewrite)

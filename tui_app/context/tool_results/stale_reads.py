@@ -35,13 +35,13 @@ from tui_app.records import frozen
 _SUPERSEDED = "[Superseded: "
 
 _NUMBERED = re.compile(r"[ ]{0,12}(\d{1,9})(?:\t|→|: )")
-"""The number that a line of a file is shown with."""
+"""The number before a line of a file."""
 
 _COMPARED = 64
 """The newest whole reads of a file with which an older one is compared."""
 
 _EDGE_LINES = 3
-"""Lines at either end of a result among which the first and the last number are looked for."""
+"""Lines at either end of a result that are searched for the first and the last number."""
 
 
 @frozen
@@ -49,15 +49,15 @@ class _Read:
     """A successful call that read a file."""
 
     index: int
-    """Index of the message that calls."""
+    """Index of the message with the call."""
     result: ToolReturnPart
     args: Mapping[str, Any]
     """Without the path."""
     lines: tuple[int, int] | None
-    """The first and the last line that it shows; None where they have no numbers."""
+    """The first and the last line that it shows; None if they have no numbers."""
 
     def covers(self, earlier: "_Read") -> bool:
-        """Whether all lines that an earlier read of the same file shows are seen here."""
+        """Whether this read shows all lines of an earlier read of the same file."""
         mine, other = self.lines, earlier.lines
         if self.args == earlier.args or mine is None or other is None:
             return not self.args or self.args == earlier.args
@@ -65,25 +65,25 @@ class _Read:
 
 
 def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
-    """Leave out reads that something newer has taken the place of, and thinking of earlier turns.
+    """Remove superseded reads and thinking of earlier turns.
 
-    The newest read of a file always stays, and so do what the model has not answered yet and what it has
-    brought back in the present turn. Thinking leaves without a word: in an answer's own words anything in its
-    place would be taken for a way to speak.
+    The newest read of a file always stays, as does what the model has not responded to yet and what it
+    retrieved in the current turn. Thinking is removed without a note: in a response the model would imitate
+    any placeholder.
 
     Args:
         items: The view.
-        ways: How the model gets at what is left out.
+        ways: How the model retrieves what is left out.
 
     Returns:
-        The smaller forms, or None when everything is still of use.
+        The smaller forms, or None if everything is still of use.
     """
     found = paired(items)
     stays = recalled(items, found) | newest_answers(items, found)
     reads, writes = _reads_and_writes(items)
     left: dict[int, str] = {}
     for path, (*older, newest) in reads.items():
-        # What a shortened read showed is not seen any more, so it takes no other's place.
+        # What a shortened read showed is no longer visible, so it supersedes no other.
         whole = [] if mark_of(newest.result) else [newest]
         written = writes.get(path, -1)
         for read in reversed(older):
@@ -108,7 +108,7 @@ def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
 
 
 def _reads_and_writes(items: Sequence[Item]) -> tuple[dict[str, list[_Read]], dict[str, int]]:
-    """Reads of each file in order, and the place of the last call that wrote the whole of it."""
+    """Return the reads of each file in order, and the index of the last call that wrote the whole file."""
     reads: dict[str, list[_Read]] = {}
     writes: dict[str, int] = {}
     for place, part, result in sorted(successes(items), key=itemgetter(0)):
@@ -126,14 +126,14 @@ def _reads_and_writes(items: Sequence[Item]) -> tuple[dict[str, list[_Read]], di
 
 
 def _numbered(text: str) -> tuple[int, int] | None:
-    """The first and the last number that the lines of a result begin with."""
+    """Return the first and the last line number in a result."""
     lines = text.split("\n", _EDGE_LINES)[:_EDGE_LINES], text.rsplit("\n", _EDGE_LINES)[:0:-1] or [text]
     first, last = (next(filter(None, map(_NUMBERED.match, edge)), None) for edge in lines)
     return None if first is None or last is None else (int(first[1]), int(last[1]))
 
 
 def _thoughts(items: Sequence[Item]) -> Iterator[Change]:
-    """Answers of earlier turns without what was thought before them."""
+    """Yield responses of earlier turns without their thinking."""
     for item in items[: turn_start(items)]:
         message = item.message
         if not isinstance(message, ModelResponse):
@@ -148,7 +148,7 @@ def _thoughts(items: Sequence[Item]) -> Iterator[Change]:
 
 
 def _without_thinking(part: ModelResponsePart) -> ModelResponsePart:
-    """An empty thought, which is not sent; a text or call without the id that its server knows behind one."""
+    """Empty a thinking part, which is then not sent; remove ids that the server only knows after thinking."""
     if isinstance(part, ThinkingPart):
         return ThinkingPart("")
     return replace(part, id=None) if isinstance(part, TextPart | ToolCallPart) and part.id else part

@@ -1,4 +1,4 @@
-"""Stage 4, trim: of a long tool result in an earlier turn the head stays, and its length."""
+"""Stage 4, trim: a long tool result in an earlier turn is reduced to its head and its length."""
 
 import re
 from collections.abc import Sequence
@@ -16,15 +16,15 @@ from tui_app.context.views.view import Item
 def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
     """Cut long tool results of the earlier conversation; structured ones are measured and cut as JSON.
 
-    Where the present turn is left alone, so are failures that nothing has solved yet: what went wrong stands
-    at the end of most of them, and the end is what trimming takes away.
+    If the current turn is spared, so are unsolved failures: most error messages are at the end, which
+    trimming removes.
 
     Args:
         items: The view.
         settings: Sizes.
 
     Returns:
-        The smaller forms, or None when there is nothing to cut.
+        The smaller forms, or None if there is nothing to cut.
     """
     if not settings.chars:
         return None
@@ -34,7 +34,7 @@ def trim(items: Sequence[Item], settings: Trim) -> Rewrite | None:
         re.escape(literal) + (r"[\d,._ ]{1,30}" if name is not None else "")
         for literal, name, _, _ in Formatter().parse(settings.marker)
     ]
-    trimmed = re.compile("".join(pieces))  # what stands behind the head of a result that was trimmed before
+    trimmed = re.compile("".join(pieces))  # the text after the head of an already trimmed result
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if len(text) <= settings.chars or trimmed.fullmatch(text, settings.chars):

@@ -1,4 +1,4 @@
-"""How the model gets at what a stage has taken out of its sight."""
+"""How the model retrieves what a stage removed."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _CALL_CHARS = 8
 
 
 class WaysBack:
-    """How the model gets at what a stage takes out: by files, each of a name of its own, and by handles.
+    """How the model retrieves what a stage removes: by files, each with its own name, and by handles.
 
     Files are named ``tool_outputs/{tool}_{UTC time}_{call id}.txt``.
     """
@@ -24,13 +24,12 @@ class WaysBack:
     def __init__(
         self, timestamp: datetime, existing: Iterable[str] | None = (), *, handles: bool = True
     ) -> None:
-        """Start with the names that are taken.
+        """Start with the existing names.
 
         Args:
-            timestamp: Time to put into the names; a naive one is taken for UTC.
-            existing: Relative names of the files that are there, with the folder in front; None where no file
-                can be kept.
-            handles: Whether the model has a tool that brings a message back by its handle.
+            timestamp: Time for the names; a naive one counts as UTC.
+            existing: Relative names of existing files, including the folder; None if no file can be kept.
+            handles: Whether the model has a tool that retrieves a message by its handle.
         """
         self.keeps_files, self.handles = existing is not None, handles
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
@@ -39,11 +38,12 @@ class WaysBack:
         self._taken: set[str] | None = None
 
     def new(self, tool: str, call_id: str) -> str:
-        """A new name, relative to the session's folder."""
+        """Return a new name, relative to the session's folder."""
         named, call = _safe(tool, _TOOL_CHARS, "tool"), _safe(call_id, _CALL_CHARS, "call")
         stem = f"{FOLDER}/{named}_{self._time}_{call}"
         if self._taken is None:
-            # Only now: hardly any pass gives out a name. Some file systems do not tell upper from lower case.
+            # Only now: hardly any pass needs a name. Some file systems do not distinguish upper and lower
+            # case.
             self._taken = {name.casefold() for name in self._existing}
         name, number = f"{stem}.txt", 1
         while name.casefold() in self._taken:
@@ -53,16 +53,16 @@ class WaysBack:
         return name
 
     def recall(self, key: int) -> str:
-        """A clause that says how the model gets a message back; empty where it cannot."""
+        """Return a clause on how the model retrieves a message; empty if it cannot."""
         return f'; {SEARCH_HISTORY.name} "#{key}" has all of it' if self.handles else ""
 
     def reads_on(self, key: int, line: int, offset: int) -> str:
-        """The same from a place in it on."""
+        """Return a clause on how the model reads on from a position; empty if it cannot."""
         place = f", start={line}{f', offset={offset}' if offset else ''}"
         call = f'{SEARCH_HISTORY.name}(query="#{key}"{place})'
         return f"; {call} reads what was left out" if self.handles else ""
 
 
 def _safe(text: str, limit: int, instead: str) -> str:
-    """A piece of a file name: safe characters only, and nothing that hides a file or looks like an option."""
+    """Return a safe piece of a file name, which neither hides a file nor looks like an option."""
     return _UNSAFE.sub("_", text[:limit]) or instead

@@ -1,1 +1,1 @@
-"""The agent view: messages, where it may be cut, and how it is rewritten."""
+"""The agent view: messages, safe places to cut them, and rewrites."""

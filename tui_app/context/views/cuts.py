@@ -1,4 +1,4 @@
-"""Where a view may be cut, never between a tool call and its result."""
+"""Safe places to cut a view, never between a tool call and its result."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -35,21 +35,21 @@ from tui_app.records import frozen
 
 @frozen(kw_only=True)
 class Split:
-    """A view cut in three. ``old`` leaves; ``head`` and ``recent`` stay untouched, in this order."""
+    """A view divided in three: ``old`` is removed; ``head`` and ``recent`` stay unchanged, in this order."""
 
     head: tuple[Item, ...]
     """System prompts and pinned messages, and the latest prompt when its turn is cut in the middle."""
     old: tuple[Item, ...]
     recent: tuple[Item, ...]
     behind: int = 0
-    """Key of the last message that stays in front: the summary stands behind it; 0 where none stays."""
+    """Key of the last kept message before the summary; 0 if none is kept there."""
 
 
 def safe_cuts(items: Sequence[Item]) -> list[bool]:
-    """For each index 0..n, whether the view may be cut in front of that item.
+    """Return, for each index 0..n, whether the view may be cut before that item.
 
-    A cut is safe when no call in front of it is answered behind it. Calls that are never answered do not
-    block a cut; a result always stays with its call, also when other messages stand between them.
+    A cut is safe when no call before it has its result after it. Calls without a result do not block a cut; a
+    result always stays with its call, even if other messages are between them.
     """
     blocked = [0] * (len(items) + 1)
     for pair in pairs([item.message for item in items]):
@@ -64,7 +64,7 @@ def safe_cuts(items: Sequence[Item]) -> list[bool]:
 
 
 def units(items: Sequence[Item]) -> list[list[int]]:
-    """Smallest groups of neighbouring indices that keep every call with its results."""
+    """Return the smallest groups of neighbouring indices that keep every call with its results."""
     safe = safe_cuts(items)
     groups: list[list[int]] = []
     for index in range(len(items)):
@@ -75,11 +75,11 @@ def units(items: Sequence[Item]) -> list[list[int]]:
 
 
 def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item], int]) -> int:
-    """Index of the first item that stays, so that the newest items cost at most ``budget`` tokens.
+    """Return the index of the first item to keep, so that the newest items cost at most ``budget`` tokens.
 
-    A cut in front of a prompt (a whole turn stays) is preferred when it keeps at least half of what the
-    budget allows; otherwise the cut falls inside the turn, between complete pairs. At least one safe unit
-    stays even when it alone is over the budget.
+    A cut before a prompt (a whole turn is kept) is preferred if it keeps at least half of what the budget
+    allows; otherwise the cut falls inside the turn, between complete pairs. At least one safe unit is kept
+    even if it alone exceeds the budget.
 
     Args:
         items: The agent view, oldest first.
@@ -87,7 +87,7 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
         tokens: Cost of one item, in tokens.
 
     Returns:
-        An index from 0 to ``len(items) - 1``; 0 means nothing can leave.
+        An index from 0 to ``len(items) - 1``; 0 means nothing can be removed.
     """
     safe = safe_cuts(items)
     turn = within = spent = turn_spent = within_spent = 0
@@ -105,11 +105,11 @@ def choose_boundary(items: Sequence[Item], budget: int, tokens: Callable[[Item],
 
 
 def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], int]) -> int:
-    """Index of the first item that stays, from 0 to ``len(items)``.
+    """Return the index of the first item to keep, from 0 to ``len(items)``.
 
     Args:
         items: The agent view, oldest first.
-        recent: How much of the newest stays.
+        recent: How much of the newest to keep.
         tokens: Cost of one item, in tokens.
     """
     if recent.tokens:
@@ -120,7 +120,10 @@ def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], 
 
 
 def _unanswered(items: Sequence[Item]) -> int:
-    """Index behind the newest answer: what the model has not answered yet, and calls still open, stay."""
+    """Return the index after the newest response, or of that response while it has open calls.
+
+    What the model has not responded to yet is kept.
+    """
     for index in range(len(items) - 1, -1, -1):
         message = items[index].message
         if isinstance(message, ModelResponse):
@@ -130,9 +133,9 @@ def _unanswered(items: Sequence[Item]) -> int:
 
 
 def first_run(items: Sequence[Item]) -> int:
-    """Index behind the first answer with text and all that belongs to its calls; 0 without such an answer.
+    """Return the index after the first response with text and the results of its calls; 0 without one.
 
-    A run that holds a summary is none: summaries are updated, never kept.
+    A run that contains a summary does not count: summaries are updated, never kept.
     """
     safe = safe_cuts(items)
     for index, item in enumerate(items):
@@ -148,16 +151,16 @@ def first_run(items: Sequence[Item]) -> int:
 def split_at(
     items: Sequence[Item], boundary: int, pinned: frozenset[int] = frozenset(), *, first: int = 0
 ) -> Split:
-    """Cut a view into head, old and recent.
+    """Divide a view into head, old and recent.
 
-    The latest prompt always stays word for word as long as anything behind it does: when the boundary falls
-    behind it (a long turn of tool calls), it moves to the head.
+    The latest prompt is kept word for word as long as anything after it is: when the boundary falls after it
+    (a long turn of tool calls), it moves to the head.
 
     Args:
         items: The agent view, oldest first.
         boundary: Index of the first item of the recent part; a safe cut.
-        pinned: Keys of messages that must stay; a pinned call or result keeps the whole pair.
-        first: Index behind what stays in front, a first run for example; a safe cut.
+        pinned: Keys of messages to keep; a pinned call or result keeps the whole pair.
+        first: Index after the messages kept before the summary, for example a first run; a safe cut.
     """
     place = latest_prompt_index(items)
     latest = None if place is None else items[place].key
@@ -182,9 +185,9 @@ def split_at(
 
 
 def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
-    """Insert a summary, with what belongs to it, behind the message of a key.
+    """Insert a summary and its acknowledgement after the message with a key.
 
-    Without that message it stands behind the system prompts that lead the view.
+    Without that message they are inserted after the leading system prompts.
     """
     found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
     place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
@@ -194,14 +197,14 @@ def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -
 def with_room(
     items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Item], int], budget: int
 ) -> frozenset[int]:
-    """The pinned messages that a budget has room for, the newest first.
+    """Return the pinned messages that fit into a budget, preferring the newest.
 
     Args:
         items: The agent view, oldest first.
-        pinned: Keys of pinned messages; those that are not in the view are left out.
+        pinned: Keys of pinned messages; those that are not in the view are ignored.
         tokens: Cost of one item, in tokens.
-        budget: Tokens they may take together. A pinned call or result costs all that stays with it: an answer
-            with all its calls and their results.
+        budget: Tokens they may take together. A pinned call or result costs all that is kept with it: a
+            response with all its calls and their results.
     """
     kept: set[int] = set()
     for unit in reversed(units(items)) if pinned else ():
@@ -214,7 +217,7 @@ def with_room(
 
 
 def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Item], int]) -> int:
-    """Tokens that stay because of pins; see :func:`with_room`."""
+    """Return the tokens kept because of pins; see :func:`with_room`."""
     held = (
         [unit for unit in units(items) if any(items[index].key in pinned for index in unit)] if pinned else []
     )
@@ -222,12 +225,12 @@ def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Ite
 
 
 def company_of(items: Sequence[Item], key: int) -> int:
-    """Count the messages that a pinned one keeps beside itself; see :func:`with_room`."""
+    """Return the number of messages that a pinned one keeps with it; see :func:`with_room`."""
     return next((len(unit) - 1 for unit in units(items) if any(items[index].key == key for index in unit)), 0)
 
 
 def with_partners(items: Sequence[Item], keys: Collection[int]) -> frozenset[int]:
-    """Messages with all that must leave along with them: an answer's calls and their results go together.
+    """Add the messages that have to be removed together: the calls of a response and their results.
 
     Args:
         items: The agent view, oldest first.
@@ -247,7 +250,7 @@ def with_partners(items: Sequence[Item], keys: Collection[int]) -> frozenset[int
 
 
 def turn_of(items: Sequence[Item], key: int) -> frozenset[int]:
-    """Keys of the turn of a message: a prompt and all that was said until the next one."""
+    """Return the keys of a message's turn: a prompt and everything until the next one."""
     begins = [place for place, item in enumerate(items) if is_request(item.message)]
     place = next((place for place, item in enumerate(items) if item.key == key), len(items))
     start = max((begin for begin in begins if begin <= place), default=0)
@@ -256,7 +259,7 @@ def turn_of(items: Sequence[Item], key: int) -> frozenset[int]:
 
 
 class ItemIndex:
-    """Finds the items of messages that were in the list before."""
+    """Index of known messages to find their items again."""
 
     def __init__(self, items: Sequence[Item], lengths: Mapping[int, int]) -> None:
         self._found = {id(message): group for message, group in rejoined(items)}
@@ -268,11 +271,11 @@ class ItemIndex:
         }
 
     def key(self, section: ModelMessage) -> int | None:
-        """The key of an item with just these parts, whatever message they were in."""
+        """Return the key of the item with exactly these parts, in whichever message they were."""
         return self._keys.get(tuple(map(id, section.parts)))
 
     def find(self, message: ModelMessage) -> Sequence[Item]:
-        """The items of a message, none if it is new or has been given other parts since."""
+        """Return the items of a message; none if it is new or its parts have changed."""
         return self._found.get(id(message), ()) if self._is_as_before(message) else ()
 
     def _is_as_before(self, message: ModelMessage) -> bool:
@@ -281,10 +284,10 @@ class ItemIndex:
 
 
 def sections(message: ModelMessage) -> Sequence[ModelMessage]:
-    """Split a request between parts of different kinds; everything else comes back as it is.
+    """Split a request between parts of different kinds; everything else is returned unchanged.
 
     Returns:
-        Requests that together hold the same parts in the same order, or just ``message`` itself.
+        Requests that together have the same parts in the same order, or just ``message`` itself.
     """
     if not isinstance(message, ModelRequest) or len(message.parts) < 2:
         return (message,)

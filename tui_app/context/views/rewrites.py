@@ -1,4 +1,4 @@
-"""The decision of a reversible stage: other forms of messages, the files to write, the view after it."""
+"""Decisions of the reversible stages: new forms of messages, files to write, and the resulting view."""
 
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -15,10 +15,10 @@ from tui_app.records import frozen
 
 @frozen(kw_only=True)
 class Change:
-    """The new form of one message. Role, tool names and call ids are those of the old one."""
+    """The new form of one message. Role, tool names and call ids are unchanged."""
 
     key: int
-    """Key of the item; its handle stays the same."""
+    """Key of the item, which is unchanged."""
     message: ModelMessage
     note: str = ""
     """What was done, for the user: a path, a length."""
@@ -35,13 +35,13 @@ class SpillFile:
 
 @frozen(kw_only=True)
 class Digest:
-    """The digest of archived results, and what writing it cost."""
+    """The digest of archived results, and its cost."""
 
     text: str = ""
-    """Empty where none was written."""
+    """Empty if none was written."""
     performed_by: Literal["model", "heuristic"] = "model"
     model: str = ""
-    """Name of the model that was asked, also where it failed; empty when none was."""
+    """Name of the model called, even if it failed; empty when none was."""
     spent: Spent = field(default_factory=Spent)
 
 
@@ -53,22 +53,22 @@ class Rewrite:
     changes: tuple[Change, ...]
     files: tuple[SpillFile, ...] = ()
     digest: ModelMessage | None = None
-    """A message for the model alone that stands for what was archived, behind the last changed one."""
+    """A message for the model only that replaces archived results, after the last changed one."""
     written: Digest | None = None
-    """By whom that message was written; None without one."""
+    """Author and cost of the digest; None without one."""
     policy: str = ""
-    """Name of the policy that wanted it."""
+    """Name of the policy that requires it."""
 
 
 def rewritten_items(items: Sequence[Item], rewrite: Rewrite, digest_key: int) -> list[Item]:
-    """The view with new forms in it; a digest stands at the first place where a cut is safe.
+    """Return the view with the new forms, and the digest at the first safe cut after them.
 
-    What answers reported is forgotten: they read another view.
+    The reported usage of responses is dropped, because it was for another view.
     """
     new = {change.key: change.message for change in rewrite.changes}
     wholes = {id(item.whole) for item in items if item.key in new and item.whole is not None}
     done = [
-        # Sections of a message that is no longer whole go their own ways.
+        # Sections of a message that is no longer whole become independent.
         replace(item, message=new.get(item.key, item.message), whole=None, reported=0)
         if item.key in new or id(item.whole) in wholes
         else replace(item, reported=0)

@@ -1,4 +1,4 @@
-"""Tool calls with their results, also in histories where ids repeat and results come late."""
+"""Pairs of tool calls and results, also in histories with repeated ids and late results."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
@@ -14,9 +14,9 @@ class Pair:
     """A tool call and its result."""
 
     call: int
-    """Index of the message that calls."""
+    """Index of the message with the call."""
     answer: int
-    """Index of the message that answers."""
+    """Index of the message with the result."""
     made: ToolCallPart
     part: ModelRequestPart
 
@@ -24,12 +24,12 @@ class Pair:
 def pairs(messages: Sequence[ModelMessage]) -> Iterator[Pair]:
     """Pair calls with results, in the order of the results.
 
-    A result belongs to the nearest response in front of it, if that made a call of this id; a second one for
-    it is a duplicate and belongs to nothing. Any other result belongs to the oldest call of its id that is
-    still open: ids may be used again later.
+    A result belongs to the nearest response before it if that made a call with this id; a second result for
+    it is a duplicate and belongs to no call. Any other result belongs to the oldest call with its id that is
+    still open, because ids may be reused later.
     """
     newest, made = -1, dict[str, ToolCallPart]()
-    # The calls without a result so far; those of the newest response are the last of their id.
+    # Calls without a result so far; those of the newest response are the last of their id.
     waiting: defaultdict[str, deque[tuple[int, ToolCallPart]]] = defaultdict(deque)
     for index, message in enumerate(messages):
         if isinstance(message, ModelResponse):
@@ -47,9 +47,9 @@ def pairs(messages: Sequence[ModelMessage]) -> Iterator[Pair]:
 
 
 def last_messages(items: Sequence[Item], count: int) -> int:
-    """Index of the first item of the last ``count`` messages as they are sent.
+    """Return the index of the first item of the last ``count`` messages as they are sent.
 
-    Results of one answer are sent as one message, and so are the sections of one.
+    Results of one response are sent as one message, as are the sections of one message.
     """
     start = len(items)
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""The unit the governor works on: one message of the agent view with its handle."""
+"""Items, the unit the governor works on: one message of the agent view with its handle."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -29,14 +29,14 @@ _M = TypeVar("_M", ModelRequest, ModelResponse)
 class Item:
     """One message of the agent view.
 
-    ``key`` is its log number: ``#key`` is the handle by which model and user get it back. A message of
-    another program's agent may hold many parts; one of ours holds one prompt, one answer or one result.
+    ``key`` is its log number: ``#key`` is the handle by which model and user retrieve it. A message of
+    another program's agent may have many parts; one of our own has one prompt, one response or one result.
     """
 
     key: int
     message: ModelMessage
     reported: int = 0
-    """Input plus output tokens the provider reported for this response; 0 when it reported nothing."""
+    """Input plus output tokens the provider reported for this response; 0 if nothing was reported."""
     model: str = ""
     """Name of the model that wrote this response."""
     whole: ModelMessage | None = None
@@ -44,7 +44,7 @@ class Item:
 
 
 def answer_id(part: ModelRequestPart | ModelResponsePart) -> str | None:
-    """Id of the call a request part answers, or None when it answers none."""
+    """Return the id of the call that a request part answers; None if it is not a result."""
     if isinstance(part, ToolReturnPart):
         return part.tool_call_id
     if isinstance(part, RetryPromptPart) and part.tool_name is not None:
@@ -53,21 +53,21 @@ def answer_id(part: ModelRequestPart | ModelResponsePart) -> str | None:
 
 
 def calls_of(message: ModelMessage) -> tuple[str, ...]:
-    """Ids of the tool calls a message makes, in order."""
+    """Return the ids of the tool calls in a message, in order."""
     if not isinstance(message, ModelResponse):
         return ()
     return tuple(part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart))
 
 
 def answers_of(message: ModelMessage) -> tuple[str, ...]:
-    """Ids of the tool calls a message answers, in order."""
+    """Return the ids of the tool calls whose results are in a message, in order."""
     if not isinstance(message, ModelRequest):
         return ()
     return tuple(call_id for part in message.parts if (call_id := answer_id(part)) is not None)
 
 
 def is_prompt(message: ModelMessage) -> bool:
-    """Whether the message is a prompt of the user, or of a program in their place."""
+    """Whether the message is a prompt of the user, or of a program in the user's role."""
     return isinstance(message, ModelRequest) and any(map(_is_message_part, message.parts))
 
 
@@ -88,19 +88,19 @@ def _reminds(part: object) -> bool:
 
 
 def is_summary(message: ModelMessage) -> bool:
-    """Whether the message is a summary standing for compacted history."""
+    """Whether the message is a summary that replaces compacted history."""
     return any(isinstance(part, CompactionPart) for part in message.parts)
 
 
 def is_sealed(message: ModelMessage) -> bool:
-    """Whether the message is a provider's summary that only the provider can read."""
+    """Whether the message is a provider's encrypted summary that only the provider can read."""
     return isinstance(message, ModelResponse) and any(
         isinstance(part, CompactionPart) and part.content is None for part in message.parts
     )
 
 
 def is_system(message: ModelMessage) -> bool:
-    """Whether the message holds nothing but system prompts, or the context board, which stays like one."""
+    """Whether the message has only system prompts, or the context board, which is kept like one."""
     return (
         isinstance(message, ModelRequest)
         and bool(message.parts)
@@ -109,9 +109,9 @@ def is_system(message: ModelMessage) -> bool:
 
 
 def latest_prompt_index(items: Sequence[Item]) -> int | None:
-    """Index of the newest user prompt, or None when nobody has said anything.
+    """Return the index of the newest user prompt; None without a prompt.
 
-    A reminder counts only where there is nothing else.
+    A reminder counts only if there is nothing else.
     """
     for asks in (is_request, is_prompt):
         for index in range(len(items) - 1, -1, -1):
@@ -123,8 +123,8 @@ def latest_prompt_index(items: Sequence[Item]) -> int | None:
 def to_messages(items: Sequence[Item]) -> list[ModelMessage]:
     """Build the request history.
 
-    Sections of one message become that message again, results of one answer become one request. The messages
-    themselves are never changed; a merged request is a new object.
+    Sections of one message become that message again, results of one response become one request. The
+    messages themselves are never changed; a merged request is a new object.
     """
     messages: list[ModelMessage] = []
     answers: list[ModelRequest] = []
@@ -140,14 +140,14 @@ def to_messages(items: Sequence[Item]) -> list[ModelMessage]:
 
 
 def as_one(row: Sequence[_M]) -> Sequence[_M]:
-    """Messages of a kind in a row as one that holds the parts of all; none stays none."""
+    """Merge adjacent messages of one kind into one with all their parts; an empty sequence stays empty."""
     if len(row) < 2:
         return row
     return [replace(row[0], parts=[part for message in row for part in message.parts])]
 
 
 def rejoined(items: Sequence[Item]) -> Iterator[tuple[ModelMessage, tuple[Item, ...]]]:
-    """Put sections back together where all of a message are still neighbours.
+    """Rejoin the sections of a message where all of them are still adjacent.
 
     Yields:
         Each message to send with the items it consists of.

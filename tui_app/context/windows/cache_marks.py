@@ -1,9 +1,9 @@
-"""Marks where the lasting beginning of a request ends, for a prompt cache that keeps only what is marked.
+"""Cache marks at the end of a request's stable prefix, for a prompt cache that keeps only marked prefixes.
 
-Anthropic reads a request up to the longest beginning that an earlier one has marked, at most twenty blocks in
-front of a mark. Tools, instructions and the newest message are marked by the library. When a stage rewrites
-old results, those of the newest messages are of no use any more, and all but the instructions would be
-written anew: so what no later rewrite touches is marked as well.
+Anthropic reads a request up to the longest prefix that an earlier one has marked, at most twenty blocks
+before a mark. Tools, instructions and the newest message are marked by the library. When a stage rewrites old
+results, the mark at the newest messages is lost, and everything except the instructions would be written
+again. Therefore the prefix that no later rewrite changes is marked as well.
 """
 
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ from tui_app.context.views.view import is_summary
 from tui_app.providers import ANTHROPIC
 
 _LASTING = frozenset({"archive", "pointers"}), frozenset({"trim", "superseded"})
-"""Stages behind which results are as they stay, by what else is done."""
+"""Stages whose results do not change any more, by priority."""
 
 
 @dataclass(slots=True)
 class CacheMarks:
-    """Marks the requests of one conversation, one after the other."""
+    """Marks in the requests of one conversation."""
 
     _marked: object | None = field(default=None, init=False)
-    """The part that the last mark stands behind."""
+    """The part before the last mark."""
 
     def marked(self, request: ModelRequestContext, *, hour: bool = False) -> ModelRequestContext:
-        """The request with a mark behind its lasting beginning; where that has moved, behind both.
+        """Return the request with a mark after its stable prefix; if that has moved, after both.
 
-        What the older mark has kept is read, and what stands behind the newer one is kept from now on.
+        The prefix of the older mark is read, and the one of the newer mark is cached from now on.
 
         Args:
-            request: In the form that its model takes.
-            hour: Whether all its marks ask for an hour, where that is left to us. None of those may stand
-                behind one for minutes.
+            request: In the form that its model requires.
+            hour: Whether all its marks ask for an hour, if this program chooses. Such a mark must not follow
+                one for minutes.
         """
         settings: dict[str, Any] = {**(request.model_settings or {})}
         asked = settings.get("cache")
@@ -59,7 +59,7 @@ class CacheMarks:
             return request
         lifetime: Literal["5m", "1h"] = "1h" if asked == "1h" else "5m"
         if len(places) > 1:
-            # There may be four: the mark behind the instructions reads what stands in front of them, too.
+            # Four marks are allowed: the mark after the instructions also reads what precedes them.
             by_itself = request.model.profile.get("supports_auto_cache")
             newest = "anthropic_cache" if by_itself else "anthropic_cache_messages"
             settings |= {"anthropic_cache_instructions": lifetime, newest: lifetime}
@@ -77,21 +77,21 @@ class CacheMarks:
 
 
 def chooses_hour(request: ModelRequestContext) -> bool:
-    """Whether it is left to us how long the marks of a request ask for."""
+    """Whether this program chooses the lifetime of a request's marks."""
     return request.model.system == ANTHROPIC and (request.model_settings or {}).get("cache") is True
 
 
 def is_cache_mark(part: object) -> bool:
-    """Whether a part is a mark and nothing that is said."""
+    """Whether a part is only a mark, without text."""
     if not isinstance(part, UserPromptPart) or isinstance(part.content, str):
         return False
     return bool(part.content) and all(isinstance(piece, CachePoint) for piece in part.content)
 
 
 def stable_end(messages: Sequence[ModelMessage]) -> int | None:
-    """Place of the last request in front of all that a stage may rewrite; None where there is none.
+    """Return the index of the last request before everything a stage may rewrite; None if there is none.
 
-    What was trimmed or left out may still be archived, so it lasts only where nothing is.
+    Trimmed or superseded results may still be archived, so they are stable only if nothing is archived.
     """
     rewritten: list[int] = []
     for stages in _LASTING:

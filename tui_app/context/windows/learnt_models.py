@@ -1,4 +1,4 @@
-"""What was learnt about models, kept across sessions."""
+"""Knowledge about models, kept across sessions."""
 
 import logging
 from collections.abc import Sequence
@@ -23,19 +23,19 @@ _WEIGHT = 0.3
 _FACTOR_MIN, _FACTOR_MAX = SMALLEST_SHARE, LARGEST_SHARE
 
 _FAR_BELOW, _FAR_ABOVE = 0.6, 2.0
-"""Shares of a factor outside of which a single report is no lesson: another one must say the same."""
+"""Range around a known factor outside of which a single report is ignored until the next one agrees."""
 
 _ALIKE = 1.25
-"""Factor by which two reports that say the same differ at most."""
+"""Maximum ratio of two reports that agree."""
 
 _GROWN = 0.5
-"""Share of what a request has grown by that a lower report has to show, where nothing was dropped."""
+"""Minimum share of a request's growth that a lower report has to show, or something was dropped."""
 
 _COUNTED_MIN = 50
 
 _DIGITS = 4
 
-# A file that says anything beyond these is damaged.
+# A file with anything beyond these is damaged.
 _Factor = Annotated[float, msgspec.Meta(ge=_FACTOR_MIN, le=_FACTOR_MAX)]
 
 _Tokens = Annotated[int, msgspec.Meta(gt=0, le=1_000_000_000)]
@@ -43,54 +43,54 @@ _Tokens = Annotated[int, msgspec.Meta(gt=0, le=1_000_000_000)]
 _Sum = Annotated[float, msgspec.Meta(ge=-1e18, le=1e18)]
 
 _KEPT = 0.98
-"""Share of what was learnt of growth that each further answer leaves."""
+"""Decay of learnt growth with each further answer."""
 
 _TELLING = 4
-"""Answers from which on growth tells anything."""
+"""Minimum answers before growth is used."""
 
 _FIRM = 0.001
-"""How firmly, by its own weight, each kind of text is held to what is likely without any lesson."""
+"""Strength, relative to its own weight, with which each kind of text is held to its prior."""
 
 _LIKE_TEXT = 0.67
-"""Times as firmly results are held to that: they are text, and what nobody counts comes with calls."""
+"""Relative strength for results: they are text, and uncounted tokens come with calls."""
 
 _LIKE_COUNTED = 15.0
-"""The same of thoughts, which are counted as they are where they are sent back at all."""
+"""Relative strength for thinking, which is counted as it is if it is sent back at all."""
 
 _ESCAPED = 0.165
-"""Tokens that what escapes lines and quotes adds to one of a result at most, until it shows by itself."""
+"""Maximum tokens that escaping lines and quotes adds per token of a result, unless proven otherwise."""
 
 _AT_MOST = 100.0
-"""Times as firmly results are held to that."""
+"""Relative strength with which results are held to that maximum."""
 
 _LARGE = 1_000
-"""Tokens above which what has come and gone weighs no more."""
+"""Tokens above which a change gets no more weight."""
 
 _CALLS_LEAST, _CALLS_MOST = -8.0, 40.0
-"""Tokens by which a counted one of a call grows a request: less than nothing where its id is no text."""
+"""Range of tokens per counted token of a call; negative because some ids are not sent as text."""
 
 _UNSEEN = 500
-"""Tokens that may come and go without being counted."""
+"""Tokens that may be added or removed without being counted."""
 
 
 class Grown(NamedTuple):
-    """Sums of least squares over what has come and gone between two answers, by kind of text.
+    """Least-squares sums over the changes between two answers, by kind of text.
 
-    What goes out around calls is not counted, and results are written otherwise than what people say: a
-    single factor holds for a mixture, and a rewrite takes more of one kind than of another.
+    Framing around calls is not counted, and results are encoded differently from prompts: a single factor
+    only fits one mixture, and a rewrite removes more of one kind than of another.
     """
 
     times: Annotated[float, msgspec.Meta(ge=0, le=1e18)] = 0.0
     squares: Annotated[tuple[_Sum, ...], msgspec.Meta(min_length=10, max_length=10)] = (0.0,) * 10
-    """Of text, results, calls and thoughts: each with itself and those behind it."""
+    """Products of text, results, calls and thinking, each with itself and the later ones."""
     told: Annotated[tuple[_Sum, ...], msgspec.Meta(min_length=4, max_length=4)] = (0.0,) * 4
-    """Each with what was reported."""
+    """Products of each with the reported change."""
 
     def and_then(self, change: Kinds, told: int) -> "Grown":
-        """The sums with one more change.
+        """Return the sums with one more change.
 
         Args:
-            change: What has come, by its counted tokens, less what has gone.
+            change: Added minus removed text, in counted tokens.
             told: Tokens by which the later report is larger.
         """
         weight = min(1.0, _LARGE / max(1, abs(change.tokens))) ** 2
@@ -105,7 +105,7 @@ class Grown(NamedTuple):
 
     @property
     def growth(self) -> Growth | None:
-        """What it says; None while that is too little."""
+        """Solve for the growth; None while there is too little data."""
         kinds = range(len(self.told))
         pairs = dict(zip(combinations_with_replacement(kinds, 2), self.squares, strict=True))
         rows = [[pairs[min(one, other), max(one, other)] for other in kinds] for one in kinds]
@@ -117,7 +117,7 @@ class Grown(NamedTuple):
         likely = [(mean, 1.0), (0.0, _LIKE_TEXT), (mean, 1.0), (mean, _LIKE_COUNTED)]
         found = _bounded(rows, self.told, likely)
         if found[1] > _ESCAPED:
-            # What else there is comes with the calls.
+            # Attribute the rest to the calls.
             likely[1] = (_ESCAPED, _AT_MOST)
             found = _bounded(rows, self.told, likely)
         said, of_results, of_calls, of_thoughts = found
@@ -130,7 +130,7 @@ class Grown(NamedTuple):
 def _bounded(
     rows: Sequence[Sequence[float]], told: Sequence[float], held: Sequence[tuple[float, float]]
 ) -> list[float]:
-    """What sums of least squares say, each held to what is likely, and so many times as firmly as usual."""
+    """Solve the least-squares sums with a prior (value, relative strength) for each kind."""
     firm = [times * _FIRM * rows[place][place] + 1 for place, (_, times) in enumerate(held)]
     left = [
         [each + firm[at] * (at == place) for place, each in enumerate(row)] for at, row in enumerate(rows)
@@ -151,16 +151,16 @@ def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
 
 @frozen
 class Lesson:
-    """What is known of one model."""
+    """Knowledge about one model."""
 
     factor: _Factor | None = None
     grown: Grown | None = None
     limit: _Tokens | None = None
-    """Context window in tokens that an error of this model has named."""
+    """Context window in tokens, named by an error of this model."""
     reserve: _Tokens | None = None
-    """Tokens that an error has said are kept for the answer."""
+    """Tokens reserved for the answer, named by an error."""
     refuted: _Tokens | None = None
-    """The user's setting that ``limit`` was named against, which was larger."""
+    """The user's larger window setting that ``limit`` disproved."""
     form: dict[str, bool | int | list[str]] = field(default_factory=dict)
     """Adjustments learned from refusals, by the names of ``WireForm``."""
 
@@ -169,50 +169,50 @@ _NOTHING = Lesson()
 
 
 class LearntModels:
-    """Per model: how its tokenizer compares with our count, and the limit an error has named.
+    """Learnt tokenizer factors, growth, limits and request forms by model.
 
-    A model's name includes its provider. The file is shared with other running programs: every write reads
-    it again and replaces only the models this object has learnt about. A file that cannot be read or written
-    costs the memory of earlier sessions, never a turn.
+    A model's name includes its provider. The file is shared with other running programs: every write reads it
+    again and replaces only the models this object has learnt about. A file that cannot be read or written
+    loses knowledge of earlier sessions, but never fails a turn.
     """
 
     def __init__(self, path: Path | None) -> None:
         """Read what earlier sessions learnt.
 
         Args:
-            path: The JSON file, created (mode 0600) on the first lesson; None keeps everything in memory.
+            path: The JSON file, created (mode 0600) with the first lesson; None keeps everything in memory.
         """
         self._path = path
         self._lock = Lock()
         self._lessons = _read(path)
         self._changed: set[str] = set()
         self._doubted: dict[str, tuple[int, int]] = {}
-        """By model the last count and report that lay far from its factor."""
+        """By model, the last count and report that were far from its factor."""
 
     def lesson(self, model: str) -> Lesson:
-        """What is known of a model, by its name with provider."""
+        """Return the knowledge about a model, by its name with provider."""
         return self._lessons.get(model, _NOTHING)
 
     def learn(self, model: str, **known: Any) -> None:
-        """Remember something of a model, by the names of a :class:`Lesson`; None forgets it."""
+        """Update fields of a model's :class:`Lesson`; None clears one."""
         with self._lock:
             self._keep(model, replace(self.lesson(model), **known))
 
     def factor(self, model: str) -> float:
-        """Tokens the provider reports per token of our own count; 1.0 while unknown."""
+        """Return the reported tokens per token of our own count; 1.0 while unknown."""
         return self.lesson(model).factor or 1.0
 
     def observe(self, model: str, counted: int, reported: int) -> float:
         """Learn from one response, and return the new factor.
 
-        The factor is an exponential moving average between 0.2 and 8. Requests too small to tell, and
-        reports of nothing or of what no tokenizer makes of it, change nothing. One far from the factor does
-        when the next says the same, and then at once: either that factor was wrong, or this is a wild one.
+        The factor is an exponential moving average between 0.2 and 8. Small requests, missing reports and
+        ratios beyond any tokenizer change nothing. A ratio far from the factor is ignored until the next one
+        agrees, and then used at once, because either the factor or the report was wrong.
 
         Args:
             model: Name with provider.
             counted: Input tokens by our count with factor 1, that is, before any factor was applied.
-            reported: Input tokens by the provider's usage, cached ones included.
+            reported: Input tokens by the provider's usage, including cached ones.
         """
         if counted < _COUNTED_MIN or not _FACTOR_MIN <= (ratio := reported / counted) <= _FACTOR_MAX:
             return self.factor(model)
@@ -232,16 +232,17 @@ class LearntModels:
         return self.factor(model)
 
     def growth(self, model: str) -> Growth | None:
-        """By how many tokens a request grows with what is added to it; None while that is not known."""
+        """Return the learnt growth of a model's requests; None while unknown."""
         grown = self.lesson(model).grown
         return grown.growth if grown is not None else None
 
     def grew(self, model: str, change: Kinds, told: int) -> None:
-        """Learn from two answered requests, one after the other.
+        """Learn from two consecutive answered requests.
 
         Args:
             model: Name with provider.
-            change: What the later one has more of the messages, by their counted tokens; without any factor.
+            change: Messages of the later one minus those of the earlier one, in counted tokens without
+                factor.
             told: Tokens by which the later report is larger.
         """
         size, by = abs(change.tokens), told if change.tokens >= 0 else -told
@@ -252,7 +253,7 @@ class LearntModels:
             self._keep(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
 
     def limit_anywhere(self, name: str) -> int | None:
-        """Window in tokens that an error has named for a model, where every server of it has named the same.
+        """Return a model's window in tokens if all its servers named the same in errors.
 
         Args:
             name: The model's name without provider and address.
@@ -261,7 +262,7 @@ class LearntModels:
         return named.pop() if len(named) == 1 else None
 
     def factor_anywhere(self, name: str) -> float:
-        """As :meth:`factor`, for a model's name without provider and address; 1.0 where servers disagree."""
+        """Return :meth:`factor` by a model's name without provider and address; 1.0 if servers disagree."""
         named = {each.factor for key, each in self._lessons.items() if f":{name}@" in key and each.factor}
         return named.pop() or 1.0 if len(named) == 1 else 1.0
 
@@ -281,9 +282,9 @@ class LearntModels:
 
 
 def _agree(before: tuple[int, int], now: tuple[int, int], factor: float) -> bool:
-    """Whether two counts with their reports tell of the same tokenizer.
+    """Whether two counts with their reports show the same tokenizer.
 
-    A server that drops the beginning of long requests reports much the same whatever they have grown by.
+    A server that drops the beginning of long requests reports about the same however much they grow.
     """
     (counted, reported), (later, told) = before, now
     ratio = told / later
@@ -297,7 +298,7 @@ def _clamp(factor: float) -> float:
 
 
 class _File(msgspec.Struct):
-    """What is kept; a lesson is read by itself, so that a damaged one costs no other."""
+    """File format; each lesson is decoded separately, so that a damaged one costs no other."""
 
     models: dict[str, msgspec.Raw]
     version: int = 1
@@ -321,10 +322,10 @@ def _read(path: Path | None) -> dict[str, Lesson]:
 
 
 def _write(path: Path, lessons: dict[str, Lesson]) -> None:
-    """Replace the file in one step, readable by its owner only.
+    """Replace the file atomically, readable by its owner only.
 
     Raises:
-        OSError: if the folder or the file cannot be written; the old file then still stands.
+        OSError: if the folder or the file cannot be written; the old file is kept then.
     """
     models = {name: msgspec.Raw(msgspec.json.encode(lesson)) for name, lesson in sorted(lessons.items())}
     write_bytes_atomic(path, msgspec.json.format(msgspec.json.encode(_File(models)), indent=1))

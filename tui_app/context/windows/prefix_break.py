@@ -1,4 +1,4 @@
-"""Where a request first differs from the one before it, and whose bytes these are."""
+"""Prefix breaks: where a request first differs from the previous one, and the source of the changed bytes."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,24 +14,24 @@ from tui_app.events import PrefixBreak, SentPart
 from tui_app.records import frozen
 
 Sources = Callable[[str], Sequence[tuple[str, str]]]
-"""Takes a text of the instructions apart: whose each piece is, and the piece."""
+"""Splits a text of the instructions into pieces with their sources."""
 _HASH_BYTES = 6
 
 
 @frozen
 class Source:
-    """One piece of what stands in front of the messages."""
+    """One piece of what is sent before the messages."""
 
     name: str
     text: str
     tool: bool = False
     by: str = ""
-    """The server it is from."""
+    """Name of the MCP server it is from."""
 
 
 @dataclass(slots=True)
 class SourceWatch:
-    """Compares what stands in front of the messages of each request with the request before."""
+    """Comparison of what is sent before the messages with the previous request."""
 
     counter: TokenCounter
     sources: Sources
@@ -42,7 +42,7 @@ class SourceWatch:
     def next(
         self, request: ModelRequestContext, tools: Sequence[ToolDefinition]
     ) -> tuple[tuple[SentPart, ...] | None, PrefixBreak | None]:
-        """The parts, None where they are as before, and the first byte that was another one."""
+        """Return the parts, None if unchanged, and the first difference."""
         texts = [part.content for part in request.model_request_parameters.instruction_parts or ()]
         if texts == self._texts and tools == self._tools:
             return None, None
@@ -65,12 +65,12 @@ class SourceWatch:
 
 
 def server_of(tool: ToolDefinition) -> str:
-    """The MCP server that a tool is from; empty for any other tool."""
+    """Return the MCP server of a tool; empty for any other tool."""
     return str((tool.metadata or {}).get("mcp_server") or "")
 
 
 def first_break(before: Sequence[Source], now: Sequence[Source]) -> PrefixBreak | None:
-    """Where two beginnings first differ; None where they are the same."""
+    """Return where two beginnings first differ; None if they are the same."""
     pairs = zip(before, now, strict=False)
     place = next((at for at, (old, new) in enumerate(pairs) if old != new), min(len(before), len(now)))
     old = before[place] if place < len(before) else None
@@ -88,13 +88,13 @@ def first_break(before: Sequence[Source], now: Sequence[Source]) -> PrefixBreak 
 def message_break(
     before: Sequence[ModelMessage], place: int, now: Sequence[object], form: Callable[[object], bytes]
 ) -> PrefixBreak:
-    """Say which part of a message is not as it was.
+    """Return which part of a message changed.
 
     Args:
         before: The messages of the earlier request.
-        place: The first part of them that differs.
+        place: Index of the first part that differs.
         now: The parts of the later request.
-        form: What stands for a part on the wire.
+        form: Serializes a part as it is sent.
     """
     number, part = [(at, part) for at, message in enumerate(before, 1) for part in message.parts][place]
     kind = f"{part.part_kind} {part.tool_name}" if isinstance(part, ToolReturnPart) else part.part_kind
@@ -105,7 +105,7 @@ def message_break(
 
 
 def difference(before: bytes, now: bytes) -> tuple[int, int]:
-    """The first byte that differs, from 0, and the line it is in, from 1."""
+    """Return the first byte that differs, from 0, and its line, from 1."""
     low, high = 0, min(len(before), len(now))
     while low < high:
         middle = (low + high + 1) // 2

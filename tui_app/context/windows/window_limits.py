@@ -1,4 +1,4 @@
-"""Resolve a model's window and tokenizer factor from settings, servers, errors and usage reports."""
+"""Windows and calibration factors of models, from settings, servers, errors and usage reports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,31 +12,32 @@ from tui_app.usage import Breakdown, ContextWindow, Overhead
 from tui_app.wires.overflow import ContextOverflow
 
 _STEPS = (0.90, 0.80, 0.60, 0.50)
-"""Share that a retry keeps when an error says no more than "too long": with each request whose retry was
-refused as well twice the room is left free, up to half, and with each answer less again."""
+"""Share that a retry keeps after "too long" without numbers: each request whose retry was refused too moves
+one step down, to half at most, and each answer one step up.
+"""
 _MARGIN = 0.95
-"""Safety below a size worked out from an error's own numbers."""
+"""Safety factor for a size computed from an error's own numbers."""
 _TOKENIZERS = 8
-"""Factor by which tokenizers differ at most: a provider's count further from ours counts something else."""
+"""Maximum factor between tokenizers: a provider's count further from ours counts something else."""
 _ANY_WINDOW = 2_048
-"""Window, in tokens, that every model may be served with."""
+"""Window, in tokens, that any model may be served with."""
 _LOWERED = 256
-"""Factor by which a window smaller than the first of these is believed to be lowered at most."""
+"""Maximum factor between the announced window and a named one below ``_ANY_WINDOW``."""
 _LOWERED_AGAIN = 2
-"""Factor by which a window that was named before is believed at once to be lowered at most."""
+"""Maximum factor by which a learnt window may be lowered without a second report."""
 _DISPROVED = 1.05
-"""Share of a learnt window from which on an answered request proves it wrong; below, counts differ."""
+"""Multiple of a learnt window from which an answered request disproves it; below, counts differ."""
 _ANSWERS = 5
-"""Answered requests after which a larger one is tried again."""
+"""Answered requests before a larger one is tried again."""
 
 
 class ContextTooLarge(Exception):
-    """A request cannot fit, whatever is left out. Raised before it is sent, or after the one retry.
+    """A request that cannot fit, whatever is dropped. Raised before it is sent, or after the one retry.
 
     Attributes:
-        limit: Tokens the model takes, by whoever knows it; less may fit after a refusal without numbers.
-        requested: Tokens the smallest possible request needs, room for the answer included.
-        carried: What fills most of it by sizes, where that is tools and instructions; else empty.
+        limit: Tokens the model takes by the best source; fewer may fit after a refusal without numbers.
+        requested: Tokens of the smallest possible request, including room for the answer.
+        carried: Sizes of tools and instructions if they fill most of it; otherwise empty.
     """
 
     def __init__(self, limit: int, requested: int, carried: str = "") -> None:
@@ -48,46 +49,47 @@ class ContextTooLarge(Exception):
 
 @dataclass(slots=True)
 class _Seen:
-    """What this run has seen of one model's server; none of it is kept across sessions."""
+    """Observations of one model's server in this run, not kept across sessions."""
 
     ceiling: Ceiling | None = None
     failures: int = 0
-    """Requests whose retry was refused too, less one for each answer since."""
+    """Requests whose retry was refused too, minus one for each answer since."""
     answered: int = 0
-    """Input tokens of the longest request that was answered."""
+    """Input tokens of the longest answered request."""
     doubted: int = 0
-    """The last limit that was named and not believed at once."""
+    """The last reported limit that was not believed at once."""
     suspected: int = 0
-    """A limit that one refusal named without saying how long the request was."""
+    """A limit from a single refusal that did not state the length of the request."""
     kept_to: int = 0
-    """Requests answered since; after some of them a larger one is tried, until it is named again."""
+    """Requests answered since; after some of them a larger one is tried, until the limit is reported again.
+    """
 
 
 @dataclass(slots=True)
 class Limits:
-    """Windows and tokenizer factors by model; what is learnt is kept across sessions."""
+    """Windows and tokenizer factors by model; learnt values are kept across sessions."""
 
     learnt: LearntModels
     setting: int | None = None
-    """Window the user has set, in tokens."""
+    """Window set by the user, in tokens."""
     server: dict[str, int] = field(default_factory=dict)
-    """Window each server listed for a model, by ``model_key``."""
+    """Window listed by each server, by ``model_key``."""
     own: set[str] = field(default_factory=set)
-    """Those of them that the user has set for an endpoint."""
+    """Keys of windows that the user set for an endpoint."""
     _seen: dict[str, _Seen] = field(default_factory=dict)
-    """Ceilings and failures by ``model_key``; named limits are void where the server lists another."""
+    """Observations by key of learnt values, which are void once the server lists another window."""
 
     def model_key(self, model: Model) -> str:
-        """Name under which knowledge is kept: provider, model and address."""
+        """Return the key for knowledge about a model: provider, model and address."""
         return f"{model.system}:{model.model_name}@{model.base_url or ''}"
 
     def is_set(self, model: Model) -> bool:
-        """Whether the window of a model, as it is now, stands in the user's settings."""
+        """Whether a model's current window is from the user's settings."""
         source = self.window(model).source
         return source == "setting" or (source == "server" and self.model_key(model) in self.own)
 
     def _learnt_key(self, model: Model) -> str:
-        # A server started anew with another window lists another number, and what was learnt is void.
+        # A server restarted with another window lists another number, which voids what was learnt.
         key = self.model_key(model)
         return f"{key}#{self.server.get(key, '')}"
 
@@ -95,12 +97,12 @@ class Limits:
         return self._seen.setdefault(key, _Seen())
 
     def form(self, model: Model) -> Mapping[str, Any]:
-        """What the model's server has refused about the form of requests."""
+        """Return what the model's server has refused about the form of requests."""
         return self.learnt.lesson(self._learnt_key(model)).form
 
     def learn_form(self, model: Model, form: Mapping[str, Any]) -> None:
-        """Remember the form in which the model's server has answered, where one was refused before."""
-        # Not everything that is wanted is wanted of each request.
+        """Remember the form that the model's server answered after refusing another."""
+        # Some requirements only apply to some requests.
         if form:
             self.learnt.learn(self._learnt_key(model), form=dict(form))
 
@@ -110,7 +112,7 @@ class Limits:
         ceiling = self._of(self.model_key(model)).ceiling
         if ceiling is None or ceiling.tokens >= window.effective:
             return window
-        # The ceiling is a size of requests, so room for the answer does not come off it again.
+        # The ceiling is a request size, so the answer's reserve must not be subtracted again.
         limit = ceiling.tokens + answer_reserve(ceiling.tokens)
         return ContextWindow(
             limit=limit, source="learnt", reserve=limit - ceiling.tokens, announced=window.limit
@@ -121,7 +123,7 @@ class Limits:
         seen = self._of(key)
         is_kept_to = seen.suspected and seen.kept_to < _ANSWERS
         named = seen.suspected if is_kept_to else self.learnt.lesson(key).limit
-        # A file may hold what was believed when smaller windows still were.
+        # A file may have limits from when smaller windows were still believed.
         learnt = named if named is not None and named >= SMALLEST_WINDOW else None
         server, setting = self.server.get(self.model_key(model)), self.setting
         if setting and learnt and learnt < setting and self.learnt.lesson(key).refuted == setting:
@@ -135,11 +137,11 @@ class Limits:
         )
 
     def factor(self, model: Model) -> float:
-        """Real tokens per counted token."""
+        """Return the real tokens per counted token."""
         return self.learnt.factor(self.model_key(model))
 
     def overhead(self, model: Model, fixed: Breakdown) -> Overhead:
-        """What each request to a model carries, and what is known of its window and tokenizer."""
+        """Return what each request to a model carries, with its window, factor and growth."""
         growth = self.learnt.growth(self.model_key(model))
         return Overhead(self.window(model), fixed, self.factor(model), growth)
 
@@ -148,9 +150,9 @@ class Limits:
 
         Args:
             model: The model that answered.
-            counted: Tokens of the request as counted without any factor.
-            reported: Input tokens by the provider's usage; 0 when it reported none.
-            plain: Whether it was text alone: what files cost is a guess that says nothing of a tokenizer.
+            counted: Tokens of the request, without factor.
+            reported: Input tokens by the provider's usage; 0 if not reported.
+            plain: Whether it was text only: the cost of files is a guess that does not calibrate a tokenizer.
         """
         key = self.model_key(model)
         seen = self._of(key)
@@ -162,7 +164,7 @@ class Limits:
         return self.learnt.observe(key, counted, reported) if plain else self.learnt.factor(key)
 
     def _prove(self, model: Model, reported: int) -> None:
-        """Raise a learnt window that an answered request did not fit in, or forget one that was wrong."""
+        """Raise a learnt window that an answered request exceeded, or drop a wrong one."""
         key = self._learnt_key(model)
         seen = self._of(key)
         seen.answered, seen.kept_to = max(reported, seen.answered), seen.kept_to + 1
@@ -181,16 +183,16 @@ class Limits:
     def learn(
         self, model: Model, overflow: ContextOverflow, counted: int, *, plain: bool = True
     ) -> ContextOverflow:
-        """Learn from an overflow: tokenizer and limit where it gives numbers, and a smaller next try.
+        """Learn from an overflow: tokenizer and limit if it has numbers, and a smaller next attempt.
 
         Args:
             model: The model that refused.
-            overflow: The recognised error; numbers that cannot be true of the request teach nothing.
-            counted: Tokens of the refused request as counted without any factor.
-            plain: Whether it was text alone.
+            overflow: The recognised error; numbers that cannot be true of the request are ignored.
+            counted: Tokens of the refused request, without factor.
+            plain: Whether it was text only.
 
         Returns:
-            What of it is believed.
+            The believable part of it.
         """
         key = self.model_key(model)
         seen = self._of(key)
@@ -200,22 +202,22 @@ class Limits:
             self.learnt.observe(key, counted, told.input)
         if told.limit:
             self._named(model, told, told.limit, size)
-            # Room for the answer is a reason only where the input alone would have fitted.
+            # Room for the answer explains a refusal only if the input alone would have fitted.
             if told.answer and told.requested and (told.input or 0) <= told.limit < told.requested:
                 self.learnt.learn(self._learnt_key(model), reserve=told.answer)
         before, seen.ceiling = seen.ceiling, self._refused(model, told, counted) or seen.ceiling
         if before is not None and before.retrying:
-            # The retry was refused too, and there is no third.
+            # The retry was refused too, and there is no third attempt.
             seen.failures = min(seen.failures + 1, len(_STEPS) - 1)
             self.end_retry(model)
         return told
 
     def _named(self, model: Model, told: ContextOverflow, limit: int, size: int) -> None:
-        """Believe a limit for good once it explains a refusal, by the provider's own count or a second time.
+        """Keep a limit that explains a refusal by the provider's own count, or that is reported twice.
 
         Args:
             model: The model.
-            told: What was said.
+            told: The overflow.
             limit: The limit in it.
             size: Tokens of the refused request by our estimate.
         """
@@ -223,12 +225,12 @@ class Limits:
         seen = self._of(key)
         again, seen.suspected = seen.suspected == limit, 0
         if again and size <= limit and not told.requested:
-            # The request kept to it and was refused all the same: that was not the reason.
+            # The request respected the limit and was refused all the same, for another reason.
             return
         if not again and (told.requested or 0) <= limit and limit != self.learnt.lesson(key).limit:
             seen.suspected, seen.kept_to = limit, 0
             return
-        # One that answers or an earlier one speak against is believed when it is named again.
+        # A limit that contradicts an answer or an earlier limit is believed when it is reported again.
         doubtful = max(seen.answered, (self.learnt.lesson(key).limit or 0) // _LOWERED_AGAIN)
         if limit < doubtful and seen.doubted != limit:
             seen.doubted = limit
@@ -238,10 +240,10 @@ class Limits:
         self.learnt.learn(key, limit=limit, **against)
 
     def end_retry(self, model: Model) -> None:
-        """Forget how small a retry had to be: what comes next is another request, which may be larger.
+        """Forget the size of a retry, because the next request may be larger.
 
         Args:
-            model: The model that is asked next.
+            model: The model of the next request.
         """
         seen = self._of(self.model_key(model))
         if seen.ceiling is not None and seen.ceiling.retrying:
@@ -249,10 +251,10 @@ class Limits:
             seen.ceiling = Ceiling(lasting, lasting, retrying=False) if lasting else None
 
     def _refused(self, model: Model, told: ContextOverflow, counted: int) -> Ceiling | None:
-        """The ceiling after a refusal; None where the window alone makes the next request smaller."""
+        """Return the ceiling after a refusal; None if the window alone makes the next request smaller."""
         believed, announced = round(counted * self.factor(model)), self._announced(model).effective
         window = self.window(model).effective
-        # The largest request, in tokens of our estimate, that is worth sending.
+        # The largest request, in estimated tokens, that is worth sending.
         if told.limit and told.requested and told.requested > told.limit:
             room = min(resolve_window(setting=told.limit, reserve=told.answer).effective, announced)
             counted_there = told.input if told.answer and told.input else told.requested
@@ -261,15 +263,15 @@ class Limits:
             target = int(min(believed, window) * _STEPS[self._of(self.model_key(model)).failures])
         if target >= window:
             return None
-        # A limit that the request kept to by our count explains nothing: then the room must grow.
+        # A limit that the request respected by our count explains nothing: the reserve must grow then.
         return Ceiling.refused(target, announced, named=told.limit is not None and believed > announced)
 
 
 def most(window: ContextWindow) -> int:
-    """Tokens a request may use by what is known of the model, whatever refusals without numbers suggest.
+    """Return the tokens a request may use by known limits, ignoring refusals without numbers.
 
     Args:
-        window: The window as resolved; a size that is only believed makes it smaller than announced.
+        window: The window as resolved; an unconfirmed ceiling makes it smaller than announced.
     """
     if not window.announced:
         return window.effective
@@ -277,12 +279,12 @@ def most(window: ContextWindow) -> int:
 
 
 def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverflow:
-    """Drop numbers of an overflow that cannot be true, so that a wrong one costs no model its window.
+    """Drop numbers of an overflow that cannot be true, so that a wrong one does not shrink a window.
 
     Args:
         told: The recognised error.
         size: Tokens of the refused request by our estimate.
-        announced: Window, in tokens, by whoever knew the model before.
+        announced: Window known before, in tokens.
     """
     limit, requested = told.limit, told.requested
     smallest = max(SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))

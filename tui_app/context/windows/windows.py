@@ -1,55 +1,55 @@
-"""The size of a model's context window, and what was learnt about it."""
+"""Context window sizes, and ceilings after refusals."""
 
 from tui_app.records import frozen
 from tui_app.usage import ContextWindow
 
 _FLOOR = 0.5
-"""Share of the announced size below which no ceiling outlasts an answer."""
+"""Share of the announced size below which no ceiling lasts beyond an answer."""
 _RECOVERY = 0.05
 """Share of the announced size by which every further answer raises a ceiling."""
 _NEAR = 0.95
 """Share of a ceiling at which an answered request shows that the ceiling is too low."""
 SMALLEST_WINDOW = 512
-"""Window, in tokens, that no model is served without: nothing smaller is believed, whoever names it."""
+"""Minimum window of any model, in tokens: a smaller one is never believed."""
 _SMALLEST = SMALLEST_WINDOW // 2
 """Request, in tokens, that fits even there: no ceiling is lower."""
 
 
 @frozen
 class Ceiling:
-    """The largest request worth sending after a refusal. All sizes are input tokens of our estimate."""
+    """The largest request worth sending after a refusal. All sizes are estimated input tokens."""
 
     tokens: int
-    """Size the next request may have."""
+    """Maximum size of the next request."""
     lasting: int = 0
-    """Size that stays once the retry is answered; 0 where the refusal named the limit itself."""
+    """Size that is kept once the retry is answered; 0 if the refusal stated the limit."""
     retrying: bool = True
     """Whether no request has been answered since the refusal."""
 
     @classmethod
     def refused(cls, target: int, announced: int, *, named: bool) -> "Ceiling":
-        """The ceiling after a refusal.
+        """Return the ceiling after a refusal.
 
-        The retry must be smaller than what was refused, however small that was. What is believed afterwards
-        never falls below half of the announced size, or a few refusals would cost a model its window.
+        The retry must be smaller than what was refused, however small that was. The lasting ceiling never
+        falls below half of the announced size, or a few refusals would cost a model its window.
 
         Args:
             target: Size worth sending next.
-            announced: Size that whoever knows the model says it takes.
-            named: Whether the refusal named the limit, which then is known without any ceiling.
+            announced: Size announced for the model.
+            named: Whether the refusal stated the limit, which then needs no ceiling.
         """
         lasting = 0 if named else max(_SMALLEST, target, round(announced * _FLOOR))
         return cls(max(_SMALLEST, target), lasting)
 
     def answered(self, size: int, announced: int) -> "Ceiling | None":
-        """The ceiling after an answer; None when there is none any longer.
+        """Return the ceiling after an answer; None when it ends.
 
-        The first answer after a refusal proves no more than that the retry fits. Every further one raises
-        the ceiling a step, and one to a request about as large as the ceiling, or larger, ends it.
+        The first answer after a refusal only proves that the retry fits. Every further one raises the ceiling
+        one step, and an answer to a request about as large as the ceiling, or larger, ends it.
 
         Args:
             size: Tokens of the answered request.
-            announced: Size that whoever knows the model says it takes.
+            announced: Size announced for the model.
         """
         if not self.lasting or size > self.lasting:
             return None
@@ -62,7 +62,7 @@ class Ceiling:
 
 
 DEFAULT_LIMIT = 128_000
-"""Tokens assumed when nobody knows: the size most hosted models have or exceed."""
+"""Tokens assumed for an unknown model: the size most hosted models have or exceed."""
 _RESERVE_MAX = 8_192
 _RESERVE_MIN = 256
 
@@ -75,14 +75,14 @@ def resolve_window(
     model: int | None = None,
     reserve: int | None = None,
 ) -> ContextWindow:
-    """Pick the limit from the most trustworthy source that knows one.
+    """Pick the limit from the most trustworthy source that has one.
 
-    The user's setting beats everything. A limit that a provider named while refusing a request beats what
-    listings claim, whichever is larger: it is what really happened. All sizes are tokens; None, zero and
-    negative values mean unknown.
+    The user's setting has priority. A limit that a provider reported with a refusal takes precedence over
+    listings, whichever is larger, because it is evidence. All sizes are tokens; None, zero and negative
+    values mean unknown.
 
     Args:
-        reserve: Room for the answer by an error of this model: kept where it is larger than ours.
+        reserve: Room for the answer reported by an error of this model; used if it is larger than ours.
         setting: From the user's settings.
         learnt: From an earlier overflow of this model.
         server: From the server's own model listing (``max_model_len``, ``n_ctx``).
@@ -97,7 +97,7 @@ def resolve_window(
 
 
 def answer_reserve(limit: int) -> int:
-    """Tokens to keep free for the answer in a window of ``limit`` tokens.
+    """Return the tokens to reserve for the answer in a window of ``limit`` tokens.
 
     A sixteenth of the window, at least 256 and at most 8,192 tokens, but never more than a quarter of it.
     """

@@ -1,4 +1,4 @@
-"""The sessions in which sub-agents work: forks or new ones, opened beside the one that sends."""
+"""Sessions of subagents: forks or new ones, opened next to the session that starts them."""
 
 import asyncio
 import copy
@@ -47,27 +47,27 @@ Host = Callable[[SummaryWriters, Reviews, Extras], CompactionHost]
 
 @frozen(kw_only=True)
 class AgentSessions:
-    """Opens the sessions of one session's sub-agents; servers, rules and kept files are shared."""
+    """Opens the sessions of one session's subagents. Servers, rules and kept files are shared."""
 
     setup: AgentSetup
-    """How the session's own agent is put together."""
+    """How the session's own agent is built."""
     host: Host
-    """What a compactor of theirs finds around it."""
+    """Builds the host of a subagent's compactor."""
     effort: Callable[[], str]
-    """How much the session's model thinks now."""
+    """The current reasoning effort of the session's model."""
 
     def folder(self, session: str) -> SessionFolder:
         return SessionFolder.named(self.setup.opening.paths.sessions_dir, session)
 
     async def create(self, start: SubAgentStart, file: AgentFile | None) -> SubAgentStart:
-        """Begin the session of one, with the model that is wanted where that can answer."""
+        """Create a subagent's session, with the requested model if that one can answer."""
         history, opening, now = self.setup.extras.history, self.setup.opening, time.time()
         store, title = history.store, f"{start.name}: {plain_first_line(start.task)}"[:_TITLE_CHARS]
         start = replace(start, model=await self._model(start, file))
         if not start.fork:
             begun = SessionStart(cwd=str(opening.cwd), model=start.model, title=title, parent=history.session)
             return replace(start, session=store.create(begun, time=now))
-        # All that was sent before the answer that calls it.
+        # For a fork: everything sent before the answer that makes the call.
         answers = store.newest(history.session, (AssistantMessage.TYPE,))
         at = next((head.seq for head in answers if start.tool_call_id in head.ids), None)
         fork = fork_session(store, opening.paths.sessions_dir, history.session, at=at, now=now, agent=title)
@@ -79,14 +79,14 @@ class AgentSessions:
         if wanted:
             try:
                 await self.setup.writers.shelf.get(wanted)
-            except Exception as error:  # as for any model: said, and the session's own does it
+            except Exception as error:  # as for any model: reported, and the session's own model takes over
                 said = describe_error(error, model=wanted).message
                 history.append(Notice(text=f"{said} Sub-agents are run by {history.model}."))
                 return history.model
         return wanted or history.model
 
     def history(self, start: SubAgentStart, store: SessionStore, publish: Sink = ignore) -> SessionHistory:
-        """The view of one, as of now."""
+        """The subagent's current view."""
         text, sender = self.setup.writers.text, self.setup.extras.history
         if encoding_name(start.model) != encoding_name(sender.model):
             text = TextCounter(encoding_name(start.model))
@@ -95,13 +95,13 @@ class AgentSessions:
     async def open(
         self, start: SubAgentStart, sent: AgentFile | None, heard: Sink, closing: AsyncExitStack
     ) -> Turns:
-        """Open one for writing.
+        """Open a subagent's session for writing.
 
         Args:
-            start: How it was sent.
-            sent: Says what it is; None for one of ours.
-            heard: Is given all that happens there.
-            closing: Takes what is to be released when it has ended.
+            start: How it was started.
+            sent: The file that defines it; None for a built-in one.
+            heard: Receives every record of its session.
+            closing: Takes everything to release when it has ended.
         """
         setup, opening, session = self.setup, self.setup.opening, start.session
         settings = opening.settings

@@ -1,4 +1,4 @@
-"""The agent that answers in a session, ours or the user's own, with the governor around it."""
+"""Construction of the agent of a session, ours or the user's own, with its context governor."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -36,12 +36,12 @@ from tui_app.records import frozen
 from tui_app.settings.spec import ExploreSettings
 
 Watching = tuple[Recorder, StepWatch]
-"""What writes a run down, and what watches its steps."""
+"""The recorder of a run, and the watch over its steps."""
 
 
 @frozen(kw_only=True)
 class AgentSetup:
-    """Puts together the agent of one session."""
+    """Builds the agent of one session."""
 
     opening: Opening
     writers: SummaryWriters
@@ -50,19 +50,19 @@ class AgentSetup:
     extras: Extras
     goals: Goals
     effort: str = "default"
-    """How much the model thinks."""
+    """Reasoning effort of the model."""
     before: Sequence[AbstractCapability[Any]] = ()
-    """What puts something in the view before the governor builds a request from it."""
+    """Capabilities that add to the view before the governor builds a request from it."""
     around: Sequence[AbstractCapability[Any]] = ()
-    """What else follows a run: hooks, telemetry."""
+    """Further capabilities around a run, such as hooks and telemetry."""
     senders: Senders | None = None
-    """Sends sub-agents; None where there are none."""
+    """Starts subagents; None if there are none."""
 
     def runner(self, own: OwnAgent | None) -> TurnRunner:
-        """The agent with all that its turns need; in the extras is noted what each of its requests carries.
+        """Build the agent with everything its turns need, and set in the extras what each request carries.
 
         Args:
-            own: The user's own agent; None is ours.
+            own: The user's own agent; None for ours.
         """
         opening, extras, tooling = self.opening, self.extras, self.tooling
         wanted: dict[str, Any] = {"thinking": self.effort, "max_steps": opening.settings.max_steps}
@@ -77,7 +77,7 @@ class AgentSetup:
         agent: Agent[None, str] = Agent(
             None,
             name="plimsoll",
-            # What is the same in all sessions first; what changes comes after what providers keep of that.
+            # First what all sessions share, so that providers can cache it; what changes comes last.
             instructions=[
                 extras.overhead.instructions,
                 extras.project.instructions,
@@ -85,7 +85,8 @@ class AgentSetup:
                 extras.project.surroundings,
             ],
             toolsets=[*tools, McpTools(extras.servers)],
-            # The gate innermost: what a hook declines is not asked about. What asks nowhere else asks here.
+            # The gate is innermost: a call that a hook declines is never asked about. Tools that do not ask
+            # themselves ask here.
             capabilities=[
                 RequestHook(extras.in_use.add_folder_instructions),
                 *inner,
@@ -100,11 +101,13 @@ class AgentSetup:
         return self._runner(agent, watching, {}, **wanted)
 
     def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
-        """The agent of a sub-agent that begins with its task alone: it looks, and has what its file names.
+        """Build the agent of a subagent that starts with only its task.
+
+        It has read-only tools and those its file names.
 
         Args:
             instructions: Its system prompt, in parts.
-            tools: Names of the tools that it has besides.
+            tools: Names of its additional tools.
         """
         overhead, tooling = self.extras.overhead, self.tooling
         workspace = _workspace(self.opening, self.extras)
@@ -138,7 +141,7 @@ class AgentSetup:
         return ToolGate(self.tooling.gate, ours & asking, free=ours - asking, ahead=self.tooling.ahead)
 
     def _capabilities(self, workspace: Workspace) -> tuple[Watching, list[AbstractCapability[Any]]]:
-        """What writes a run down, what watches its steps, and all that see a request, in their order."""
+        """The recorder, the watch over the steps, and all capabilities that see a request, in order."""
         history, compactor, files = self.extras.history, self.compactions.compactor, FilesOnDisk(workspace)
         recorder, steps = Recorder(history, self.opening.secrets()), StepWatch()
         digest, cache, sources = self.writers.digest, self.writers.cache_rates, self.extras.overhead.sources
@@ -160,9 +163,9 @@ class AgentSetup:
         return (recorder, steps), [*before, governor, recorder, *after]
 
     def _added(self, own: OwnAgent, capabilities: Sequence[AbstractCapability[Any]]) -> dict[str, Any]:
-        """What a run of the user's agent is given: its system prompt again, and a way back to what has left.
+        """Arguments for a run of the user's own agent: its system prompt, and a tool to recall old messages.
 
-        Its tools are asked about: nobody here knows what they do.
+        All its tools ask for approval, because their effects are unknown here.
         """
         gate, recall = self.tooling.approvals, recall_toolset(self.tooling.search)
         taken = {
@@ -181,13 +184,13 @@ class AgentSetup:
 def describe_tools(
     opening: Opening, tooling: Tooling, extras: Extras
 ) -> tuple[Workspace, list[FunctionToolset[Any]], ToolRoom]:
-    """Put instructions and tools together, and note in the extras what each request carries of them.
+    """Build instructions and tools, and set in the extras what each request carries of them.
 
-    Whoever only measures a session must get the same.
+    Used both to run and to only measure a session, so that both get the same figures.
 
     Returns:
-        What the agent may read, and the tools that only need the session; one that is described but not
-        among them comes later; and which of them are found by searching.
+        What the agent may read; the tools that need only the session, although more may be described and
+        added later; and which of them are found by search.
     """
     history = extras.history
     workspace = _workspace(opening, extras)
@@ -221,7 +224,6 @@ def _kept(history: SessionHistory) -> tuple[Path, Path]:
 
 
 def _workspace(opening: Opening, extras: Extras) -> Workspace:
-    """What the agent may read."""
     history = extras.history
     readable, folder = (*_kept(history), *extras.project.skill_folders), history.archive.folder.path
     return opening.workspace(extra=readable, withheld=lambda: history.withheld, session=folder)

@@ -1,4 +1,4 @@
-"""The tools of a conversation: those that change something, and finding again what was said."""
+"""Tools of a conversation: those that change something, and search of earlier messages."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,33 +34,33 @@ from tui_app.settings.tables import parse_rule
 from tui_app.tool_specs import COMPACT_CONTEXT, FILE_LOOKERS, RUN_COMMAND
 
 MOST_DECISIONS = 500
-"""So many of the newest are shown."""
+"""Maximum decisions shown, the newest first."""
 
 
 class Tooling:
-    """The tools of one conversation that change something, who is asked before, and where to look back.
+    """The tools of one conversation, with their approvals and the searches of its past.
 
-    In read-only mode there are no tools.
+    In read-only mode there are none that change something.
 
     Args:
-        opening: Which session, with what settings.
+        opening: Which session, with which settings.
         history: Its view and log.
-        compactor: What compacts it; without one the tools are only measured.
-        lender: The tools of the session that has sent a sub-agent: what asks, keeps files and goes on in the
-            background is theirs.
-        agent: What the sub-agent is called.
+        compactor: Its compactor. Without one, the tools are only measured.
+        lender: For a subagent, the tools of the session that started it. Approvals, questions, kept files and
+            background commands are shared with those.
+        agent: Name of the subagent.
 
     Attributes:
-        gate: Asks the approvals; of a sub-agent in its name.
+        gate: Asks the approvals, for a subagent under its name.
         ahead: The calls that have not been allowed yet.
         working: The tools themselves.
-        asking: Names of the built-in tools that ask for themselves, those that look at files among them.
-        context: By which the model asks for a compaction.
+        asking: Names of the built-in tools that ask for approval themselves, including those that read files.
+        context: Lets the model request a compaction.
         command: Runs commands.
         tasks: Background commands.
-        cut_short: By the id of its call, what a command had printed that was stopped.
-        by_provider: What the model's provider does itself while it answers.
-        diagnostics: What language servers say after edits; None where there are none.
+        cut_short: Output of stopped commands, by the id of the call.
+        by_provider: Tools that the model's provider runs itself while it answers.
+        diagnostics: Reports of language servers after edits; None if there are none.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Tooling:
         agent: str = "",
     ) -> None:
         settings, folder, secrets = opening.settings, history.archive.folder, opening.secrets()
-        # Once: a command could have a link lead elsewhere by the time of the next.
+        # Resolved once: a command could redirect a link before the next call.
         places = (opening.cwd.resolve(), *opening.added)
         confinement = partial(opening.confinement, places, (folder.path / TEMPORARY).resolve())
         kept = confinement() if settings.sandbox_unasked and opening.trusted else None
@@ -156,5 +156,5 @@ class Tooling:
         self.by_provider = (ProviderSearch(),) if settings.web_search else ()
 
     def decisions(self) -> list[Record]:
-        """What was decided about calls in this session, the newest first."""
+        """Decisions about calls in this session, the newest first."""
         return list(islice(self.files.history.newest_events(ApprovalDecided), MOST_DECISIONS))

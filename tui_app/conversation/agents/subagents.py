@@ -1,4 +1,4 @@
-"""The sub-agents of one session: each works in a session of its own, and comes back as a checked brief."""
+"""Subagents of one session: each works in its own session and returns a checked brief."""
 
 import asyncio
 import logging
@@ -50,52 +50,52 @@ from tui_app.text import count, plain_first_line
 from tui_app.tool_specs import AGENTS
 
 AT_ONCE = 4
-"""Sub-agents of one session that may work at the same time; more wait for their turn."""
+"""Maximum subagents of one session that work at the same time; more wait."""
 RESULT_CHARS = 400
-"""Characters of a result that a step keeps: all of it is in the sub-agent's own log."""
+"""Characters of a tool result kept in a step's event; the subagent's own log has all of it."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class SubAgent:
-    """One that was sent."""
+    """One subagent."""
 
     start: SubAgentStart
-    """With no session until it has begun."""
+    """Its session is empty until it begins."""
     file: AgentFile | None
-    """Says what it is; None for one of ours."""
+    """The file that defines it; None for a built-in one."""
     outcome: SubAgentOutcome | None = None
-    """How it has ended; None while it works."""
+    """How it ended; None while it works."""
     is_background: bool = False
     """Whether its turn does not wait for it: a message says when it has ended."""
     told: list[int] = field(default_factory=list)
-    """Log numbers of what tells the model that it has ended; what has left the view tells nothing."""
+    """Log numbers of messages that report its end to the model. They count while they are in the view."""
     read: list[int] = field(default_factory=list)
-    """Log numbers of results that hold its brief."""
+    """Log numbers of tool results that contain its brief."""
     claimed: bool = False
-    """Whether a call of the turn under way has its brief."""
+    """Whether a call of the current turn has its brief."""
     promoted: bool = False
     prompts: list[str] = field(default_factory=list)
-    """What it is still to be told."""
+    """Messages it has not been given yet."""
     ended: SubAgentEnd = field(init=False)
-    """Sums of all its steps."""
+    """Totals over all its steps."""
     work: "asyncio.Task[None] | None" = None
     turns: Turns | None = None
     """Runs its turns while it works."""
     reason: str = ""
-    """Why it was stopped, or has failed."""
+    """Why it stopped or failed."""
     halted: SubAgentOutcome | None = None
-    """How it ends, whatever its turn does."""
+    """The outcome to report, whatever its turn does."""
     is_begun: bool = False
     """Whether it was given its task."""
     is_closing: bool = False
-    """Whether it reads nothing more, and its brief is written."""
+    """Whether it reads no more messages and its brief is being written."""
     said: str = ""
     end: TurnEnd = field(default_factory=lambda: TurnEnd(outcome="done"))
     cut: bool = False
-    """Whether the last of them is not whole."""
+    """Whether its last answer is incomplete."""
     step: SubAgentStep | None = None
-    """The one under way, with its calls by id."""
+    """The current step, with its calls by id."""
     calls: dict[str, SubAgentCall] = field(default_factory=dict)
     open_calls: set[str] = field(default_factory=set)
 
@@ -111,13 +111,13 @@ class SubAgent:
         self.ended = SubAgentEnd(tool_call_id=self.start.tool_call_id, outcome="done")
 
     def restart(self, *, is_background: bool) -> None:
-        """Forget how it has ended."""
+        """Reset the outcome for another run."""
         self.is_background, self.claimed, self.is_closing = is_background, False, False
         self.outcome, self.halted, self.reason, self.said = None, None, "", ""
         self.told, self.read, self.end, self.cut = [], [], TurnEnd(outcome="done"), False
 
     def halt(self, reason: str, outcome: SubAgentOutcome = "stopped") -> None:
-        """Have it end at once; what it has done stays."""
+        """End it at once; what it has done stays."""
         if self.halted is None:
             self.reason, self.halted = reason, outcome
         if self.turns is not None:
@@ -128,18 +128,18 @@ class SubAgent:
 
 @dataclass(slots=True, kw_only=True)
 class SubAgents:
-    """Sends the sub-agents of one conversation out. Belongs to one event loop."""
+    """Starts and tracks the subagents of one conversation. Not thread-safe: use it on one event loop."""
 
     sessions: AgentSessions
     every: dict[str, SubAgent] = field(default_factory=dict)
-    """By name, in the order in which they were sent."""
+    """By name, in the order they were started."""
     moved: Callable[[], None] = lambda: None
-    """Is called when one has a result, or has ended."""
+    """Called when one has a result or has ended."""
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set whenever one has ended, or the session is left."""
+    """Set whenever one has ended, or the session is being handed over."""
     _recalled: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once those of earlier visits are known."""
+    """Set once those of earlier visits are loaded."""
 
     @property
     def history(self) -> SessionHistory:
@@ -156,7 +156,7 @@ class SubAgents:
     async def send(self, order: Order) -> str:
         if not order.task.strip():
             raise ToolFailed("The task is empty: say what to find out or do.")
-        # Past the highest: some of them may have been deleted.
+        # One more than the highest number, as some may have been deleted.
         names = (name.rpartition("-") for name in self.every)
         number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
         told = {"tool_call_id": order.call, "name": f"{order.kind}-{number}", "model": ""}
@@ -197,7 +197,7 @@ class SubAgents:
         return self._claim(agent)
 
     async def send_message(self, agent: SubAgent, text: str) -> str:
-        """Tell one more, after its step under way; one that has ended goes on."""
+        """Send a message to a subagent, delivered after its current step; one that has ended continues."""
         if not text.strip():
             raise ToolFailed("The text is empty: say what to tell it.")
         if agent.promoted:
@@ -218,7 +218,7 @@ class SubAgents:
         return f"{agent.name} goes on. Its brief comes with agents wait {agent.name}."
 
     def awaited(self, call: ToolCallPart) -> Sequence[SubAgent]:
-        """Those that work, and without which a call does not end."""
+        """Working subagents that a call waits for."""
         args = call.args_as_dict() if call.tool_name == AGENTS.name else {}
         named = str(args.get("name") or "") if args.get("action") == "wait" else None
         sender = call.tool_call_id
@@ -227,14 +227,14 @@ class SubAgents:
         ]
 
     async def stop_agent(self, name: str) -> None:
-        """End one at once, and wait until it has ended; what it has done stays."""
+        """End a subagent at once and wait until it has ended; what it has done stays."""
         agent = self.every[name]
         if agent.outcome is None and agent.work is not None:
             agent.halt("It was stopped.")
             await self._over(agent)
 
     async def stop_call(self, seq: int) -> None:
-        """End the one that the call with a log number has sent."""
+        """End the subagent that the call with this log number started."""
         record = self.history.store.record(self.history.session, seq)
         call = getattr(record.data, "tool_call_id", "") if record is not None else ""
         for agent in self.working:
@@ -242,9 +242,9 @@ class SubAgents:
                 await self.stop_agent(agent.name)
 
     async def promote(self, name: str) -> str:
-        """Make the session of one the user's own; returns its id, empty where there is none.
+        """Turn a subagent's session into one of the user's. Returns its id, empty if there is none.
 
-        One that works is stopped.
+        A working subagent is stopped.
         """
         agent = self.every[name]
         await self.stop_agent(name)
@@ -254,7 +254,7 @@ class SubAgents:
         return agent.session
 
     def rows(self) -> list[SkillRow]:
-        """All that were sent, the newest first, as the screen lists them."""
+        """All subagents, the newest first, as rows for the screen."""
         rows = []
         for each in reversed(self.every.values()):
             state = "promoted" if each.promoted else each.outcome or "at work"
@@ -265,36 +265,39 @@ class SubAgents:
         return rows
 
     async def listed(self) -> list[SkillRow]:
-        """The rows, with those of earlier visits."""
+        """The rows, once those of earlier visits are loaded."""
         await self._recalled.wait()
         return self.rows()
 
     async def settle(self, is_left: Callable[[], bool]) -> bool:
-        """Wait until none works any more, or the session is left; whether the model is to hear of some."""
+        """Wait until no subagent works, or the session is being handed over.
+
+        Returns:
+            Whether there is news of some for the model.
+        """
         while self.working and not is_left():
             self.changed.clear()
             await self.changed.wait()
         return bool(self.news()) and not is_left()
 
     async def close(self) -> None:
-        """End all that work."""
         for agent in self.working:
             agent.halt("The session was closed.")
         await asyncio.gather(*map(self._over, self.every.values()))
 
     async def _over(self, agent: SubAgent) -> None:
-        """Wait until one has ended; one that was stopped before it began has ended as well."""
+        """Wait until it has ended. One stopped before its first step counts as ended too."""
         if agent.work is not None:
             await asyncio.wait([agent.work])
             if agent.outcome is None:
                 self._ended(agent, "stopped", "")
 
     def alive(self) -> Iterator[str]:
-        """Those that work now, a line each."""
+        """Working subagents, one line each."""
         return (live_text(each.name, plain_first_line(each.start.task)) for each in self.working)
 
     def news(self) -> list[tuple[str, str]]:
-        """Those that nobody waits for and that have ended, as far as the view does not tell of it."""
+        """Ended background subagents that no message in the view mentions."""
         new = self._unread(or_told=True)
         return [(each.name, f"{each.outcome}, its brief: agents wait {each.name}") for each in new]
 
@@ -312,7 +315,7 @@ class SubAgents:
             self.history.write_note(told)
 
     def note_reported(self, record: Record) -> None:
-        """Note what the model is told of them."""
+        """Track which messages of the log tell the model about subagents."""
         match record.data:
             case TaskTold(ids=ids):
                 for agent in filter(None, map(self.every.get, ids)):
@@ -328,7 +331,7 @@ class SubAgents:
                 pass
 
     def ledgers(self, since: float) -> Iterator[tuple[SessionHistory, Ledger]]:
-        """Views and deeds of those that have done something since a time."""
+        """Views and ledgers of subagents that have made tool calls since a time."""
         store = self.history.store
         for agent in self.every.values():
             ours = bool(agent.session) and not agent.promoted
@@ -339,17 +342,17 @@ class SubAgents:
                 yield history, Ledger.from_items([each for each in history.everything() if each.key >= first])
 
     def _first_own(self, agent: SubAgent) -> int:
-        """Log number of the first message of its own: those before are the same in this session."""
+        """Log number of its first own message. Earlier ones were forked from this session."""
         record = self.history.store.record(agent.session, 1)
         return (record.data.forked_at if record and isinstance(record.data, SessionStart) else 0) or 1
 
     def resume(self) -> None:
-        """List those of earlier visits; one that a killed program took with it has ended."""
+        """Load the subagents of earlier visits. Those that were working in a killed program have ended."""
         history, store = self.history, self.history.store
         for row in read_sent_agents(store, history.session):
             self._recall(row)
         for session in set(store.children(history.session)) - {each.session for each in self.every.values()}:
-            # The program ended before it was written down who works there.
+            # The program was killed before it logged which subagent works there.
             store.delete(session)
             self.sessions.folder(session).remove()
         calls = set[str]()
@@ -384,7 +387,7 @@ class SubAgents:
         return PROMPTS["fork"].format(task=f"{words}{agent.start.task}")
 
     async def _wait(self, agent: SubAgent | None) -> str:
-        """The brief of one, or of the first that has ended and was not told of."""
+        """The brief of one subagent, or of the first ended one that was not read yet."""
         while True:
             ended = self._unread() if agent is None else [agent] if agent.outcome is not None else []
             if ended:
@@ -398,8 +401,6 @@ class SubAgents:
         agent.claimed = True
         where = f" Its messages are `{agent.session}#N`." if agent.session else ""
         return agent.ended.brief or f"{agent.name}: {agent.outcome}. {agent.reason}".strip() + where
-
-    # One of them at work.
 
     def _begin(self, agent: SubAgent) -> None:
         agent.restart(is_background=agent.is_background)
@@ -420,7 +421,7 @@ class SubAgents:
                 turns = agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
                 while agent.prompts and agent.halted is None and not self._used_up(agent):
                     if goes_on:
-                        # Only one that goes on needs room: the brief of the others is made of their log.
+                        # Only a continued one needs room: otherwise the brief is built from the log.
                         await turns.compactions.after_turn()
                     left = self._limits.max_steps - agent.ended.steps
                     turns.runner.manner = replace(turns.runner.manner, max_steps=max(1, left))
@@ -434,7 +435,7 @@ class SubAgents:
                     brief = await asyncio.to_thread(self._brief(agent, turns.history, outcome))
         except asyncio.CancelledError:
             outcome = agent.halted or "stopped"
-        except Exception as error:  # whatever a provider or a disk raises: the model goes on without it
+        except Exception as error:  # whatever a provider or a disk raises: the model continues without it
             _log.exception("the sub-agent %s failed", agent.name)
             agent.reason = describe_error(error, model=agent.start.model).message
         finally:
@@ -445,21 +446,20 @@ class SubAgents:
             self._ended(agent, outcome, brief)
 
     def _close(self, agent: SubAgent) -> None:
-        """Let it read nothing more; what it was sent and has not read is told."""
+        """Accept no more messages; the number of unread ones goes into the reason."""
         agent.is_closing = True
         if unread := agent.prompts[not agent.is_begun :]:
             agent.reason = f"{agent.reason} Not read: {count(len(unread), 'message')} sent to it.".strip()
             del agent.prompts[-len(unread) :]
 
     def _used_up(self, agent: SubAgent) -> str:
-        """Which of its limits, over all that it was sent for, is reached; empty for none."""
+        """The limit it has reached over all its work; empty for none."""
         most, done = self._limits, agent.ended
         if done.steps >= most.max_steps:
             return count(most.max_steps, "step")
         return f"{most.max_tokens:,} tokens" if _fresh(done) > most.max_tokens else ""
 
     def _outcome(self, agent: SubAgent) -> SubAgentOutcome:
-        """How its newest turn ended, in the words of a sub-agent."""
         if agent.halted is not None:
             return agent.halted
         if (used := self._used_up(agent)) and (agent.end.outcome == "failed" or agent.prompts):
@@ -476,13 +476,13 @@ class SubAgents:
         reason = agent.reason if outcome not in ("done", "cancelled") else ""
         agent.ended = replace(agent.ended, outcome=outcome, reason=reason, brief=brief)
         agent.outcome = outcome
-        # First: whoever waits must hear of it also where the log takes no more.
+        # Set this first: waiters must be woken even if the log cannot be written.
         self.changed.set()
         self.history.report(agent.ended)
         self.moved()
 
     def _brief(self, agent: SubAgent, history: SessionHistory, outcome: SubAgentOutcome) -> Callable[[], str]:
-        """What writes its brief on any thread, once all is read that it takes."""
+        """Read what the brief needs, and return a function that writes it on any thread."""
         since = self._first_own(agent)
         items = list(history.everything())
         if items and isinstance(items[-1].message, ModelResponse):
@@ -496,8 +496,6 @@ class SubAgents:
             return f"{head}\n\n{told}"
 
         return write
-
-    # What it does, as the session that has sent it tells of it.
 
     def _on_record(self, agent: SubAgent, record: Record) -> None:
         match record.data:
@@ -541,5 +539,5 @@ class SubAgents:
 
 
 def _fresh(ended: SubAgentEnd) -> int:
-    """Tokens less what came from a cache."""
+    """Tokens used, cache hits not counted."""
     return ended.input_tokens - ended.cache_read_tokens + ended.output_tokens

@@ -1,4 +1,4 @@
-"""What the compactions of a conversation lost, whichever program made them; no model is asked."""
+"""Audit of the compactions in a conversation from any program: what they lost. No model is called."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ _WAY_BACK = re.compile(
     r"(?i)\b(?:transcript|(?:full|conversation|chat|session) (?:history|log))\b"
     r"[^\n]{0,80}?[/\\]\S+\.(?:jsonl?|md|log|txt)\b"
 )
-"""Says of a file that it holds what was said."""
+"""Matches text that names a file with the full conversation."""
 
 
 @frozen(kw_only=True)
@@ -43,10 +43,10 @@ class PolicyKept:
 
     policy: str
     tokens: int
-    """Of the view that the policy would have had at this place."""
+    """Of the view under that policy at this point."""
     messages: int
     fits: bool
-    """Whether a request of this view fits the window."""
+    """Whether a request with this view fits the window."""
     facts: tuple[Fact, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -59,43 +59,43 @@ class PolicyKept:
 
 @frozen(kw_only=True)
 class AuditedCompaction:
-    """One compaction, held against what it replaced."""
+    """One compaction, compared with what it replaced."""
 
     seq: int
     """Its log number."""
     message: int
-    """How many messages had been said before it."""
+    """Number of messages before it."""
     time: float
     trigger: str
-    """Why it was made; empty where the file does not say."""
+    """Why it was made; empty if the file does not record it."""
     undone: bool
     """Whether it was undone later."""
     tokens_before: int
-    """Counted here, in the messages alone."""
+    """Counted here, messages only."""
     tokens_after: int
     messages_before: int
     messages_after: int
     reported: tuple[int, int]
-    """Tokens before and after as the program itself had them; 0 where it did not say."""
+    """Tokens before and after, as the program recorded them; 0 if unknown or the same as counted here."""
     facts: tuple[Fact, ...]
-    """What left the view, and what became of it; what an earlier compaction lost is not told again."""
+    """Facts that left the view, each with its state. Facts lost by an earlier compaction are not repeated."""
     way_back: bool
-    """Whether what left can still be reached from what replaced it."""
+    """Whether the removed messages can still be reached from the replacement."""
     claims: tuple[str, ...]
-    """Statements of the summary that the log does not hold."""
+    """Statements of the summary that are not in the log."""
     statements: int
-    """All statements of the summary; 0 where code wrote it."""
+    """Number of statements in the summary; 0 if no model wrote it."""
     sourced: int = 0
-    """Those of them whose source was found."""
+    """Those with a source in the log."""
     questions: int = 0
-    """Questions that the log could answer then, and that were put to what replaced it."""
+    """Number of questions that the log could answer at that point, all put to the replacement."""
     unanswered: tuple[str, ...] = ()
-    """Those whose answer is not there."""
+    """Those that the replacement cannot answer."""
     instead: tuple[PolicyKept, ...] = ()
 
     @property
     def kept(self) -> FactsKept:
-        """What became of the facts, by weight and in numbers."""
+        """Facts kept, by weight and in numbers."""
         return count_facts(self.facts)
 
     def lost_facts(self, *kinds: str) -> tuple[Fact, ...]:
@@ -133,7 +133,7 @@ def _as_json(fact: Fact) -> dict[str, str]:
 
 
 def by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, int]]:
-    """How many facts of each kind are kept, recoverable and lost."""
+    """Number of kept, recoverable and lost facts of each kind."""
     counts: dict[str, dict[str, int]] = {kind: dict.fromkeys(STATES, 0) for kind in KIND_LABELS}
     for fact in facts:
         counts[fact.kind][fact.state] += 1
@@ -142,18 +142,18 @@ def by_kind(facts: Iterable[Fact]) -> dict[str, dict[str, int]]:
 
 @frozen(kw_only=True)
 class Audit:
-    """One conversation, audited."""
+    """The audit of one conversation."""
 
     recorded: Recorded
     messages: int
-    """All that were said; summaries are not counted."""
+    """Number of messages, without summaries."""
     tokens: int
-    """Of all of them together."""
+    """Of all messages together."""
     compactions: tuple[AuditedCompaction, ...]
     context: tuple[tuple[int, int], ...]
-    """Number of each message, and tokens of the context after it; after a compaction a second time."""
+    """Message number and tokens of the context after it; a compaction adds another point for its message."""
     window: int = 0
-    """In which the policies were replayed; 0 where none was."""
+    """The window the policies were replayed in; 0 if none was."""
 
     def to_json(self) -> dict[str, Any]:
         recorded = self.recorded
@@ -172,7 +172,7 @@ class Audit:
 
 
 def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
-    """What some compactions add up to; those that were undone later cost nothing and are only counted."""
+    """Totals over compactions. Those undone later are only counted."""
     undone, compactions = len(compactions), [each for each in compactions if not each.undone]
     return {
         "compactions": len(compactions),
@@ -188,15 +188,13 @@ def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
 
 
 def report(audits: Sequence[Audit]) -> dict[str, Any]:
-    """All that was found, as one object: what scripts read and the page shows."""
+    """All audits and their total as one object, read by scripts and shown on the page."""
     every = [compaction for audit in audits for compaction in audit.compactions]
     return {"audits": [audit.to_json() for audit in audits], "total": total(every)}
 
 
 @frozen
 class _Moment:
-    """A compaction that was applied."""
-
     head: Head
     message: int
     before: Sequence[Head]
@@ -208,7 +206,7 @@ class _Walk:
     moments: list[_Moment]
     context: list[tuple[int, int]]
     said: list[Head]
-    """Every message, whether or not it was undone later."""
+    """Every message, including those undone later."""
     standing: frozenset[int] = frozenset()
     """Log numbers of the compactions that were not undone."""
 
@@ -240,16 +238,16 @@ def _size(heads: Sequence[Head]) -> int:
 
 
 def _original_messages(heads: Sequence[Head]) -> list[Head]:
-    """The messages among some heads, in their first form."""
+    """The messages among some heads, in their original form."""
     return [replace(head, form=(0, 0)) if head.form[0] else head for head in heads if head.type in MESSAGES]
 
 
 def audit(recorded: Recorded, only: int = 0) -> Audit:
-    """Hold each compaction against what it replaced.
+    """Compare each compaction with what it replaced.
 
     Args:
         recorded: The conversation.
-        only: Log number of the compaction that is wanted; 0 for all.
+        only: Log number of the one compaction to audit; 0 for all.
     """
     walk = _walk(recorded.heads)
     found: list[AuditedCompaction] = []
@@ -259,7 +257,7 @@ def audit(recorded: Recorded, only: int = 0) -> Audit:
         for moment in walk.moments:
             if only and moment.head.seq > only:
                 break
-            # What another one kept or lost counts while it stands.
+            # What an earlier compaction kept counts as long as its replacement is in the view.
             stood = (kept[head.seq] for head in reversed(moment.before) if head.seq in kept)
             audited = _audited(recorded, walk, moment, next(stood, ()), check=only in (0, moment.head.seq))
             kept[moment.head.seq] = tuple(fact for fact in audited.facts if fact.state == "kept")
@@ -297,7 +295,7 @@ def _audited(
         message=moment.message,
         time=moment.head.time,
         trigger=trigger if program is None or program.tells_trigger else "",
-        # An import takes those of other programs back: its model sees everything again.
+        # An import undoes those of other programs: the model sees everything again.
         undone=not foreign and moment.head.seq not in walk.standing,
         tokens_before=before,
         tokens_after=after,
@@ -320,7 +318,7 @@ def _audited(
 
 
 def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
-    """The same facts, the user's words by sentence: a summary may keep one rule of a prompt and lose one."""
+    """Split the user's words into sentences: a summary may keep one rule of a prompt and lose another."""
     for fact in facts:
         said = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
         if len(said) < 2:
@@ -331,23 +329,23 @@ def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:
-    """Messages as they are sent: results of one answer are one."""
+    """Number of messages as sent: the results of one answer are one message."""
     return len(to_messages([Item(head.seq, messages.of(head)) for head in heads]))
 
 
 _SMALLEST = 1_000
-"""Tokens of the smallest window that is replayed in."""
+"""Tokens of the smallest window used for a replay."""
 Watch = Callable[[str, int, int], None]
-"""Called with the policy that is replayed, how many requests of all policies were, and how many there are."""
+"""Receives the policy's name, the number of requests replayed under all policies, and their total."""
 
 
 async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch) -> Audit:
-    """Replay a conversation under each policy in a window that is full where the compactions were.
+    """Replay a conversation under each policy, in a window that is full where the compactions were.
 
     Args:
-        audited: What was found of it.
+        audited: The audit so far.
         policies: Which policies.
-        watch: Called after every request.
+        watch: Called for every request.
     """
     if not audited.compactions or not policies:
         return audited
@@ -367,7 +365,7 @@ async def with_policies(audited: Audit, policies: Sequence[Policy], watch: Watch
         replay = Replay(policy, window, counter, watch=told)
 
         def stops(replay: Replay = replay) -> Iterator[ModelMessage]:
-            """The messages; where a compaction was, the facts are looked up before the next one is played."""
+            """Yield the messages. At each compaction, look up the facts before playing the next message."""
             ahead = list(reversed(audited.compactions))
             for place, item in enumerate(items):
                 while ahead and ahead[-1].seq < item.key:

@@ -1,4 +1,4 @@
-"""Playing a conversation through the governor as if it were happening: request by request, no model asked."""
+"""Replay of a conversation through the governor, request by request, without calling a model."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,13 +33,13 @@ from tui_app.usage import ContextWindow
 
 @dataclass(slots=True)
 class ReplayHistory(ListHistory):
-    """The view of a conversation whose messages are handed to it one by one.
+    """The view of a conversation whose messages are appended one at a time.
 
-    What was reported in its time is not believed: it was the size of other requests than those of a replay.
+    Recorded usage is ignored: it measured other requests than those of a replay.
     """
 
     files: dict[str, str] = field(default_factory=dict)
-    """What the stages have moved out of the view, by name."""
+    """Offloaded texts, by file name."""
 
     def append(self, message: ModelMessage) -> None:
         parts = sections(message)
@@ -50,10 +50,10 @@ class ReplayHistory(ListHistory):
             self._tally.add(self._message_weight(item))
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
-        """Nothing to do: everything is appended before the next request."""
+        """Nothing to do: all messages are appended before the next request."""
 
     def spilled(self) -> Collection[str]:
-        """Names of the files that hold tool results."""
+        """Names of the files with tool results."""
         return self.files.keys()
 
     def rewrite(self, rewrite: Rewrite) -> None:
@@ -63,13 +63,13 @@ class ReplayHistory(ListHistory):
 
 
 STAGES = (*EVENTS, "compact", "truncate")
-"""Stages of the governor that change what is sent, in their order."""
+"""Stages of the governor that change what is sent, in order."""
 _BY_TYPE: dict[str, str] = {kind.TYPE: stage for stage, kind in EVENTS.items()}
 
 
 @frozen
 class Work:
-    """What one stage did."""
+    """The work of one stage."""
 
     actions: int = 0
     """Messages rewritten, compactions applied, or requests cut."""
@@ -83,7 +83,7 @@ class Work:
 
 
 def work_of(events: Iterable[Payload]) -> dict[str, Work]:
-    """Add up what each stage did; stages that did nothing are left out."""
+    """Add up the work of each stage; stages that did nothing are left out."""
     done: dict[str, Work] = {}
     for event in events:
         match event:
@@ -107,28 +107,28 @@ class Request:
     number: int = 0
     """From 1; 0 before it is in the list."""
     tokens: int = 0
-    """Sent; 0 when nothing could be sent."""
+    """Tokens sent; 0 if no request could be built."""
     messages: int = 0
     prefix_tokens: int = 0
-    """At the beginning of it, byte for byte those of the request before: what a cache would hold."""
+    """Tokens at the start that are byte for byte those of the previous request, so a cache can reuse them."""
     previous_tokens: int = 0
-    """Of the request before; 0 for the first."""
+    """Tokens of the previous request; 0 for the first."""
     read_tokens: int = 0
-    """Those of the beginning that the provider's cache would still have held when it was sent."""
+    """Tokens of that prefix still in the provider's cache when the request was sent."""
     output_tokens: int = 0
-    """Of the answer; 0 when there was none."""
+    """Tokens of the answer; 0 if there was none."""
     cost_usd: float | None = None
-    """None where no price is known."""
+    """None if the price is unknown."""
     failed: bool
-    """Whether it would not have fitted: whatever is left out, or as it stood where nothing compacts."""
+    """Whether no request could be built, or it was too large under a policy that never compacts."""
     needed: int
-    """What it would have taken whole, or at the smallest where it failed in spite of everything."""
+    """Tokens of the whole request, or of the smallest possible one if it failed after all stages."""
     stages: dict[str, Work] = field(default_factory=dict)
-    """What was done since the request before."""
+    """Work done since the previous request."""
 
     @property
     def prefix_kept(self) -> float | None:
-        """Share of the request before that this one begins with; None where there was none."""
+        """Share of the previous request that this one starts with; None if there was none."""
         return self.prefix_tokens / self.previous_tokens if self.previous_tokens else None
 
     def to_json(self, window: ContextWindow) -> dict[str, Any]:
@@ -146,29 +146,29 @@ class Request:
 
 @frozen(kw_only=True)
 class FactsKept:
-    """What became of the facts of the whole history. Shares go by weight, from 0 to 1."""
+    """What was kept of the facts of the whole history. Shares are by weight, from 0 to 1."""
 
     retention: float
-    """Share that is in what the model would be given next."""
+    """Share in the next request to the model."""
     recoverable: float
-    """Share that does not, but can be brought back by its handle."""
+    """Share not in it, but recoverable by its handle."""
     counts: dict[str, int]
-    """How many facts are ``kept``, ``recoverable`` and ``lost``."""
+    """Number of facts that are ``kept``, ``recoverable`` and ``lost``."""
 
 
 @frozen(kw_only=True)
 class Outcome:
-    """What one policy made of one conversation in one window."""
+    """The result of one policy on one conversation in one window."""
 
     policy: str
     window: ContextWindow
     background_mark: int
-    """Tokens at which the policy compacts in the background; 0 where it never does."""
+    """Tokens at which the policy compacts in the background; 0 for never."""
     blocking_mark: int
-    """Tokens at which a request waits for it; 0 where none does."""
+    """Tokens at which a request waits for a compaction; 0 for never."""
     requests: tuple[Request, ...]
     work: dict[str, Work]
-    """What each stage did in all, what came after the last request included."""
+    """Total work of each stage, including what followed the last request."""
     view: tuple[ModelMessage, ...] = field(repr=False)
     """The agent view at the end."""
     view_tokens: int
@@ -185,7 +185,7 @@ class Outcome:
 
     @property
     def mean_tokens(self) -> int:
-        """Tokens of a request on the average."""
+        """Average tokens of a request."""
         return round(self.input_tokens / len(self.sent)) if self.sent else 0
 
     @property
@@ -195,23 +195,23 @@ class Outcome:
 
     @property
     def cached_tokens(self) -> int:
-        """Those of them that a provider's cache would have held."""
+        """Tokens of them that a provider's cache could reuse."""
         return sum(request.prefix_tokens for request in self.sent)
 
     @property
     def cached_share(self) -> float:
-        """Share of the input that a provider's cache would have held."""
+        """Share of the input that a provider's cache could reuse."""
         return self.cached_tokens / self.input_tokens if self.input_tokens else 0.0
 
     @property
     def prefix_kept(self) -> float | None:
-        """Share of each request that the next one begins with, over all of them; None below two requests."""
+        """Share of each request that the next one starts with, over all requests; None for fewer than two."""
         previous = sum(request.previous_tokens for request in self.sent)
         return self.cached_tokens / previous if previous else None
 
     @property
     def cost_usd(self) -> float | None:
-        """Price of all requests and answers; None where one is not known."""
+        """Price of all requests and answers; None if any is unknown."""
         costs = [request.cost_usd for request in self.sent]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if known and len(known) == len(costs) else None
@@ -249,22 +249,22 @@ def _dollars(cost: float | None) -> float | None:
 
 
 _THEN = datetime(2000, 1, 1, tzinfo=UTC)
-"""Time in the names of files: the same replay gives the same bytes."""
+"""Time used in file names, so that the same replay gives the same bytes."""
 
 
 class Replay:
     """One conversation under one policy in one window. Use it once.
 
     Args:
-        policy: Which one.
+        policy: The policy.
         window: In tokens.
         counter: Counts messages.
-        model: Whose prices and prompt cache are taken; empty for none.
-        retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
-        watch: Called after every request, with how many there were by now.
+        model: The model whose prices and prompt cache apply; empty for none.
+        retention: Retention of caches that must be requested: ``auto``, ``1h`` or ``off``.
+        watch: Called after every request with the number of requests so far.
 
     Attributes:
-        seen: How many events belong to the requests so far; what comes later belongs to the next one.
+        seen: Number of events that belong to the requests so far; later ones belong to the next request.
     """
 
     def __init__(
@@ -282,7 +282,7 @@ class Replay:
         self.events, self.requests, self.seen = list[Payload](), list[Request](), 0
         self._count = RunningCount(counter)
         self._sent, self._asked, self._idle = 0, 0.0, 0.0
-        # Tokens of the newest request that was sent, when that was, and how long after the one before.
+        # Tokens of the newest request sent, its time, and the seconds since the one before.
         self.history = ReplayHistory(counter, self.events.append)
         writer = ExtractiveSummariser(counter.text)
         self._compactor = Compactor(self.history, policy, PlainHost((writer,), writer))
@@ -300,16 +300,16 @@ class Replay:
 
     @property
     def known_window(self) -> ContextWindow:
-        """The window with what is kept for the answer."""
+        """The window, including the reserve for the answer."""
         return self.pipeline.limits.window(self._request.model)
 
     @property
     def work(self) -> dict[str, Work]:
-        """What each stage has done so far."""
+        """Work of each stage so far."""
         return work_of(self.events)
 
     async def play(self, messages: Iterable[ModelMessage]) -> None:
-        """Play the messages: a request before every answer, and what is due when a turn has ended."""
+        """Play the messages: one request before every answer, and the work due at the end of each turn."""
         answered = False
         try:
             for message in messages:
@@ -328,7 +328,7 @@ class Replay:
             await self._compactor.aclose()
 
     def outgoing(self) -> Sequence[ModelMessage]:
-        """What the model would be given next; nothing where no request can be made small enough."""
+        """The next request to the model; empty if none can be made small enough."""
         try:
             return self.pipeline.again(self._request).messages
         except ContextTooLarge:
@@ -338,7 +338,7 @@ class Replay:
         return to_messages(self.history.items())
 
     async def ask(self, answer: ModelResponse) -> None:
-        """Send the request that was answered so, as far as it can be sent."""
+        """Play the request that this answer replied to, if it can be built."""
         at = self.clock(answer)
         self._idle, self._asked = at - self._asked, at
         run = RunContext(deps=None, model=self._request.model, usage=RunUsage(), messages=[])
@@ -348,18 +348,18 @@ class Replay:
             self._add(Request(failed=True, needed=too_large.requested))
         else:
             self._add(self._measured(request.messages, answer))
-        # What is written in the background is ready for the next request, which applies it.
+        # A summary written in the background is applied by the next request.
         await self._compactor.settled()
         self.watch(len(self.requests))
-        # A signal is noticed between two requests.
+        # Yield, so that a signal is handled between two requests.
         await asyncio.sleep(0)
 
     def clock(self, answer: ModelResponse) -> float:
-        """When the request that was answered so is sent."""
+        """The time when the request with this answer is sent."""
         return answer.timestamp.timestamp()
 
     def _rates(self) -> CacheRates | None:
-        """What changing the beginning of a request costs now."""
+        """The current cost of changing the start of a request."""
         rule = self._cache.rule
         return cache_rates(self._model, rule and rule.with_hour_share(self._cache.held.share), self._idle)
 
@@ -369,7 +369,6 @@ class Replay:
         self._compactor.breaker.turn_begins()
 
     def _measured(self, messages: Sequence[ModelMessage], answer: ModelResponse) -> Request:
-        """The row of a request that was sent."""
         previous, self._sent = self._sent, self._count.kinds(messages).tokens
         kept = next(each for each in reversed(self.events) if isinstance(each, UsageInfo)).prefix_kept or 0.0
         tokens, prefix = self._sent, round(kept * previous)
@@ -384,7 +383,7 @@ class Replay:
             read_tokens=read,
             output_tokens=written,
             cost_usd=cached_price(self._model, paid, tokens, read, written) if self._model else None,
-            # Where nothing compacts by itself, cutting is all that stands between it and a refusal.
+            # Under a policy that never compacts, only cutting would keep it from being refused.
             failed=whole > self.known_window.effective and not self.policy.automatic,
             needed=whole,
         )

@@ -1,4 +1,4 @@
-"""Replaying a conversation under a policy, without any model."""
+"""Simulation of a conversation under policies, without calling a model."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ STATES: tuple[FactState, ...] = ("kept", "recoverable", "lost")
 
 
 def look_up_facts(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[ModelMessage]) -> list[Fact]:
-    """Look every fact up.
+    """Look up every fact in what the model is given.
 
-    A fact is kept when the message it was found in is given as it was, or its words are anywhere in what is
-    given; see ``judge``.
+    A fact is kept if its message is given unchanged, or its words are anywhere in the given text; see
+    ``judge``.
 
     Args:
         facts: Of the whole conversation.
@@ -37,14 +37,14 @@ def look_up_facts(facts: Sequence[Fact], items: Sequence[Item], given: Sequence[
     """
     text = "\n".join(map(message_text, given))
     judged, _ = judge(facts, replacement_text=text)
-    # Messages of which every part is given; they may have been joined to others.
+    # Messages with all their parts given. They may have been merged with others.
     here = {id(part) for message in given for part in message.parts}
     whole = {f"#{item.key}" for item in items if all(id(part) in here for part in item.message.parts)}
     return [replace(fact, state="kept") if fact.source in whole else fact for fact in judged]
 
 
 def count_facts(judged: Sequence[Fact]) -> FactsKept:
-    """Add up what became of facts."""
+    """Add up the states of facts."""
     weights = dict.fromkeys(STATES, 0.0)
     for fact in weighted_facts(judged):
         weights[fact.state] += fact.weight
@@ -62,14 +62,14 @@ class Simulation:
 
     recorded: Recorded
     messages: int
-    """One prompt, one answer or one result each."""
+    """Each is one prompt, one answer or one result."""
     answers: int
     model: str
-    """Whose tokenizer and prices were taken; empty where none is known."""
+    """The model whose tokenizer and prices apply; empty if unknown."""
     tokens: int
     """Of all messages together."""
     windows: tuple[tuple[Outcome, ...], ...]
-    """Outcomes by window, in the order asked for; of each policy one."""
+    """One tuple per window, in the order given, with one outcome per policy."""
 
     def to_json(self) -> dict[str, Any]:
         source = self.recorded
@@ -100,16 +100,16 @@ async def simulate(
     """Replay a conversation under each policy in each window.
 
     Args:
-        recorded: What is replayed.
-        policies: Which policies, at least one.
-        windows: Sizes of the window in tokens, at least one.
-        model: Whose tokenizer and prices are taken; empty is the model that answered.
-        watch: Called after every request with the policy, the window, how many of all policies in all windows
-            were replayed, and how many there are.
-        retention: How long caches that want to be asked keep what was sent: ``auto``, ``1h`` or ``off``.
+        recorded: The conversation.
+        policies: At least one.
+        windows: Window sizes in tokens, at least one.
+        model: The model whose tokenizer and prices apply; empty for the one that answered.
+        watch: Called for every request with the policy, the window, the number of requests replayed so far
+            over all policies and windows, and their total.
+        retention: Retention of caches that must be requested: ``auto``, ``1h`` or ``off``.
 
     Raises:
-        Refusal: if there is no answer in it, or no request fits a window.
+        CannotSimulate: if it has no answer, or no request fits a window.
     """
     items = recorded.original_items()
     messages = tuple(item.message for item in items)
@@ -138,7 +138,7 @@ async def simulate(
                 f"its smallest request needs {needed:,}, with what is kept for the answer."
             )
         known, limited = replay.known_window, policy.automatic
-        # Asking what would be sent next is no part of what happened.
+        # Building the next request adds events that are no part of the replay.
         work, given = replay.work, replay.outgoing()
         return Outcome(
             policy=policy.name,

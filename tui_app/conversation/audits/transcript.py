@@ -1,4 +1,4 @@
-"""A conversation with the compactions in it: a transcript as its import would be, or a session."""
+"""A recorded conversation with its compactions, from a transcript file or a session."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,41 +16,41 @@ from tui_app.session.stores.store import SessionStore
 
 @frozen(kw_only=True)
 class Recorded:
-    """One conversation to audit or to replay."""
+    """One conversation to audit or replay."""
 
     name: str
-    """The file, or the id of the session."""
+    """Path of the file, or id of the session."""
     format: str
-    """Format of the file; ``session`` for a session that began here."""
+    """Format of the file; ``session`` for one of our own."""
     title: str
     model: str
-    """Name of the model that answered, as far as it is known; a file has it without its provider."""
+    """Name of the model that answered, if known; a file has it without its provider."""
     heads: tuple[Head, ...]
     messages: ViewMessages
     event: Callable[[int], Payload | None]
-    """An event by its log number."""
+    """Returns an event by its log number."""
     beside: tuple[str, ...] = ()
     """What the model was told outside of the messages."""
     skipped: tuple[SkippedLine, ...] = ()
     notes: tuple[str, ...] = ()
 
     def original_items(self) -> list[Item]:
-        """What was said, in the form it was said in; compactions are left out."""
+        """All messages in their original form, without compactions."""
         heads = original_heads(self.heads)
         self.messages.load(heads)
         return [Item(head.seq, self.messages.of(head)) for head in heads]
 
 
 def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
-    """Read a file as an import does, and count it.
+    """Read a transcript file as an import does, and count its tokens.
 
     Args:
         path: The file.
-        name: What it is called, if not by its path.
-        summary: What a compaction at its end puts in the place of all of it; empty for none.
+        name: Name to show instead of the path.
+        summary: The summary of a compaction at its end that replaces everything; empty for none.
 
     Raises:
-        ImportFormatError: if the file holds no conversation that can be read.
+        ImportFormatError: if the file has no readable conversation.
         OSError: if the file cannot be read.
     """
     imported = import_file(path, summary=summary)
@@ -71,7 +71,7 @@ def recorded_file(path: Path, name: str = "", *, summary: str = "") -> Recorded:
 
 
 def recorded_session(store: SessionStore, session: str) -> Recorded:
-    """Read a session; the store must stay open while it is read.
+    """Read a session. The store must stay open while the result is used.
 
     Raises:
         SessionNotFound: if the id fits no session.

@@ -1,1 +1,1 @@
-"""Branches of a session and how they are merged."""
+"""Branches of a session, and their merge."""

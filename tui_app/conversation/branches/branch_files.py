@@ -1,4 +1,4 @@
-"""The files of a branch: what a merge does to each of those here, and doing it so that it can be undone."""
+"""Files of a branch: comparison with the files here, for a merge that can be undone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ from tui_app.system.git import NO_FILE, Git, GitFailed, TreeChange
 from tui_app.system.worktrees import NoWorktree, Worktrees, is_in_worktree
 
 _PLAIN = ("100644", "100755", NO_FILE)
-"""What git calls files, executable ones, and none at all."""
+"""git's modes for files, executable files and missing files."""
 _LARGEST = 64_000_000
-"""Bytes; three versions of one have to fit among the kept files."""
+"""Bytes; three versions of a file have to fit among the kept files."""
 
 
 @frozen(kw_only=True)
@@ -26,21 +26,21 @@ class FilesOfBranch:
     files: tuple[MergedFile, ...] = ()
     contents: tuple[bytes, ...] = ()
     diffs: tuple[str, ...] = ()
-    """Of each that is taken over, in their order."""
+    """Of each merged file, in order."""
     note: str = ""
-    """Why no files are taken over."""
+    """Why no files are merged."""
 
 
 def files_of_branch(
     branch: Path, here: Workspace, env: Mapping[str, str], earlier: Mapping[str, bytes | None]
 ) -> FilesOfBranch:
-    """Compare what a branch has changed with the files here; blocks, and changes nothing.
+    """Compare the changes of a branch with the files here. Blocks, and changes nothing.
 
     Args:
-        branch: The folder that it works in.
-        here: The folder of the session that it left.
-        env: What git may see of our environment.
-        earlier: What files of the branch held when they were merged before.
+        branch: The folder the branch works in.
+        here: The folder of the parent session.
+        env: The part of our environment that git may see.
+        earlier: Contents of the branch's files at an earlier merge.
     """
     if branch.resolve() == here.root:
         return FilesOfBranch(note="Both work in the same folder: its files are as the branch left them.")
@@ -53,7 +53,7 @@ def files_of_branch(
         if not base:
             return FilesOfBranch(note=f"What files began as in {branch} is not known: none is taken over.")
         changes = {each.path: each for each in git.changes(base, now)}
-        # What was merged, and is as it was at first again, has changed since then.
+        # A file merged before and since back in its first state counts as changed.
         again = (TreeChange(path, *_PLAIN[:2]) for path in sorted(earlier) if path not in changes)
         changed = []
         for each in (*changes.values(), *again):
@@ -72,13 +72,16 @@ def files_of_branch(
 def _merged(
     git: Git, here: Workspace, base: bytes | None, change: TreeChange
 ) -> tuple[MergedFile | None, Sequence[bytes | None], str]:
-    """What becomes of a file, the bytes that takes, and its diff; None where it is as it was.
+    """Merge one file.
 
     Args:
-        git: Asks about the folder of the branch.
-        here: The folder of the session that it left.
-        base: What the file held when the branch began, or was merged last.
-        change: What the branch has made of it.
+        git: Runs in the folder of the branch.
+        here: The folder of the parent session.
+        base: Content when the branch began, or at the last merge.
+        change: The change made by the branch.
+
+    Returns:
+        The row for the plan, None if nothing changes; the contents to keep; the diff.
     """
     path, file = change.path, MergedFile(path=change.path)
     if path.startswith("../"):
@@ -107,6 +110,6 @@ def _merged(
 
 
 def earlier_contents(kept: KeptFiles, merged: Sequence[MergedFile]) -> dict[str, bytes | None]:
-    """What files of a branch held when they were merged, as far as that was kept; None for removed ones."""
+    """Contents of the branch's files at earlier merges, if they were kept; None for removed files."""
     found = ((file, kept.get(file.theirs) if file.theirs else None) for file in merged if not file.left)
     return {file.path: data for file, data in found if data is not None or not file.theirs}

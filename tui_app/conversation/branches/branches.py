@@ -1,4 +1,4 @@
-"""What came of a branch: the brief that tells of it, and what a merge would do to files."""
+"""The plan of a merge: a branch's brief, and its effect on files."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -36,13 +36,13 @@ TOO_LARGE = "The brief has {:,} tokens, more than half of what {} takes. Shorten
 
 @frozen(kw_only=True)
 class MergePlan:
-    """What merging a branch would bring; nothing has changed yet."""
+    """What merging a branch would do; nothing has changed yet."""
 
     branch: Branch
     brief: Brief
     files: FilesOfBranch
     room: int
-    """Tokens that a brief may have."""
+    """Maximum tokens of the brief."""
     model: str
     count: Callable[[str], int]
 
@@ -51,7 +51,7 @@ class MergePlan:
         return len(self.branch.news)
 
     def message(self, text: str, files: Sequence[MergedFile]) -> str:
-        """The brief as the model is shown it, with what becomes of the files."""
+        """The brief as sent to the model, with the list of files."""
         lines = [
             f"- {plain_first_line(file.path)} · {file.verb}{f': {file.left}' if file.left else ''}"
             for file in files
@@ -60,11 +60,11 @@ class MergePlan:
         return merged_text(f"{text.strip()}\n\n{told}", self.branch.info.id)
 
     def work(self, text: str = "", *, with_files: bool = True) -> Merge:
-        """What brings it in.
+        """The work that does the merge.
 
         Args:
-            text: The brief as the user wants it; empty takes it as it is written.
-            with_files: Whether its files are taken over.
+            text: The brief as the user edited it; empty for the original.
+            with_files: Whether to merge its files.
 
         Raises:
             Refusal: if the brief is empty, or too large.
@@ -90,17 +90,17 @@ class MergePlan:
 async def plan_merge(
     opening: Opening, wanted: str, heard: Listener = ignore, *, extract: bool = False, focus: str = ""
 ) -> MergePlan:
-    """Read what came of a branch. Nothing is written to any log, and no file changes.
+    """Plan the merge of a branch. Nothing is logged, and no file changes.
 
     Args:
-        opening: The session that the branch has left, and its folder; its model is the one that writes.
+        opening: The parent session and its folder; its model writes the brief.
         wanted: Name or id of the branch.
-        heard: Called with what the model has written so far.
-        extract: Whether no model is asked.
-        focus: What its notes should keep above all.
+        heard: Receives what the model has written so far.
+        extract: Whether to write the brief without a model.
+        focus: What the notes should keep above all.
 
     Raises:
-        Refusal: if there is no such branch, it is open, or nothing is to be merged.
+        BranchRefused: if there is no such branch, it is open, or there is nothing to merge.
         SessionNotFound, UnknownModel, sqlite3.Error: as ``inspect_session`` does.
     """
     branch, earlier, carried = await asyncio.to_thread(_read, opening, wanted)
@@ -140,7 +140,7 @@ async def plan_merge(
 
 
 def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | None], str]:
-    """The branch, what its files held when it was merged before, and the briefs that were merged in it."""
+    """The branch, its files' contents at earlier merges, and the briefs of branches merged into it."""
     with closing(open_store(opening.database, read_only=True)) as store:
         session = store.info(opening.session).id
         branch = branch_named(store, session, wanted)

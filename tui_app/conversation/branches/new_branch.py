@@ -1,4 +1,4 @@
-"""Beginning a branch: the conversation in a session of its own, the files in a worktree of their own."""
+"""Start of a branch: a session for its conversation, a git worktree for its files."""
 
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -27,29 +27,29 @@ from tui_app.text import plain_first_line
 
 _NAME_CHARS = 80
 _PATIENCE_S = 60.0
-"""Seconds to wait for another branch that is being made: its checkout may be large."""
+"""Seconds to wait while another branch is being made: its checkout may be large."""
 
 
 @frozen(kw_only=True)
 class Branched:
-    """A branch that was made."""
+    """A new branch."""
 
     fork: Fork
     name: str
     folder: Path
     note: str = ""
-    """Why its files are not kept apart, or which of them could not be made as they were; empty otherwise."""
+    """Why it has no worktree of its own, or which files could not be restored; else empty."""
 
 
 def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> Branched:
-    """Begin a branch of a session: its conversation in a session, its files in a git worktree of their own.
+    """Start a branch: a session for its conversation, a git worktree for its files.
 
-    Blocks. What a killed process has left of one is made anew.
+    Blocks. A branch left incomplete by a killed process is made again.
 
     Args:
-        opening: Which session, and the folder that it works in.
-        name: What it is called; empty finds a name.
-        at: Log number of the prompt that it leaves before; None takes over all there is.
+        opening: Which session, and the folder it works in.
+        name: Name of the branch; empty for a numbered one.
+        at: Log number of the prompt it branches off before; None for the end.
         now: Seconds since the epoch.
 
     Raises:
@@ -76,7 +76,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
             used = {Path(each.cwd) for each in store.sessions()}
             root = repository_root(folder)
             past = _Past(KeptFiles(SessionFolder.named(paths.sessions_dir, info.id).kept_files), folder, root)
-            # All that its files are to be is in the tree: of a half git can say that it is one.
+            # All files come from one tree, so that git can tell a complete worktree from a partial one.
             tree, left = past.tree(Git(root, env), steps)
             top = trees.branch_off(name, tree, used)
             folder = top / folder.relative_to(root)
@@ -91,7 +91,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         try:
             fork = fork_session(store, places, info.id, at=at, now=now, title=name, cwd=cwd, check=check)
         except SessionDeleted:
-            # Another machine took it for a half, and makes it anew.
+            # Another machine took it for an incomplete one and makes it again.
             raise _name_taken(name) from None
         if trees is not None:
             trees.occupy(top)
@@ -99,13 +99,13 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
 
 
 def _namesakes(store: SessionStore, session: str, name: str) -> list[SessionInfo]:
-    """Branches of a session with a name, halves included."""
+    """Branches of a session with this name, incomplete ones included."""
     found = (each for each in store.sessions() if each.title.casefold() == name.casefold())
     return [each for each in found if parent_of(store, each.id) == session]
 
 
 def _check_name(store: SessionStore, session: str, name: str) -> None:
-    """Raise where another machine that shares the sessions has begun such a branch meanwhile."""
+    """Raise if another machine that shares the sessions has made this branch meanwhile."""
     if _namesakes(store, session, name):
         raise _name_taken(name)
 
@@ -115,7 +115,7 @@ def _name_taken(name: str) -> Refusal:
 
 
 def _one_by_one(file: Path) -> WriterLock:
-    """Wait for others that begin a branch, too."""
+    """Lock the file, waiting for others that make a branch."""
     taken: list[WriterLock] = []
 
     def take() -> bool:
@@ -130,15 +130,18 @@ def _one_by_one(file: Path) -> WriterLock:
 
 @frozen
 class _Past:
-    """What files of a session held at a prompt."""
+    """Contents of a session's files at a prompt."""
 
     kept: KeptFiles
     folder: Path
     root: Path
-    """The checkout that the folder is in."""
+    """The checkout that contains the folder."""
 
     def tree(self, git: Git, steps: Sequence[RestoredFile]) -> tuple[str, list[str]]:
-        """The files of the checkout as a tree, with those of the steps as they were; which are not known.
+        """Write the checkout's files as a git tree, with those of the steps in their old state.
+
+        Returns:
+            The tree, and the paths whose old state is unknown.
 
         Raises:
             GitFailed: if git refuses.
@@ -163,7 +166,7 @@ class _Past:
             return git.ask("write-tree", index=index).decode().strip(), left
 
     def _place(self, path: str) -> str | None:
-        """Where git has a file; None where it is none of this checkout, or may not be written."""
+        """A file's path for git; None if it is not in this checkout, or may not be written."""
         try:
             real = Workspace(self.folder).writable(path)
         except (ToolProblem, OSError):
@@ -174,7 +177,7 @@ class _Past:
         return None if ".git" in place.parts else place.as_posix()
 
     def set_rights(self, folder: Path, steps: Sequence[RestoredFile]) -> None:
-        """Give files of a branch the rights that they had: git knows only whether one can be run."""
+        """Restore the permissions of a branch's files: git records only the executable bit."""
         for step in steps:
             with suppress(ToolProblem, OSError):
                 if step.before and step.mode:

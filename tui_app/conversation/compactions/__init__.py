@@ -1,1 +1,1 @@
-"""Compactions of a conversation, by themselves or by hand."""
+"""Compactions of a conversation, automatic or manual."""

@@ -1,4 +1,4 @@
-"""Compactions that the user starts or undoes, that run between turns, and that the provider makes itself."""
+"""Compactions and their review: started or undone by the user, or run between turns."""
 
 import asyncio
 import logging
@@ -23,23 +23,23 @@ from tui_app.session.figures.passages import by_origin
 from tui_app.settings import ReviewMode
 
 _BY_THE_USER: frozenset[Trigger] = frozenset({"manual", "model_switch"})
-"""Compactions that the user has just asked for."""
+"""Compactions the user has just asked for."""
 _UNASKED: frozenset[Trigger] = frozenset({"headless", "memory_pressure"})
-"""Compactions that never wait for anybody: nobody is there, or there is no memory to wait with."""
+"""Compactions that are never reviewed: there is no user, or no memory to wait with."""
 
 
 @dataclass(slots=True)
 class Reviews:
-    """Asks the user about summaries. Belongs to one event loop."""
+    """Asks the user to review summaries. Not thread-safe: use it on one event loop."""
 
     report: Callable[[Payload], object]
-    """Shows an event."""
+    """Publishes an event."""
     mode: ReviewMode = "never"
-    """Which compactions wait for a decision. Stays so where nobody is there to decide."""
+    """Which compactions are reviewed. Stays ``never`` where there is no user to decide."""
     _answers: OpenQuestions[str | Refocus | Attempt | None] = field(default_factory=OpenQuestions)
 
     def of(self, trigger: Trigger) -> "Reviews | None":
-        """Whoever decides on a summary of that trigger; None applies it as it is written."""
+        """The reviewer of a summary with that trigger; None to apply it without review."""
         if self.mode == "never" or trigger in _UNASKED:
             return None
         return self if self.mode == "always" or trigger in _BY_THE_USER else None
@@ -60,7 +60,7 @@ class Reviews:
         return await self._answers.ask(done.job, lambda: self.report(shown))
 
     def ask_about(self, mode: ReviewMode) -> None:
-        """Say which summaries the user wants to see before they are applied: there is a user to decide."""
+        """Set which summaries are reviewed. Only call this if there is a user to decide."""
         self.mode = mode
 
     def decide(self, job: str, summary: str | Refocus | Attempt | None) -> bool:
@@ -68,8 +68,7 @@ class Reviews:
 
         Args:
             job: Which job.
-            summary: The summary to apply, as it was or edited; a focus to have another one written; None
-                discards it.
+            summary: The summary to apply, edited or not; a focus to have it rewritten; None discards it.
 
         Returns:
             Whether the job was waiting for it.
@@ -80,37 +79,37 @@ class Reviews:
 _log = logging.getLogger(__name__)
 NO_COMPACTION = "No compaction to undo."
 BY_ROW = " Mark a row and press u to undo one."
-"""Said where something else has made room: that can be undone as well."""
+"""Added if other changes freed room: those can be undone as well."""
 AS_IT_WAS = "Nothing to undo: these messages are unchanged."
 GONE_ON = "The conversation has continued since."
 BY_FORK = " /fork continues from what was rewound."
-"""Said where the session went on after a rewind or a clear: nothing undoes that any more."""
+"""Used if the conversation continued after a rewind or clear, which can then no longer be undone."""
 
 
 @dataclass(slots=True)
 class Compactions:
-    """The compactions of one conversation, as far as no request waits for them."""
+    """The compactions of one conversation that no request waits for."""
 
     history: SessionHistory
     compactor: Compactor
     reviews: Reviews
-    """Asks the user about summaries that are not to be applied unseen."""
+    """Asks the user to review summaries."""
     in_run: bool = False
-    """Whether a turn is at its model: its next request applies what a job in the background has written."""
+    """Whether a turn is running: its next request applies the summary of a background job."""
     _watcher: "asyncio.Task[None] | None" = field(default=None)
 
     async def compact(self, work: Compact) -> CompactionComplete | None:
-        """Compact now and wait for the end, or until the user has to decide.
+        """Compact now. Wait for the end, or until the user has to review the summary.
 
-        What a reviewer wants is applied as that of a job in the background.
+        A reviewed summary is applied like that of a background job.
 
         Returns:
-            How it ended; None when it was cancelled, refused with a notice, or is being reviewed.
+            How it ended; None if it was cancelled, refused with a notice, or is being reviewed.
         """
         trigger = work.trigger
         self.compactor.apply_ready()
         if trigger == "model_switch":
-            # A job in the background was planned for another window.
+            # A background job was planned for another window.
             self.cancel_job()
         reviewer = self.reviews if work.review else self.reviews.of(trigger)
         how = picked(work, "span extract trial")
@@ -134,18 +133,18 @@ class Compactions:
 
         Args:
             undo: Which of the two.
-            compaction: Log number of the one that is meant; 0 is whichever comes next.
+            compaction: Log number of the expected one; 0 accepts any.
 
         Returns:
-            Whether it was done; a notice says why not.
+            Whether it was done. If not, a notice tells why.
         """
         view = self.history.view
-        # One that was redone keeps its number: the newest step is the one with the highest.
+        # A redone one keeps its number, so the newest step has the highest.
         numbers = sorted([*view.compactions, *view.exclusions]) if undo else view.undone
         if compaction:
             numbers = [seq for seq in numbers if not view.is_exclusion(seq)]
         if not numbers and undo:
-            # Rewrites are undone one by one; what a rewind left behind goes on as a session of its own.
+            # Rewrites are undone one at a time; rewound messages can only continue in a session of their own.
             merged = any(head.type == BranchMerged.TYPE for head in view.visible())
             how = BY_ROW if view.rewrites or merged else BY_FORK if view.left_behind() else ""
             return self.history.refuse(NO_COMPACTION + how)
@@ -154,7 +153,7 @@ class Compactions:
         if compaction not in (0, numbers[-1]):
             again = "undone" if undo else "applied again"
             return self.history.refuse(f"Only the newest compaction can be {again}.")
-        # The view goes back to what it was before: a job made for the other view is of no use.
+        # The view changes back, so a job planned for the current one is useless.
         self.cancel_job()
         if not view.is_exclusion(numbers[-1]):
             self.history.restate(numbers[-1], undo=undo)
@@ -165,10 +164,10 @@ class Compactions:
         return True
 
     def restore(self, rewrite: int) -> bool:
-        """Take back what a stage has rewritten, an exclusion, an edit of a summary, or a rewind.
+        """Undo a stage's rewrite, an exclusion, a summary edit, or a rewind.
 
         Returns:
-            Whether it still stood.
+            Whether it was still in effect.
         """
         view = self.history.view
         known = (*view.rewrites, *view.exclusions, *view.reversible)
@@ -180,9 +179,9 @@ class Compactions:
         return True
 
     def rewind(self, to: int) -> bool:
-        """Go back to before a prompt; whether that prompt is part of the conversation.
+        """Rewind to before a prompt. Returns whether that prompt is part of the conversation.
 
-        A job in the background goes on: its result is applied if all that it replaces is still there.
+        A background job continues. Its result is applied if everything it replaces is still there.
         """
         if to in self.history.view.excluded:
             why = f"Nothing to rewind: #{to} is excluded. /include #{to} brings it back first."
@@ -193,7 +192,7 @@ class Compactions:
         return True
 
     def may(self, span: Span) -> bool:
-        """Whether a part of the view can be compacted by hand, as things are now."""
+        """Whether a part of the view can be compacted manually now."""
         try:
             self.compactor.preview("manual", span=span)
         except CompactionRefused:
@@ -206,7 +205,7 @@ class Compactions:
         return irreducible_floor(history.items(), history.usage(), history.tokens, policy, history.pinned())
 
     def stop_automatic(self, *, stop: bool) -> None:
-        """Leave requests to be cut, because the user chose that, or go back to compacting by itself."""
+        """Stop automatic compactions, so that requests are cut, or allow them again."""
         self.compactor.breaker.without_progress = self.compactor.policy.breaker_after if stop else 0
 
     def cancel_job(self) -> None:
@@ -214,10 +213,10 @@ class Compactions:
             self.compactor.cancel()
 
     def cancel_awaited(self, *, with_request: bool) -> bool:
-        """Stop the job that a request waits for, or both; one in the background goes on.
+        """Cancel the job that a request waits for. A background job continues.
 
         Args:
-            with_request: Whether the request is stopped too.
+            with_request: Whether to cancel the request too.
 
         Returns:
             Whether there was such a job.
@@ -225,7 +224,7 @@ class Compactions:
         return self.compactor.awaited and self.compactor.cancel(with_request=with_request) is not None
 
     def follow_background(self) -> None:
-        """See to it that a job started during a turn is applied when it ends after the turn."""
+        """Apply a job started during a turn when it ends after that turn."""
 
         async def apply_when_done() -> None:
             await self.compactor.settled()
@@ -237,7 +236,7 @@ class Compactions:
             self._watcher.add_done_callback(log_defect(_log, "applying a compaction failed"))
 
     async def settle(self) -> None:
-        """Wait for a job under way and apply it."""
+        """Wait for a running job and apply it."""
         await self.compactor.finish()
         if self._watcher is not None:
             await asyncio.wait([self._watcher])

@@ -1,4 +1,4 @@
-"""Compacts a conversation that idles, while its provider still has it cached."""
+"""Compaction of an idle conversation while it is still in its provider's cache."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,13 +11,13 @@ from tui_app.conversation.compactions.compactions import Compactions
 from tui_app.events import CompactionComplete, Notice, Record, SessionEnd, TurnEnd, TurnStart
 
 MARGIN_S = 45.0
-"""Seconds before a cache expires at which a request for a summary is sent."""
+"""Seconds before the cache expires at which a summary is requested."""
 
 _FULL = 0.25
-"""Share of the size at which a compaction would start anyway, below which an idle one is not worth it."""
+"""An idle compaction is not worth it below this share of the size that starts one anyway."""
 
 _WRITTEN = 5.0
-"""Price of a token that a model writes, as a multiple of one that it reads: what most vendors ask."""
+"""Price of an output token as a multiple of an input token: what most vendors charge."""
 
 IDLE = "The session is idle: compacting before the prompt cache expires."
 
@@ -29,22 +29,22 @@ OFFERED = (
 
 @dataclass(slots=True)
 class IdleCompaction:
-    """Compacts a conversation whose cache is about to expire, or offers once to do so from then on."""
+    """Compacts a conversation whose cache is about to expire, or offers that once."""
 
     compactions: Compactions
     is_busy: Callable[[], bool]
     rates: Callable[[], CacheRates | None]
-    """What tokens of the conversation cost just now, as shares of the plain price."""
+    """Current cost of the conversation's tokens, as multiples of the plain input price."""
     left: Callable[[], float]
-    """Seconds until the cache of the present model expires; 0 where that is not known, or none is kept."""
+    """Seconds until the current model's cache expires; 0 if unknown, or if there is none."""
     wanted: bool
-    """Whether the user has switched it on."""
+    """Whether the user turned it on."""
     offered: Path
-    """A file that is there once it was offered."""
+    """A file that exists once it was offered."""
     _timer: asyncio.TimerHandle | None = None
 
     def on_record(self, record: Record) -> None:
-        """Look after each turn, shortly before the cache expires, unless something happens until then."""
+        """After each turn, schedule a check shortly before the cache expires. Other activity cancels it."""
         happened = record.data
         if self._timer is not None and isinstance(
             happened, TurnStart | TurnEnd | CompactionComplete | SessionEnd
@@ -54,10 +54,10 @@ class IdleCompaction:
             self._timer = asyncio.get_running_loop().call_later(max(0.0, left - MARGIN_S), self.look)
 
     def look(self) -> bool:
-        """Compact, or offer it, where that pays; whether a compaction was started."""
+        """Compact, or offer it, if that saves money. Returns whether a compaction was started."""
         compactions, history = self.compactions, self.compactions.history
         compactor, usage, rates = compactions.compactor, history.usage(), self.rates()
-        # A process that was asleep comes too late.
+        # Too late, for example after the machine was asleep.
         if rates is None or rates.kept >= rates.changed or self.is_busy():
             return False
         if not compactor.policy.automatic or not compactor.should_start("background"):
@@ -74,7 +74,7 @@ class IdleCompaction:
         if not self.wanted:
             try:
                 self.offered.touch(exist_ok=False)
-            except OSError:  # it was offered, or nothing can be kept of it
+            except OSError:  # offered already, or the file cannot be written
                 return False
             history.append(Notice(text=OFFERED.format(usage.total)))
             return False

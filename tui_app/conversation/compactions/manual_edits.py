@@ -1,4 +1,4 @@
-"""What the user changes in the next request by hand: pins, exclusions, archives and files."""
+"""Manual edits of the next request: pins, exclusions, archived and offloaded results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ _ALONE = "{} {:,} tokens, and pinned messages may take {:,} together."
 
 @dataclass(slots=True)
 class ManualEdits:
-    """Change single messages of one conversation; each change is one event and can be undone.
+    """Edits single messages of one conversation. Each edit is one event and can be undone.
 
-    What cannot be done is refused with a notice that says why.
+    An impossible edit is refused with a notice that tells why.
     """
 
     history: SessionHistory
@@ -45,40 +45,47 @@ class ManualEdits:
     summaries: SummaryEdits
 
     def pin(self, seq: int, *, pinned: bool) -> bool:
-        """Pin a message or unpin it; whether that was possible."""
+        """Pin or unpin a message. Returns whether that was possible."""
         if pinned and (reason := self._pin_refused(seq)):
             return self.history.refuse(reason)
         if pinned is (seq in self.history.pinned()):
             return self.history.refuse(f"#{seq} is {'already pinned' if pinned else 'not pinned'}.")
         if pinned:
-            # A job that was planned before might take the message out all the same.
+            # A job planned earlier might still remove the message.
             self.compactions.cancel_job()
         self.history.append(MessagePinned(seq=seq, pinned=pinned))
         return True
 
     def exclude(self, seqs: Sequence[int], *, turn: bool = False) -> bool:
-        """Take messages out of the model's sight, all in one event; whether that was possible for all.
+        """Exclude messages from the model's view, all in one event.
 
         Args:
             seqs: Log numbers of the messages.
-            turn: Whether the whole turn of each leaves with it.
+            turn: Whether to exclude the whole turn of each.
+
+        Returns:
+            Whether that was possible for all.
         """
         if isinstance(left := self._excluded_with(seqs, turn=turn), str):
             return self.history.refuse(left)
-        # A job under way has read them.
+        # A running job has already read them.
         self.compactions.cancel_job()
         self.history.exclude(left)
         return True
 
     def include(self, seqs: Sequence[int]) -> bool:
-        """Bring excluded messages back, with all that left in the same step; whether all were excluded."""
+        """Include excluded messages again, each with everything excluded in the same step.
+
+        Returns:
+            Whether all of them were excluded.
+        """
         excluded = self.history.view.excluded
         if (missing := next((seq for seq in seqs if seq not in excluded), None)) is not None:
             return self.history.refuse(f"#{missing} is not excluded.")
         return all([self.compactions.restore(step) for step in dict.fromkeys(excluded[seq] for seq in seqs)])
 
     def relieve(self, seqs: Sequence[int], stage: HandStage) -> bool:
-        """Archive messages or move them to files, one after the other; whether that worked for all."""
+        """Archive messages or offload them to files, one at a time. Returns whether that worked for all."""
         refused: dict[int, Notice] = {}
         for seq in seqs:
             rewrite = self._decided(seq, stage)
@@ -96,7 +103,7 @@ class ManualEdits:
         if len(seqs) == 1 and refused:
             self.history.append(refused[seqs[0]])
         elif refused:
-            # One sentence for all, each reason once with the numbers it is for.
+            # One notice for all: each reason once, with the numbers it applies to.
             numbers: dict[str, list[int]] = {}
             for seq, told in refused.items():
                 numbers.setdefault(told.text, []).append(seq)
@@ -108,7 +115,7 @@ class ManualEdits:
         return not refused
 
     def outlook(self, *seqs: int) -> Outlook:
-        """What may be done with a message, or with some one after the other; nothing is changed."""
+        """Possible actions on a message, or on several together. Nothing is changed."""
         pinned = self.history.pinned()
         tokens = self._pinned_tokens(pinned)
         refused = [reason for seq in seqs if (reason := "" if seq in pinned else self._pin_refused(seq))]
@@ -128,7 +135,7 @@ class ManualEdits:
         )
 
     def _excluded_with(self, seqs: Sequence[int], *, turn: bool = False) -> tuple[int, ...] | str:
-        """All that leaves when messages are excluded, in the order of the log; or why they stay."""
+        """Everything that leaves when messages are excluded, in log order; or why they must stay."""
         view, items = self.history.view, self.history.items()
         keys = {item.key for item in items}
         for seq in seqs:
@@ -181,7 +188,7 @@ class ManualEdits:
         return _FULL.format(budget, tokens) if tokens > budget else ""
 
     def _pinned_tokens(self, pinned: frozenset[int], *, alone: bool = False) -> int:
-        """Tokens of pinned messages, with those that stay along or without."""
+        """Tokens of pinned messages, with or without the calls and results kept because of them."""
         history, items = self.history, self.history.items()
         sizes = sizes_of(items, history.usage(), history.tokens)
         if alone:
@@ -209,7 +216,7 @@ class ManualEdits:
         return move if move.freed > 0 else Move(refused=NO_GAIN)
 
     def _restoring(self, seqs: Sequence[int]) -> Move:
-        """What taking back the rewrites of some messages would come to."""
+        """The effect of undoing some messages' rewrites."""
         view = self.history.view
         forms = [
             head.form[0] for head in view.visible() if head.seq in seqs and head.form[0] in view.rewrites
@@ -230,7 +237,7 @@ class ManualEdits:
         return self._moved(*heads, count=len(rewrites))
 
     def _moved(self, *heads: Head, count: int) -> Move:
-        """What events come to; what they free is on the scale of the rows, which a rewrite may change."""
+        """The effect of events. Freed tokens are on the scale of the rows, which a rewrite may change."""
         now, then = self.history.usage(), self.history.after(*heads)
         left = then.parts.total * now.scale / (then.scale or 1.0)
         return Move(then.total, freed=round(now.parts.total - left), count=count)

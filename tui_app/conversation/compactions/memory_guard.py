@@ -1,4 +1,4 @@
-"""Frees memory when the process has grown too large: caches first, then a compaction."""
+"""A guard that frees memory when the process grows too large: caches first, then a compaction."""
 
 import asyncio
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from tui_app.conversation.work import Compact
 from tui_app.events import AssistantMessage, MemoryPressure, Record, TurnEnd
 
 EVERY_S = 30.0
-"""Seconds between two looks while nothing happens."""
+"""Seconds between two checks while nothing happens."""
 
 SOON_S = 2.0
-"""Seconds after caches were dropped until the next look: the screen drops its own meanwhile."""
+"""Seconds from dropping caches to the next check: the screen drops its own meanwhile."""
 
 
 @dataclass(slots=True)
 class MemoryGuard:
-    """Looks after each answer, at the end of each turn, and every half minute.
+    """Checks memory after each answer, at the end of each turn, and every half minute.
 
     Attributes:
-        read: Megabytes the process holds; None where that is not known.
+        read: Returns the megabytes used by the process; None if unknown.
     """
 
     compactions: Compactions
@@ -34,8 +34,8 @@ class MemoryGuard:
     _watching: asyncio.Task[None] | None = None
 
     async def look(self) -> Step:
-        """Look once and do what is due; what was done is told with an event."""
-        # Where it is another program that says it, that takes a while.
+        """Check once, do what is due, and report it with an event."""
+        # On platforms where another program measures it, this takes a while.
         if (rss_mb := await asyncio.to_thread(self.read)) is None:
             return "nothing"
         history, compactor = self.compactions.history, self.compactions.compactor
@@ -57,7 +57,7 @@ class MemoryGuard:
         return step
 
     def on_record(self, record: Record) -> None:
-        """Look after each answer and turn, once all listeners have had it."""
+        """Check after each answer and turn, once all listeners were called."""
         if isinstance(record.data, AssistantMessage | TurnEnd):
             self.watch_after(0.0, is_end=isinstance(record.data, TurnEnd))
 
@@ -72,7 +72,7 @@ class MemoryGuard:
     async def _watch(self, wait_s: float, is_end: bool) -> None:
         await asyncio.sleep(wait_s)
         if is_end and self.compactions.compactor.pressed:
-            # No further request of the turn has had it done.
+            # The turn made no further request that would have compacted.
             self.compactions.compactor.pressed = False
             self.submit(Compact(trigger="memory_pressure"))
         self.watch_after(SOON_S if await self.look() == "drop" else EVERY_S)

@@ -1,4 +1,4 @@
-"""Compactions that the provider makes itself."""
+"""Compactions made by the provider itself."""
 
 import sys
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tui_app.events import CompactionComplete, Notice
 from tui_app.wires.library import OutermostCapability
 
 ANTHROPIC_LEAST = 50_000
-"""Tokens below which Anthropic lets no compaction start."""
+"""Anthropic starts no compaction below this many tokens."""
 
 PROVIDER_COMPACTION_SEALED = "The provider has encrypted its summary: only the provider can read it."
 
@@ -33,9 +33,10 @@ Kind = Literal["openai", "anthropic"]
 
 
 def offered(model: object) -> Kind | None:
-    """Who compacts for a model when asked to; None where that is not known.
+    """Which kind of provider compaction a model supports; None if unknown.
 
-    A vendor's classes are looked up only where they are loaded already: a model of it is there then.
+    A vendor's classes are looked up only in modules already loaded: otherwise the model cannot be one of
+    them.
     """
     while isinstance(model, WrapperModel):
         model = model.wrapped
@@ -43,7 +44,7 @@ def offered(model: object) -> Kind | None:
         return "openai"
     if isinstance(model, Model) and _is_a(model, "pydantic_ai.models.anthropic", "AnthropicModel"):
         profile = cast("dict[str, object]", model.profile)
-        # All that is known of a model's compactions; older models refuse the whole request.
+        # The profile tells no more about compactions than this; older models refuse the whole request.
         return "anthropic" if profile.get("anthropic_supports_on_demand_compaction") else None
     return None
 
@@ -54,7 +55,7 @@ def _is_a(model: object, module: str, name: str) -> bool:
 
 
 def asked_for(kind: Kind, threshold: int) -> ModelSettings:
-    """What a request says so that the provider compacts from ``threshold`` tokens on."""
+    """Settings that make the provider compact from ``threshold`` tokens on."""
     if kind == "openai":
         edit: dict[str, object] = {"type": "compaction", "compact_threshold": threshold}
         return cast("ModelSettings", {"openai_context_management": [edit]})
@@ -64,7 +65,7 @@ def asked_for(kind: Kind, threshold: int) -> ModelSettings:
 
 
 def provider_part(response: ModelResponse) -> CompactionPart | None:
-    """The newest compaction that a provider reports in an answer."""
+    """The newest provider compaction in an answer."""
     parts = [part for part in response.parts if isinstance(part, CompactionPart) and part.provider_name]
     return parts[-1] if parts else None
 
@@ -72,12 +73,12 @@ def provider_part(response: ModelResponse) -> CompactionPart | None:
 class ProviderCompaction(OutermostCapability):
     """Asks one conversation's provider to compact, and records what it did.
 
-    Place it before the governor: it decides before each request whether that compacts by itself.
+    Place it before the governor: before each request, it decides whether the governor compacts itself.
 
     Args:
         history: The conversation's view and log.
         compactor: Does nothing while the provider compacts.
-        wanted: Whether the user has switched this on.
+        wanted: Whether the user turned this on.
     """
 
     def __init__(self, history: SessionHistory, compactor: Compactor, *, wanted: bool) -> None:
@@ -87,7 +88,7 @@ class ProviderCompaction(OutermostCapability):
         self._told = ""
 
     def get_model_settings(self) -> Callable[[RunContext[Any]], ModelSettings] | None:
-        """Add what the provider must be told, to the requests it understands."""
+        """Add the compaction settings to requests whose provider supports them."""
 
         def settings(ctx: RunContext[Any]) -> ModelSettings:
             if (kind := offered(ctx.model)) is None:
@@ -99,14 +100,14 @@ class ProviderCompaction(OutermostCapability):
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """Settle who compacts, and stop sending what this model's provider cannot read."""
+        """Decide who compacts, and undo compactions that this model's provider cannot read."""
         model = request_context.model
         kind = offered(model) if self.wanted else None
         self.compactor.stands_back = kind is not None
         if self.wanted and kind is None and self._told != model.model_name:
             self._told = model.model_name
             self.history.report(Notice(text=UNSUPPORTED.format(model=self.history.model)))
-        # A provider's compaction that another one has made cannot be sent.
+        # One provider's compaction cannot be sent to another.
         history, system = self.history, model.system if kind is not None else ""
         while history.view.compactions:
             newest = history.view.compactions[-1]
@@ -122,7 +123,7 @@ class ProviderCompaction(OutermostCapability):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Record what the provider has compacted; the answer itself is in the log by now."""
+        """Record the provider's compaction; the answer itself is already in the log."""
         part = provider_part(response)
         if part is None or response.state != "complete" or not self.wanted:
             return response
@@ -143,12 +144,12 @@ class ProviderCompaction(OutermostCapability):
             removed=key_ranges(items, left),
         )
         message = replace(response, parts=[part], usage=RequestUsage())
-        # What would be applied later was made for the view as it was.
+        # A running job was planned for the previous view.
         self.compactor.cancel()
         try:
             history.commit(Proposal(complete=complete, message=message, left=left))
         except OSError as error:
-            # The messages themselves are sent on: nothing is lost but the provider's work.
+            # The messages themselves are sent again: only the provider's work is lost.
             reason = not_written(error)
             history.report(replace(complete, outcome="failed", reason=reason, removed=(), summary=""))
         return response

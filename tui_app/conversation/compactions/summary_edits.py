@@ -1,4 +1,4 @@
-"""What the user changes about a summary by hand: its words, a fact that it lacks, a second reading."""
+"""Manual edits of a summary: its text, a missing fact, a check by a model."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -27,22 +27,23 @@ NOT_READ = "The summary was not verified: {}. Nothing changed."
 
 @dataclass(slots=True)
 class SummaryEdits:
-    """Change summaries of one conversation; each change is one event and can be undone.
+    """Edits summaries of one conversation. Each edit is one event and can be undone.
 
-    What cannot be done is refused with a notice that says why.
+    An impossible edit is refused with a notice that tells why.
     """
 
     history: SessionHistory
     compactions: Compactions
 
     async def edit_summary(self, compaction: int, text: str) -> bool:
-        """Give a summary other words; whether that was possible.
+        """Replace the text of a summary. Returns whether that was possible.
 
-        They are checked as those of a model: secrets are masked, what the log does not hold is marked.
+        The text is checked like that of a model: secrets are masked, claims that are not in the log are
+        marked.
 
         Args:
             compaction: Log number of the compaction; 0 is the newest that is not undone.
-            text: The notes as they are to be.
+            text: The new notes.
         """
         if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
@@ -50,7 +51,7 @@ class SummaryEdits:
             return self.history.refuse("The summary is empty. /undo undoes the compaction instead.")
         earlier, binder = shown.earlier, await self._binder()
         checked = (await asyncio.to_thread(binder.bind, mask_secrets(text))).text
-        # What happened meanwhile may have changed it.
+        # It may have changed while this waited.
         if self._summary(compaction) != shown:
             return self.history.refuse(NOT_SHOWN.format(shown.number))
         if checked.strip() == earlier.notes.strip():
@@ -58,10 +59,13 @@ class SummaryEdits:
         return self._reword(shown, reworded(earlier, checked, earlier.added))
 
     async def verify_summary(self, compaction: int) -> bool:
-        """Have the conversation's model read a summary against its sources; whether that was possible.
+        """Have the conversation's model check a summary against its sources.
 
         Args:
             compaction: Log number of the compaction; 0 is the newest that is not undone.
+
+        Returns:
+            Whether that was possible.
         """
         if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
@@ -79,7 +83,7 @@ class SummaryEdits:
         try:
             bound = await read_again(bound, binder.sources, ask)
         except Exception as error:
-            # Whatever a provider raises, the summary stays as it is.
+            # Whatever a provider raises, the summary is unchanged.
             why = self.compactions.compactor.host.describe(error) or error
             return self.history.refuse(NOT_READ.format(why))
         if self._summary(compaction) != shown:
@@ -95,7 +99,7 @@ class SummaryEdits:
         return True
 
     def bring_back(self, compaction: int, fact: str) -> bool:
-        """Put a fact that a summary lacks below it, word for word; whether that was possible.
+        """Add a missing fact below a summary, word for word. Returns whether that was possible.
 
         Args:
             compaction: Log number of the compaction.
@@ -114,7 +118,7 @@ class SummaryEdits:
         return self._reword(shown, again, " ".join(wanted.text.split()))
 
     def _reword(self, shown: "_VisibleSummary", new: EditableSummary, fact: str = "") -> bool:
-        """Put other words in place of a summary's, unless they take too much room."""
+        """Replace a summary's text, unless the new one is too large."""
         history = self.history
         tokens = history.counter.message(new.message).nonzero()
         others = [item for item in history.items() if item.key != shown.number]
@@ -135,17 +139,17 @@ class SummaryEdits:
             return self.history.refuse(TOO_LARGE.format(after, fits))
         if after - before >= shown.removed > 0:
             return self.history.refuse("The summary is longer than what it replaces. /undo brings that back.")
-        # A job under way was planned with the words as they were.
+        # A running job was planned with the old text.
         self.compactions.cancel_job()
         history.append(replace(event, tokens_after=after), new.message)
         return True
 
     def _summary(self, compaction: int) -> "_VisibleSummary | str":
-        """A summary that can be checked and edited, or why it cannot."""
+        """An editable summary, or why it cannot be edited."""
         history = self.history
         number = compaction or (history.view.compactions[-1] if history.view.compactions else 0)
         item = next((item for item in history.items() if item.key == number), None)
-        # The event that says how it is worded now.
+        # The event with its current text.
         edits = history.view.edits.get(number)
         done = self._event(edits[-1] if edits else number)
         if item is None or done is None or number not in history.view.compactions:
@@ -165,18 +169,16 @@ class SummaryEdits:
     async def _binder(self) -> Binder:
         history = self.history
         everything, ledger, beside = history.everything(), history.ledger(), history.circumstances()
-        # In a thread: a long conversation takes a moment, and the loop serves others.
+        # In a thread, because a long conversation takes a while and would block the loop.
         return await asyncio.to_thread(lambda: Binder(ledger, list(passages(everything)), beside))
 
 
 @frozen
 class _VisibleSummary:
-    """A summary that the model sees."""
-
     number: int
     """Log number of its compaction."""
     earlier: EditableSummary
-    """What it consists of."""
+    """Its parts."""
     facts: tuple[Fact, ...]
     removed: int
-    """Tokens that its compaction freed."""
+    """Tokens its compaction freed."""

@@ -1,4 +1,4 @@
-"""The writers of summaries: the conversation's model, a cheaper one, or extraction without any."""
+"""Writers of summaries: the conversation's model, a cheaper one, or extraction without a model."""
 
 import random
 from collections.abc import Sequence
@@ -29,48 +29,49 @@ from tui_app.settings import Settings
 from tui_app.system.secrets import mask_secrets
 
 _RETRIES = 2
-"""Tries after the first: a request may be waiting for the summary, and there are others to write it."""
+"""Retries of a summary request. Few, because a request may be waiting and other writers can take over."""
 _PATIENCE_S = 30.0
-"""A provider that asks for a longer pause is not waited for."""
+"""Longest pause in seconds to wait if the provider asks for one."""
 _OTHER_PREFIX: frozenset[Trigger] = frozenset({"overflow", "model_switch"})
-"""Compactions after whose request nothing fits, or that are for another model."""
+"""Compactions with no room left after the previous request, or for another model."""
 _BY_HAND: frozenset[Trigger] = frozenset({"manual", "headless"})
 
 
 @dataclass(slots=True)
 class SummaryWriters:
-    """Summarisers of one conversation, one for each model, kept so that a retry does not pay twice."""
+    """The summarisers of one conversation, one per model. Kept, so that a retry does not pay twice."""
 
     history: SessionHistory
     shelf: ModelShelf
     text: TextCounter
     settings: Settings
     observers: Sequence[AbstractCapability[Any]] = ()
-    """Capabilities that watch the requests for summaries."""
+    """Capabilities that observe the summary requests."""
     sent: SentRequest = field(default_factory=SentRequest)
-    """The last request of the conversation: a capability of its agent."""
+    """Records the last request of the conversation; a capability of its agent."""
     rules: RetryRules = field(init=False)
-    """How often and how soon a request for a summary is made again."""
+    """Number and pauses of retries for a summary request."""
     _writers: dict[str, ModelSummariser] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rules = RetryRules(retries=min(self.settings.retries, _RETRIES))
 
     async def prepare(self) -> None:
-        """Build the model for automatic summaries; where that fails the conversation's own writes them."""
+        """Build the model for automatic summaries. If that fails, the conversation's own writes them."""
         if not self.settings.summarization_model:
             return
         try:
             await self.shelf.get(self.settings.summarization_model)
-        except Exception as error:  # an SDK may raise anything; there is another model to do it
+        except Exception as error:  # an SDK may raise anything; another model takes over
             said = why_unavailable(error, model=self.settings.summarization_model)
             text = f"{said.message} Automatic summaries are written by {self.history.model}."
             self.history.append(Notice(text=text))
 
     def choose(self, trigger: Trigger) -> Sequence[Summariser]:
-        """The conversation's model where the user asked, else the one set for automatic summaries first.
+        """The summarisers to try, in order.
 
-        Where that one fails the conversation's own model tries, before anything is done without a model.
+        For a manual compaction that is only the conversation's own model. For others, the model set for
+        automatic summaries comes first. Only if all fail is the summary written without a model.
         """
         own = self.history.model
         other = "" if trigger in _BY_HAND else self.settings.summarization_model
@@ -82,7 +83,7 @@ class SummaryWriters:
         return tuple(writer if trigger in _OTHER_PREFIX else self._on_prefix(writer) for writer in written)
 
     def _on_prefix(self, writer: ModelSummariser) -> Summariser:
-        """The writer, after one that asks on the warm prefix where it is the conversation's own model."""
+        """For the conversation's own model, put a writer before it that reuses the cached prefix."""
         if writer.model_name != self.history.model:
             return writer
         learnt = partial(self.shelf.limits.form, writer.model)
@@ -90,31 +91,30 @@ class SummaryWriters:
         return PrefixSummariser(*asked, self.text.count, self.cache_rates, repair, self._masked, learnt)
 
     async def digest(self, material: str, chars: int) -> Digest | None:
-        """Have a model write the digest of archived results, the one for automatic summaries if it is set.
+        """Have a model write the digest of archived results: the one for automatic summaries if set.
 
         Args:
             material: The results, clipped and without secrets.
-            chars: Characters it should take at most.
+            chars: Maximum characters of the digest.
 
         Returns:
-            What it wrote; None where there is no model to ask.
+            The digest; None if there is no model.
         """
         writer = self._of(self.settings.summarization_model) or self._of(self.history.model)
         timeout_s = self.settings.summary_timeout_s
         return None if writer is None else await writer.digest(material, chars, timeout_s)
 
     def cache_rates(self) -> CacheRates | None:
-        """What a change of what the conversation's model has read costs just now; None where unknown."""
+        """The current cost of changing what the model has already read; None if unknown."""
         model = self.history.model
         return cache_rates(model, self._rule(model), self._idle_s())
 
     def cache_remaining_s(self) -> float:
-        """Seconds until that model's cache expires; 0 where it is not known, or keeps nothing."""
+        """Seconds until that model's cache expires; 0 if unknown, or if it keeps nothing."""
         rule = self._rule(self.history.model)
         return max(0.0, rule.lifetime_s - self._idle_s()) if rule is not None else 0.0
 
     def _rule(self, model: str) -> CacheRule | None:
-        """How the prompt cache of a model works, if that is known."""
         return last_cache_rule(self.history.store, self.history.session, model, self.settings)
 
     def _idle_s(self) -> float:
@@ -124,15 +124,15 @@ class SummaryWriters:
         return 0.0 if last is None else (datetime.now(UTC) - last.timestamp).total_seconds()
 
     def extractive(self) -> ExtractiveSummariser:
-        """The one that always works."""
+        """The summariser that needs no model."""
         return ExtractiveSummariser(self.text.count)
 
     def _masked(self, text: str) -> str:
-        """A text without known keys, which may look like anything, and without what looks like one."""
+        """Mask known keys, which may look like anything, and everything that looks like a secret."""
         return mask_secrets(self.history.secrets.masked(text))
 
     def _of(self, name: str) -> ModelSummariser | None:
-        """The summariser that asks a model; None where it was not built or is no model at all."""
+        """The summariser for a model; None if the model was not built or is the built-in search."""
         model, limits = self.shelf.built(name), self.shelf.limits
         if model is None or model.system == OFFLINE:
             return None

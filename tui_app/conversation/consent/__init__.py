@@ -1,1 +1,1 @@
-"""What asks the user or answers for them before a tool runs: questions, modes, guards."""
+"""Consent before a tool runs: questions, modes, guards."""

@@ -1,4 +1,4 @@
-"""What holds for calls whatever the model still knows: the user's guards, and who wrote what they act on."""
+"""The user's guards, and the origin of what calls act on. Both work whatever the model still remembers."""
 
 import asyncio
 import math
@@ -40,11 +40,11 @@ _MARKED = re.compile(r"`([^`\n]{2,120})`")
 _SLASHED = re.compile(r"(?<![\w:/@.\-`])(?:[\w.*?~\-]+/)+(?:[\w.*?\-]*[\w*?])?(?![\w/`])")
 _WORDS = re.compile(r"[\w.\-]+")
 _AT_ONCE = 20
-"""Messages that are read ahead at once, between which others go on."""
+"""Messages read in one step of reading ahead; other tasks run between steps."""
 
 
 def parse_guard(text: str) -> GuardSet:
-    """Read a guard as it is typed: ``edits legacy/``, ``writes``. Raises ``Refused``."""
+    """Parse a guard such as ``edits legacy/`` or ``writes``. Raises ``Refused``."""
     word, _, what = " ".join(text.split()).partition(" ")
     kinds: tuple[GuardKind, ...] = ("edits", "command", "writes", "tests")
     kind = next((each for each in kinds if each == word), None)
@@ -54,7 +54,7 @@ def parse_guard(text: str) -> GuardSet:
 
 
 def guards_in(store: SessionStore, session: str) -> dict[int, GuardSet]:
-    """The guards that hold in a session, by the log number at which each was set."""
+    """The guards in force in a session, by the log number at which each was set."""
     found: dict[int, GuardSet] = {}
     heads = list(store.newest(session, (GuardSet.TYPE, GuardLifted.TYPE)))
     for record in (store.record(session, head.seq) for head in reversed(heads)):
@@ -71,13 +71,13 @@ def guards_in(store: SessionStore, session: str) -> dict[int, GuardSet]:
 def checkable(
     text: str, source: int, exists: Callable[[str], bool], tests: Collection[str] = ()
 ) -> Iterator[GuardSet]:
-    """The guards that sentences of the user can become: paths, globs and commands, by their form alone.
+    """Guards that the user's sentences suggest: paths, globs and commands, found by their form alone.
 
     Args:
-        text: What was typed.
+        text: What the user typed.
         source: Its log number.
-        exists: Whether there is such a file or folder.
-        tests: Commands that are known to run tests, by their producers.
+        exists: Whether a path exists.
+        tests: Known test commands, by their producers.
     """
     programs = {(name.split()[0],) for name in known_programs()}
     for quote in sentences(own_words(text)):
@@ -97,37 +97,36 @@ def checkable(
 
 
 def _moment(history: SessionHistory, key: int) -> tuple[float, float]:
-    """When a message was written, as it compares with those of other sessions."""
+    """When a message was written, comparable between sessions."""
     record = history.store.record(history.session, key) if key else None
     return (record.time if record is not None else 0.0, key)
 
 
 @dataclass(slots=True)
 class Guards:
-    """Sets and lifts the guards of one conversation, and offers them once. Belongs to one event loop."""
+    """Sets, lifts and offers the guards of one conversation. Not thread-safe: use it on one event loop."""
 
     history: SessionHistory
     approvals: Approvals
     sent: Callable[[float], Iterable[tuple[SessionHistory, Ledger]]] = lambda _since: ()
-    """Views and deeds of the sub-agents that have done something since a time."""
+    """Views and ledgers of subagents that have made tool calls since a time."""
     _lineage: list[tuple[SessionHistory, Origins]] = field(default_factory=list)
-    """This session, after those that were handed over to it, each with what is folded of it."""
+    """This session, after those handed over to it, each with its origins."""
 
     def __post_init__(self) -> None:
-        """Let the gate obey."""
         self.approvals.traced = self.traced
         self._renew()
 
     @property
     def active(self) -> dict[int, GuardSet]:
-        """Those that hold, by their log numbers."""
+        """The guards in force, by log number."""
         return guards_in(self.history.store, self.history.session)
 
     def offers(self, before: int = 0) -> list[GuardSet]:
-        """What of the user's words can be a guard and is none, the newest first.
+        """Guards suggested by the user's words that are not set yet, the newest first.
 
         Args:
-            before: Log number of the prompt that ends what is looked at; 0 for none.
+            before: Only prompts before this log number; 0 for all.
         """
         folder, held = self.approvals.folder.root or Path(), {each.text for each in self.active.values()}
         found: dict[str, GuardSet] = {}
@@ -141,7 +140,7 @@ class Guards:
         return [each for each in reversed(found.values()) if each.text not in held]
 
     def set(self, *guards: GuardSet) -> None:
-        """Let guards hold from now on, those that do not already."""
+        """Set guards, except those already in force."""
         held = {each.text for each in self.active.values()}
         for guard in guards:
             if guard.text not in held:
@@ -149,17 +148,17 @@ class Guards:
         self._renew()
 
     def lift(self, seq: int) -> bool:
-        """Take a guard away, by its log number; whether it was there."""
+        """Lift a guard by its log number. Returns whether it was in force."""
         if (guard := self.active.get(seq)) is not None:
             self.history.report(GuardLifted(guard=seq, text=guard.text))
             self._renew()
         return guard is not None
 
     def untested(self, since: int) -> str:
-        """The words of a guard that wants tests, if changes after a log number have had none.
+        """Check the guard that wants tests. Returns its words, and logs it, if changes were not tested.
 
-        Those of sub-agents count from the last answer of the turn before on: what one does in the background
-        is for the turn that follows to check.
+        Only changes after the log number count. Changes by subagents count from the last answer of the
+        previous turn on: what one does in the background is for the following turn to test.
         """
         wanted = [(seq, each) for seq, each in self.active.items() if each.forbids == "tests"]
         for seq, guard in wanted[:1]:
@@ -189,7 +188,7 @@ class Guards:
         )
 
     def on_record(self, record: Record) -> None:
-        """Offer what a new prompt names, after all listeners have had the prompt, and read ahead."""
+        """Offer the guards a new prompt suggests, after all its other listeners, and read ahead."""
         if isinstance(record.data, UserMessage) and record.seq:
             loop = asyncio.get_running_loop()
             loop.call_soon(self._offer, record.seq)
@@ -202,8 +201,8 @@ class Guards:
             self.history.report(GuardOffered(quote=quote, source=seq))
 
     def _read_ahead(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read what was said, a little at a time: the first question must not wait for all of it."""
-        # What the log does not give now is read when a call is decided about.
+        """Read messages in small steps, so that the first question need not wait for all of them."""
+        # What the log cannot provide now is read when a call is decided.
         with suppress(sqlite3.Error):
             if not all(history.inform(origins, _AT_ONCE) for history, origins in self._told_apart()):
                 loop.call_soon(self._read_ahead, loop)
@@ -219,7 +218,10 @@ class Guards:
         self.approvals.guards = self.active
 
     def traced(self, action: Action) -> Action:
-        """The action with its origin, if the user never wrote it; no rule covers what reaches out then."""
+        """Add the origin to an action whose target the user never wrote.
+
+        If the action also reaches out, no rule covers it.
+        """
         reach = reach_of(action, self.approvals.folder)
         if not reach.operands:
             return action

@@ -1,4 +1,4 @@
-"""The mode of a conversation: changing it, telling the model, and turning a plan into work."""
+"""The mode of a conversation: how it changes, what the model is told, how a plan becomes work."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tui_app.providers import SEARCHING
 from tui_app.tool_specs import PLAN
 
 ACCEPTED = "The plan is accepted. Carry it out now, step by step, and keep the todo list up to date."
-"""The prompt that turns a plan into work."""
+"""The prompt that starts work on a plan."""
 
 NO_PLAN = f"There is no plan yet: the model has not kept one with its tool {PLAN.name}. Ask it for one."
 NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode plan asks the model for one."
@@ -21,7 +21,7 @@ NOT_PLANNING = "There is no plan to accept: the session is in {} mode. /mode pla
 
 @dataclass(slots=True)
 class ModeSwitch:
-    """Changes the mode of one conversation at once, also in the middle of a turn; the log remembers it."""
+    """Changes the mode of one conversation at once, even during a turn, and logs it."""
 
     history: SessionHistory
     approvals: Approvals
@@ -41,7 +41,7 @@ class ModeSwitch:
         """Leave plan mode for another one, if there is a plan.
 
         Returns:
-            The prompt that begins the work; empty where there is nothing to accept, which is reported.
+            The prompt that starts the work; empty, with a notice, if there is nothing to accept.
         """
         folder = self.history.archive.folder
         if self.current != "plan":
@@ -56,9 +56,10 @@ class ModeSwitch:
     async def add_mode_note(self, request: ModelRequestContext) -> None:
         """Tell the model of the mode, in one line after the newest message, where it knows of another one.
 
-        What it knows is read off the view, so it is told again once a compaction has taken the line along.
+        Without such a line, the model assumes ``ask``. It is told again after a compaction has removed the
+        line.
         """
-        # The built-in search takes whatever is last for what it is asked.
+        # The built-in search takes the last message for the question.
         if request.model.system in SEARCHING:
             return
         known = (told for item in reversed(self.history.items()) if (told := noted_mode(item.message)))

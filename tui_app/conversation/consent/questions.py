@@ -1,4 +1,4 @@
-"""Questions of the model to the user, in one line with approvals."""
+"""Questions from the model to the user, asked in turn with approvals."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -30,21 +30,21 @@ _ANSWER_CHARS = 10_000
 
 @dataclass(slots=True)
 class Questions:
-    """The questions of one conversation. Belongs to one event loop."""
+    """The questions of one conversation. Not thread-safe: use it on one event loop."""
 
     report: Callable[[Payload], object]
-    """Shows a question."""
+    """Publishes an event."""
     ahead: CallsAhead
-    """The line in which approvals wait too: one thing is asked at a time."""
+    """The order shared with approvals: one question at a time."""
     attended: bool = False
     """Whether a user sees the questions and can answer."""
     repeated: Callable[[str], str] = lambda _call: ""
-    """What a call asks that was answered before, by its id; empty for nothing."""
+    """Says, by call id, which answered question this one repeats; empty for none."""
     _answers: OpenQuestions[str] = field(default_factory=OpenQuestions)
     _count: int = 0
 
     async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
-        """Wait for the answer; what the model reads of it."""
+        """Ask, and return the answer in the words the model reads."""
         self._count += 1
         id = f"{call}.question.{self._count}"
         given, attended, repeats = tuple(choices), self.attended, self.repeated(call)
@@ -61,22 +61,22 @@ class Questions:
                 self.report(QuestionClosed(id=id))
 
     def reply(self, id: str, text: str) -> bool:
-        """Answer a question; an empty text is no answer.
+        """Answer a question. An empty text means no answer.
 
         Returns:
-            Whether it was waiting for that; every question is answered once.
+            Whether it was open; each question is answered once.
         """
         answer = text.strip()[:_ANSWER_CHARS]
         return self._answers.answer(id, ANSWERED.format(answer) if answer else NO_ANSWER)
 
     def postpone(self, id: str) -> bool:
-        """Let the next prompt answer a question, where nothing else can; whether it was waiting for that."""
+        """Tell the model that the next prompt will answer. Returns whether the question was open."""
         return self._answers.answer(id, LATER)
 
 
 @frozen
 class AgentQuestions:
-    """Questions of a sub-agent, put in its name."""
+    """Questions of a subagent, asked in its name."""
 
     questions: Questions
     agent: str

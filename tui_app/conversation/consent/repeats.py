@@ -1,4 +1,4 @@
-"""Nothing done twice: a call that does what was done before the model lost sight of it is told so."""
+"""Repeated calls: a call the model has already made, but can no longer see, is answered with a reminder."""
 
 import asyncio
 import os
@@ -41,19 +41,19 @@ from tui_app.settings.spec import RepeatManner
 
 FROM_LOG = "this is its result from the log, call it again to have it done"
 _MOST_ENTRIES = 50_000
-"""Files and folders that are looked at."""
+"""Maximum files and folders examined."""
 _MOST_FILE = 4 << 20
-"""Bytes of a file of which it is asked whether an edit is still in it."""
+"""Bytes of the largest file examined for an earlier edit."""
 _CACHES = frozenset({".git", "__pycache__"})
 _CACHE_TAG = "CACHEDIR.TAG"
-"""By which programs mark a folder of theirs that holds nothing of the user's."""
+"""File by which programs mark a folder that only caches data."""
 
 
 @dataclass
 class Repeats(AbstractCapability[Any]):
-    """Holds each call against the ledger before it runs, where the model has lost sight of something.
+    """Compares each call with the ledger before it runs, if part of the history is out of the model's view.
 
-    That is so after a compaction, in a session that was resumed or handed over, and for another model.
+    That is so after a compaction, in a resumed or handed-over session, and after a model change.
     """
 
     history: SessionHistory
@@ -62,7 +62,7 @@ class Repeats(AbstractCapability[Any]):
     manner: RepeatManner = "tell"
     tasks: BackgroundTasks | None = None
     told: dict[str, str] = field(default_factory=dict)
-    """By its id, what is told of a call that has not ended."""
+    """By call id, the reminder for a call that has not ended."""
     _opened: int = 0
     _ancestors: "list[Past] | None" = None
 
@@ -70,16 +70,16 @@ class Repeats(AbstractCapability[Any]):
         self._opened = self.history.view.last
 
     def about(self, call: str) -> str:
-        """What was done before, of a call that is asked about; empty for nothing."""
+        """The earlier call that a call repeats, as text; empty for none."""
         return self.told.get(call, "")
 
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Run the tool, and say before its result what was done earlier.
+        """Run the tool, with the reminder before its result.
 
         Raises:
-            Exception: what the tool raises, with the same before it.
+            Exception: what the tool raises, with the same reminder.
         """
         found = None if self.manner == "off" else await self._found(call)
         if found is None:
@@ -128,7 +128,7 @@ class Repeats(AbstractCapability[Any]):
                 return found
 
     def _pasts(self) -> Sequence[Past]:
-        """What happened, where any of it is out of the model's sight."""
+        """The history to compare with; empty if all of it is in the model's view."""
         if self._ancestors is None:
             earlier = handed_over(self.history)
             self._ancestors = [Past(each.ledger(), session=each.session) for each in earlier]
@@ -141,12 +141,12 @@ class Repeats(AbstractCapability[Any]):
         return [Past(history.ledger(), lambda key: key not in seen), *self._ancestors]
 
     def _answered(self) -> frozenset[str]:
-        """Ids of the calls that the log has answered."""
+        """Ids of calls that were answered from the log."""
         heads = self.history.store.newest(self.history.session, (CallRepeated.TYPE,))
         return frozenset(id for head in heads if head.state == "answered" for id in head.ids)
 
     def _stored(self, found: Repeat) -> str:
-        """The result of the call that did it, as the log has it; empty where it has none."""
+        """The logged result of the earlier call; empty if there is none."""
         text = self.history.store.message(found.session or self.history.session, found.key)
         message = self.history.message(found.key) if not found.session and text else None
         for part in message.parts if message is not None else ():
@@ -156,7 +156,7 @@ class Repeats(AbstractCapability[Any]):
 
 
 def handed_over(history: SessionHistory) -> Iterator[SessionHistory]:
-    """The sessions that were handed over to this one, the newest first, as far as they are kept."""
+    """The sessions handed over to this one, the newest first, as far as they still exist."""
     store = history.store
     for session in SessionSearch(store, history.session).ancestors():
         earlier = SessionHistory(store, session, history.archive, history.counter, print, "")
@@ -172,13 +172,12 @@ def _commands(call: ToolCallPart) -> Iterator[Command]:
 
 
 def _answer(said: str) -> str:
-    """What the user has said, of the result of a question."""
+    """The user's answer within the result of a question."""
     start = ANSWERED.partition("{")[0]
     return "" if said.endswith((NO_ANSWER, NOBODY, LATER)) else said.partition(start)[2] or said
 
 
 def _again(found: Repeat, call: ToolCallPart, result: Any) -> str:
-    """How a command that was run once more has ended."""
     if found.kind != "command" or not isinstance(result, str):
         return ""
     told = outcome_of(next(_commands(call)), result, "success").describe()
@@ -186,7 +185,7 @@ def _again(found: Repeat, call: ToolCallPart, result: Any) -> str:
 
 
 def _with_line(line: str, result: Any) -> Any:
-    """A result after a line of its own; what is no text and what was declined stay as they are."""
+    """Put a line before a result. Results without text and denials are unchanged."""
     match result:
         case str():
             return f"{line}\n{result}"
@@ -201,12 +200,12 @@ def _with_line(line: str, result: Any) -> Any:
 
 
 def is_unchanged(folders: Sequence[Path], line: str, since: float) -> bool | None:
-    """Whether no file in the folders, and none that a command names, is newer than the end of its last run.
+    """Whether no file in the folders, or named by the command, is newer than the end of its last run.
 
-    Caches are left out: what is in them comes from the rest.
+    Caches are left out: their content is derived from the rest.
 
     Returns:
-        None where there are too many files to tell.
+        None if there are too many files to tell.
     """
     named = (word for each in simple_commands(line) for word in (*each.words, *each.reads))
     if any(_is_newer(_whole(folders[0], word), since) for word in named if "/" in word):
@@ -216,7 +215,7 @@ def is_unchanged(folders: Sequence[Path], line: str, since: float) -> bool | Non
         for place, inner, files in os.walk(folder):
             here = Path(place)
             caches = {name for name in inner if name in _CACHES or (here / name / _CACHE_TAG).exists()}
-            # A folder is newer when a name in it came or went; that of a cache may have.
+            # A folder is newer if a name in it was added or removed, possibly only that of a cache.
             if not any(_is_newer(here / name, since) for name in caches) and _is_newer(here, since):
                 return False
             left -= len(inner) + len(files)
@@ -232,7 +231,7 @@ def is_unchanged(folders: Sequence[Path], line: str, since: float) -> bool | Non
 def _whole(folder: Path, word: str) -> Path:
     try:
         return folder / Path(word).expanduser()
-    except RuntimeError:  # nobody has that name
+    except RuntimeError:  # no such user
         return folder
 
 
@@ -245,7 +244,7 @@ def _is_newer(path: Path, since: float) -> bool:
 
 
 def is_already_written(folder: Path, args: Mapping[str, Any]) -> bool:
-    """Whether a file holds what a call would write into it."""
+    """Whether a file already has the content a call would write into it."""
     path = folder / target_path(args)
     try:
         if path.stat().st_size > _MOST_FILE:

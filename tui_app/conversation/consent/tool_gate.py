@@ -1,4 +1,4 @@
-"""Asks before tools run that do not ask for themselves: of servers, of others' agents, a few of ours."""
+"""A gate for tools that do not ask for approval themselves, such as those of MCP servers."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ from tui_app.conversation.hooks.tool_hooks import ChangedArguments
 from tui_app.tool_specs import FILE_LOOKERS
 
 _DESCRIBING = frozenset({"tool-search", "capability-load"})
-"""Kinds of tools with which pydantic-ai itself shows a model more tools: those are asked about in turn."""
+"""Kinds of tools by which pydantic-ai reveals more tools; those ask for approval themselves."""
 
 _NO_RESULT = (
     "Not done: the result of {} would have to come from outside of this program, and nothing can bring it "
@@ -34,29 +34,29 @@ _NO_RESULT = (
 
 @dataclass(eq=False)
 class ToolGate(AbstractCapability[Any]):
-    """Lets only known tools run without a word, and of those what no rule asks about or denies.
+    """Asks for approval before a tool runs, unless the tool does that itself or needs none.
 
-    What pydantic-ai would have approved by the user passes the same gate, once.
+    Calls that pydantic-ai wants approved by the user pass the same gate, once.
     """
 
     gate: Gate
-    """Decides about the others."""
+    """Decides about calls."""
     known: Collection[str] = ()
-    """Names of the tools that ask for themselves, with what they would do or look at."""
+    """Names of the tools that ask themselves, with what they would do or read."""
     free: Collection[str] = ()
-    """Names of those that only look, or keep notes: they go ahead unless a rule sets it."""
+    """Names of the tools that only read or keep notes: they run unless a rule is about them."""
     ahead: CallsAhead = field(default_factory=lambda: CallsAhead(ignore))
-    """Called with the calls that have to be allowed, in the order of the answer."""
+    """Keeps the calls that need approval, in the order of the answer."""
     _let_through: set[Action] = field(default_factory=set, init=False)
-    """Calls that may go ahead, and whose tool wants to hear that once more."""
+    """Allowed calls whose tool asks pydantic-ai for approval once more."""
 
     async def for_run(self, ctx: RunContext[Any]) -> "ToolGate":
-        """No yes outlives its turn."""
+        """Approvals do not outlive their turn."""
         self.ahead.restart()
         return replace(self)
 
     async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
-        """Note what has to be allowed before any of it begins; whatever has a result is over."""
+        """Record which calls need approval before any of them runs. A call with a result no longer does."""
         match event:
             case FunctionToolCallEvent(part=call, args_valid=True):
                 looks = call.tool_name in FILE_LOOKERS and call.tool_name in self.known
@@ -74,7 +74,7 @@ class ToolGate(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: WrapToolExecuteHandler,
     ) -> Any:
-        """Ask, and run the tool with the very arguments that were asked about."""
+        """Ask, then run the tool with exactly the arguments that were asked about."""
         if tool_def.tool_kind in _DESCRIBING:
             self.ahead.allow(call.tool_call_id)
             return await handler(args)
@@ -92,17 +92,17 @@ class ToolGate(AbstractCapability[Any]):
             try:
                 return await handler(args)
             except ApprovalRequired:
-                # It comes back, approved by ``handle_deferred_tool_calls``, and is not asked about again.
+                # It returns approved by ``handle_deferred_tool_calls``, and is not asked about again.
                 self._let_through.add(action)
                 raise
 
     async def wrap_output_process(
         self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any, handler: OutputHandler
     ) -> Any:
-        """Ask before a function runs that a model calls to give its answer.
+        """Ask before an output function runs, which a model calls to give its answer.
 
         Raises:
-            ModelRetry: if it must not run; the model reads why, and may answer in another way.
+            ModelRetry: if it must not run. The model reads why, and may answer in another way.
         """
         call = output_context.tool_call
         if call is not None and output_context.has_function and (declined := await self.gate(_action(call))):
@@ -112,7 +112,7 @@ class ToolGate(AbstractCapability[Any]):
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults:
-        """Leave what wants approval to the gate, which is asked before it is executed too."""
+        """Approve everything here: the gate asks again before execution."""
         calls: dict[str, Any] = {
             call.tool_call_id: ToolFailed(_NO_RESULT.format(call.tool_name)) for call in requests.calls
         }

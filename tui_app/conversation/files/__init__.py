@@ -1,1 +1,1 @@
-"""Files of the workspace as a conversation changes them."""
+"""Workspace files and their changes by a conversation."""

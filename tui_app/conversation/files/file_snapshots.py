@@ -1,7 +1,7 @@
-"""Bringing files back: what tools changed is kept before, and a rewind may restore it. No git is needed.
+"""Snapshots of files that tools change, so that a rewind can restore them. git is not needed.
 
-The log says what each file held before and after every change by a tool and every restoring. So what a file
-held at any prompt is what was there before the first change after it.
+The log has each file's checksum before and after every change by a tool and every restore. The content of a
+file at a prompt is therefore that before the first later change.
 """
 
 import asyncio
@@ -37,29 +37,32 @@ from tui_app.session.stores.store import SessionStore
 
 _NO_ROOM = "The files of {} do not fit among the kept files: /undo could not restore them. Nothing changed."
 FileFate = Literal["restore", "remove", "same", "changed", "lost"]
-"""What restoring does to a file: gives it its old content, removes it again, or nothing at all because it is
-as it was; or others have changed it since; or its old content was not kept."""
+"""Effect of a restore on a file.
+
+``restore`` gives it its old content and ``remove`` deletes it. Nothing happens to the others: it is the
+``same`` as then, was ``changed`` by others since, or its old content is ``lost``.
+"""
 
 
 @frozen
 class FileOutlook:
-    """What would become of one file."""
+    """The effect of a restore on one file."""
 
     file: RestoredFile
-    """What it is thought to hold, and would hold."""
+    """Its expected content, and the content to restore."""
     fate: FileFate
 
 
 @dataclass(slots=True)
 class FileKeeper:
-    """Keeps and restores the files of one session. Belongs to one event loop."""
+    """Keeps and restores the files of one session. Not thread-safe: use it on one event loop."""
 
     history: SessionHistory
     kept: KeptFiles
     workspace: Workspace
 
     async def keep(self, change: FileChange, call: str) -> None:
-        """See ``Keeper``: bytes first, then the event, and only then the file is changed by the caller."""
+        """See ``Keeper``: store the bytes, then log the event; only then does the caller change the file."""
         kept = await on_thread(lambda: self.kept.put(change.before))
         sums = {"before": checksum(change.before), "after": checksum(change.after)}
         mode = change.mode or 0
@@ -69,24 +72,24 @@ class FileKeeper:
             self.history.append(Notice(text=told))
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
-        """What would become of the files that tools changed since a prompt; nothing is changed."""
+        """The effect of restoring the files that tools changed since a prompt. Nothing is changed."""
         back = self._since(to)
         return await asyncio.to_thread(lambda: [FileOutlook(each, self._fate(each)) for each in back])
 
     async def restore(self, to: int, *, overwrite: bool = False) -> None:
-        """Let files hold what they held before a prompt; those that others changed since only if wanted."""
+        """Restore files to their state before a prompt; with ``overwrite``, also those others changed."""
         await self._apply(FilesRestored(to=to, files=self._since(to)), overwrite=overwrite)
 
     def _since(self, to: int) -> tuple[RestoredFile, ...]:
         return invert_steps(file_steps(self.history.store, self.history.session, to))
 
     def restorings(self, seq: int) -> list[Head]:
-        """The restorings after a log number, in order."""
+        """The restores after a log number, in order."""
         newest = self.history.store.newest(self.history.session, (FilesRestored.TYPE,))
         return [*takewhile(lambda head: head.seq > seq, newest)][::-1]
 
     async def undo(self, seq: int) -> None:
-        """Undo a restoring: the files are again what they were before it."""
+        """Undo a restore."""
         step = data_of(self.history.store.record(self.history.session, seq), FilesRestored)
         if step is None:
             self.history.refuse(f"Nothing to undo: #{seq} restored no files.")
@@ -94,9 +97,10 @@ class FileKeeper:
             await self._apply(FilesRestored(to=seq, undo=True, files=invert_steps(step.files)))
 
     async def merge(self, work: Merge) -> None:
-        """Bring in the brief and the files of a branch.
+        """Add the brief and the files of a branch.
 
-        Bytes are kept first, then one event says all; what a kill leaves of it is done at the next opening.
+        All bytes are stored first, then one event is logged. If the process is killed, the next opening
+        finishes it.
         """
         if not await on_thread(lambda: all(map(self.kept.put, work.contents))):
             self.history.append(Notice(text=_NO_ROOM.format(work.event.name), passing=True))
@@ -113,9 +117,10 @@ class FileKeeper:
         await self._apply(FilesRestored(to=seq, branch=merged.name, files=files), is_begun=True)
 
     async def finish(self) -> None:
-        """Bring to its end what a killed process has begun: a merge, or taking one back.
+        """Finish what a killed process had begun: a merge, or undoing one.
 
-        One that was begun here has kept all its bytes before; any other one is only said by the log.
+        If that happened here, all bytes were stored before. Otherwise only the log tells of it, and nothing
+        is done.
         """
         store, session = self.history.store, self.history.session
         newest = next(store.newest(session, (BranchMerged.TYPE, SessionRestored.TYPE)), None)
@@ -143,13 +148,12 @@ class FileKeeper:
                 await self._apply(step, is_begun=True)
 
     async def _apply(self, step: FilesRestored, *, overwrite: bool = False, is_begun: bool = False) -> None:
-        """Let files hold what a step of the log wants; one event, unless nothing was to be done.
+        """Bring files to the state a step asks for. Logs one event, unless there was nothing to do.
 
         Args:
-            step: What its files are thought to hold and are to hold; one that holds anything else is left
-                alone.
-            overwrite: Change those as well.
-            is_begun: Whether a process may have done it for some: these count as well.
+            step: Expected and wanted contents. A file with any other content is left alone.
+            overwrite: Change those files as well.
+            is_begun: Whether a process may have done part of it: those files count as done.
         """
         wanted = {"restore", "remove"} | ({"changed"} if overwrite else set())
         done, skipped = list[RestoredFile](), list[str]()
@@ -161,7 +165,7 @@ class FileKeeper:
                 done.append(restored)
             elif fate != "same":
                 skipped.append(file.path)
-        # That a step was taken back is said also where nothing was left to do: it is not begun again.
+        # An undo is logged even if nothing was left to do, so that it is not begun again.
         if done or skipped or step.undo or is_begun:
             self.history.append(replace(step, files=tuple(done), skipped=tuple(skipped)))
 
@@ -179,7 +183,7 @@ class FileKeeper:
         return "restore" if file.after else "remove"
 
     def _put_back(self, file: RestoredFile) -> RestoredFile | None:
-        """Change one file, its present bytes kept before; None where it could not be done."""
+        """Write one file, storing its present bytes first; None if that is not possible."""
         data = self.kept.get(file.after) if file.after else None
         if file.after and data is None:
             return None
@@ -195,7 +199,7 @@ class FileKeeper:
 
 
 def read_with_mode(workspace: Workspace, path: str, largest: int = sys.maxsize) -> tuple[bytes | None, int]:
-    """What a file holds that may be written, and its rights; None where there is none.
+    """Content and permissions of a writable file; content None if it does not exist.
 
     Raises:
         ToolProblem: if it may not be read, or is too large.
@@ -211,7 +215,7 @@ def read_with_mode(workspace: Workspace, path: str, largest: int = sys.maxsize) 
 
 
 def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[RestoredFile]:
-    """What tools and restorings changed in a session from a log number on, in order."""
+    """Changes by tools and restores in a session from a log number on, in order."""
     newest = newest_records(store, session, FileChanged, FilesRestored)
     for record in [*takewhile(lambda record: record.seq >= first, newest)][::-1]:
         match record.data:
@@ -222,7 +226,7 @@ def file_steps(store: SessionStore, session: str, first: int = 0) -> Iterator[Re
 
 
 def merge_steps(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
-    """For each file one step from what it held first, with its rights then, to what it was given last."""
+    """Combine steps into one per file, from its first content and permissions to its last content."""
     every = list(steps)
     first = {step.path: step for step in reversed(every)}
     last = {step.path: step.after for step in every}
@@ -230,14 +234,14 @@ def merge_steps(steps: Iterable[RestoredFile]) -> list[RestoredFile]:
 
 
 def invert_steps(steps: Iterable[RestoredFile]) -> tuple[RestoredFile, ...]:
-    """The steps that take others back, for each file one."""
+    """The steps that undo others, one per file."""
     return tuple(replace(each, before=each.after, after=each.before) for each in merge_steps(steps))
 
 
 def pending_restores(steps: Sequence[Head]) -> list[int]:
     """Numbers of what to undo so that no restoring is left, the newest first.
 
-    Taking back what took a restoring back makes it stand again; that is then what has to be undone.
+    Undoing an undo puts a restore back into effect; then that number has to be undone.
 
     Args:
         steps: Heads of the events that changed files, in order.

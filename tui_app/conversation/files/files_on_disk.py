@@ -1,4 +1,4 @@
-"""The files of the workspace as they are now, and reads of them that are out of date."""
+"""Workspace files in their current state, and detection of outdated reads."""
 
 import hashlib
 import json
@@ -13,19 +13,19 @@ from tui_app.records import frozen
 from tui_app.system.project_files import MayRead, anything
 
 _LARGEST = 4_000_000
-"""Bytes; what was written to a larger file stays in the conversation."""
+"""Bytes; text written to a larger file stays in the conversation."""
 
 
 @frozen
 class FilesOnDisk:
-    """Reads files within the folders that the tools may read."""
+    """Reads files within the folders that tools may read."""
 
     workspace: Workspace
     may_read: MayRead = anything
-    """What the rules say of files."""
+    """Applies the rules to a file."""
 
     def page(self, path: str) -> str | None:
-        """The beginning of a file as ``read_file`` shows it; None where that must not or cannot read it."""
+        """The start of a file as ``read_file`` shows it; None if it may not or cannot be read."""
         try:
             refused = self.may_read(Path(path), self.workspace.file(path))
             return None if refused else read_file(self.workspace, path)
@@ -33,7 +33,7 @@ class FilesOnDisk:
             return None
 
     def checksum(self, path: str) -> str | None:
-        """SHA-256 of a file, as hexadecimal digits; None when there is none to read."""
+        """Hexadecimal SHA-256 of a file; None if it cannot be read."""
         data = self._read(path)
         return None if data is None else hashlib.sha256(data).hexdigest()
 
@@ -50,14 +50,14 @@ class FilesOnDisk:
 
 
 _OURS = re.compile(r"\d+\t|\[.* is empty\]$", re.DOTALL)
-"""How a result of our own tool begins; what others' tools returned cannot be made again."""
+"""Start of a result of our own tool; results of other tools cannot be reproduced."""
 
 Staleness = Literal["changed", "gone"]
 
 
 @frozen
 class Read:
-    """One call of ``read_file`` and what it returned."""
+    """One call of ``read_file`` with its result."""
 
     seq: int
     """Log number of the result."""
@@ -67,11 +67,11 @@ class Read:
 
 
 def stale_reads(reads: Iterable[Read], workspace: Workspace) -> Mapping[int, Staleness]:
-    """Read files again; blocking.
+    """Read files again to find outdated results. Blocks on the disk.
 
     Returns:
-        By the number of the result, what has become of the file; those that still say what it holds, and
-        those that cannot be judged, are left out.
+        The state of each file, by log number of the result; without results that are still true or cannot be
+        judged.
     """
     found = ((read.seq, _judge(read, workspace)) for read in reads)
     return {seq: state for seq, state in found if state is not None}

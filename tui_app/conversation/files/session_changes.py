@@ -1,4 +1,4 @@
-"""What a session changed in its folder, by its log and by git, and a message for the commit of it."""
+"""Changes of a session in its folder, from its log and from git."""
 
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -17,16 +17,16 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.system.git import Git, GitFailed
 
 ChangedBy = Literal["session", "git"]
-"""Whether the tools of the session changed a file, or only git says that it differs from the last commit."""
+"""Whether the session's tools changed a file, or only git lists it as different from the last commit."""
 FileState = Literal["new", "changed", "deleted"]
 UNTRUSTED = "git is not used: the folder is not trusted."
 _MOST_FILES = 300
-"""Files of git's list that are read; a tree that was never committed may have any number."""
+"""Maximum files read of git's list; a tree that was never committed may have any number."""
 
 
 @frozen(kw_only=True)
 class ChangedFile:
-    """One file that is not what it was."""
+    """One changed file."""
 
     path: str
     """Relative to the folder."""
@@ -34,12 +34,12 @@ class ChangedFile:
     state: FileState
     is_staged: bool = False
     diff: str = ""
-    """From what it held before the session, or in the last commit, to now; empty where ``note`` says why."""
+    """From its content before the session, or in the last commit, to now; empty if ``note`` says why."""
     note: str = ""
 
     @property
     def counts(self) -> str:
-        """``+3 -1``; empty where there is no diff."""
+        """``+3 -1``; empty without a diff."""
         return counts_of(self.diff) if self.diff else ""
 
     def to_json(self) -> dict[str, object]:
@@ -54,13 +54,13 @@ class ChangedFile:
 
 @frozen(kw_only=True)
 class SessionChanges:
-    """All that is not what it was, the session's own files first."""
+    """All changed files, the session's own first."""
 
     files: list[ChangedFile] = field(default_factory=list)
     problem: str = ""
-    """Why git says nothing; empty where it does."""
+    """Why git could not be used; otherwise empty."""
     more: int = 0
-    """Files of git's list that were not read."""
+    """Number of files of git's list that were not read."""
 
     @property
     def own(self) -> Sequence[ChangedFile]:
@@ -68,11 +68,11 @@ class SessionChanges:
 
 
 def session_changes(opening: Opening, store: SessionStore | None) -> SessionChanges:
-    """Read what changed; blocks on the disk and on git.
+    """Find what changed. Blocks on the disk and on git.
 
     Args:
         opening: Which session, and its folder.
-        store: The log; None where nothing was said yet.
+        store: The log; None if nothing was said yet.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -113,7 +113,7 @@ def session_changes(opening: Opening, store: SessionStore | None) -> SessionChan
 def _compared(
     path: str, old: bytes | None, now: bytes | None, by: ChangedBy, problem: str, existed: bool
 ) -> ChangedFile | None:
-    """A file with its diff; None where it is what it was."""
+    """A file with its diff; None if it is unchanged."""
     state: FileState = "new" if not existed else "deleted" if now is None and not problem else "changed"
     if problem:
         return ChangedFile(path=path, by=by, state=state, note=problem)
@@ -124,7 +124,7 @@ def _compared(
 
 
 def _read(workspace: Workspace, path: str) -> tuple[bytes | None, str]:
-    """What a file holds, and why that cannot be said."""
+    """Content of a file, or why it is unknown."""
     try:
         real: Path = workspace.resolve(path)
         if not real.exists():

@@ -1,6 +1,6 @@
-"""A session's files kept in step with its log: nothing half-written, nothing missing, not too much.
+"""Consistency of a session's files with its log: no partial files, none missing, within the size limit.
 
-All of them but plan and todo list repeat what the log holds, so they can go and be written anew.
+All of them except plan and to-do list repeat what the log contains, so they can be deleted and rewritten.
 """
 
 import json
@@ -37,26 +37,26 @@ from tui_app.session.workspace import TOOL_OUTPUTS, SessionFolder
 _HISTORY = re.compile(r"(\d{3,})-before-compaction\.(?:md|json)")
 _CHECKPOINT = re.compile(r"(\d{3,})-.+\.md")
 _NEAR = 400
-"""Characters after a file's name in which its checksum is written."""
+"""A file's checksum is written within this many characters after its name."""
 _DIGEST = re.compile(r"sha256 ([0-9a-f]{8,64})")
 
 
 _log = logging.getLogger(__name__)
 _BACK = (CompactionUndone, CompactionRedone, RewriteUndone, SessionRestored, SessionRewind)
-"""Events after which the view may point to files that were out of sight before."""
+"""Events after which the view may refer to files that it did not refer to before."""
 _OURS = re.compile(r"[\w.-]+_\d{8}_\d{6}_[\w.-]+\.txt")
-"""Names that we give to tool results; anything else in that folder is the user's own."""
+"""Names we give to tool results; any other file in that folder is the user's own."""
 _NUMBERED = re.compile(r"(\d{3,})-.+\.(?:md|json)")
 _NAMED = re.compile(rf"{TOOL_OUTPUTS}/([\w.-]+?\.txt)|(\d{{3,}}-before-compaction)\.md")
 
 
 @frozen
 class SessionFiles:
-    """Looks after the files of one session that is ours to write.
+    """Maintains the files of a session that this process may write.
 
     Attributes:
         history: The session, loaded.
-        limit: Bytes of tool results and histories that may be kept; 0 is no limit.
+        limit: Maximum bytes of tool results and histories; 0 for no limit.
     """
 
     history: SessionHistory
@@ -67,7 +67,7 @@ class SessionFiles:
         return self.history.archive.folder
 
     def tidy(self) -> None:
-        """Take away what a crash left, write what is missing, and keep to the limit. Never fails."""
+        """Remove leftovers of a crash, write missing files, and enforce the limit. Never fails."""
         self._try(self.sweep, self.restore, self.keep_within)
 
     def on_record(self, record: Record) -> None:
@@ -84,10 +84,10 @@ class SessionFiles:
                 _log.warning("The files of %s could not be looked after: %s", self.history.session, error)
 
     def sweep(self) -> list[Path]:
-        """Delete what nothing refers to: half-written files, and those of events that never came.
+        """Delete partial files, and files whose event was never logged.
 
         Returns:
-            What was deleted.
+            The deleted files.
 
         Raises:
             OSError: if the disk refuses.
@@ -100,7 +100,7 @@ class SessionFiles:
                     stray.append(path)
         outputs = _files(self.folder.tool_outputs)
         unrecorded = {path.name: path for path in outputs if _OURS.fullmatch(path.name)}
-        # The newest first: hardly any file is older than what is still in view.
+        # Newest first: hardly any file is older than what is still in view.
         heads = self.history.store.newest(self.history.session, STAGES)
         while unrecorded and (head := next(heads, None)) is not None:
             for name in _names(self._texts([head.seq])):
@@ -111,24 +111,24 @@ class SessionFiles:
         return stray
 
     def missing(self) -> list[str]:
-        """Names of the files that are not there: checkpoints, their index, and what the view points to."""
+        """Names of missing files: checkpoints, their index, and those the view refers to."""
         here = {path.name for part in (self.folder.checkpoints, *self._prunable()) for path in _files(part)}
-        # What stands for messages, summaries and other forms of results, names files.
+        # Only summaries and rewritten results name files.
         pointing = [head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS]
-        # A history is one file to read and one to load.
+        # A history is two files, one for readers and one to load.
         wanted = [name for stem in self._names_in(pointing) for name in _whole(stem)]
-        # An undone compaction may be redone, and its own details name its checkpoint all the while.
+        # An undone compaction may be redone, and its details always name its checkpoint.
         checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
         gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
-        # The count beside the index is written with it.
+        # The count next to the index is written together with it.
         index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
         return [*gone, *index]
 
     def restore(self) -> list[str]:
-        """Write files anew from the log.
+        """Write missing files again from the log.
 
         Returns:
-            Names of those that were missing and are there again.
+            Names of the restored files.
 
         Raises:
             OSError: if the disk refuses.
@@ -137,10 +137,10 @@ class SessionFiles:
         return [name for name in self.missing() if self._write(name)]
 
     def restore_histories(self) -> list[str]:
-        """Write also those histories anew that the view does not point to, newest first, within the limit.
+        """Write also missing histories that the view does not refer to, newest first, within the limit.
 
         Returns:
-            Names of those that were missing and are there again.
+            Names of the restored files.
 
         Raises:
             OSError: if the disk refuses.
@@ -154,7 +154,7 @@ class SessionFiles:
             if not gone or not self._write(names[0]):
                 continue
             if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
-                # This one, and all that are older, had to make room before.
+                # This one and all older ones were deleted before to make room.
                 for path in gone:
                     path.unlink(missing_ok=True)
                 break
@@ -162,7 +162,7 @@ class SessionFiles:
         return written
 
     def keep_within(self) -> None:
-        """Delete the oldest tool results and histories beyond the limit, but none the view points to.
+        """Delete the oldest tool results and histories above the limit, except those the view refers to.
 
         Raises:
             OSError: if the disk refuses.
@@ -181,7 +181,7 @@ class SessionFiles:
                 excess -= sizes[path].st_size
 
     def _sizes(self) -> dict[Path, os.stat_result]:
-        """What counts towards the limit."""
+        """The files that count towards the limit."""
         return {
             path: path.stat()
             for part in self._prunable()
@@ -193,7 +193,7 @@ class SessionFiles:
         return self.folder.tool_outputs, self.folder.conversation_history
 
     def _names_in(self, heads: Sequence[Head]) -> list[str]:
-        """Names in messages, and the histories of summaries, which name their folder."""
+        """File names in messages, and the histories of summaries, whose text names only their folder."""
         summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
         checkpoints = self.history.archive.checkpoints_of(summaries)
         histories = [f"{each.number:03d}-before-compaction" for each in checkpoints]
@@ -206,7 +206,7 @@ class SessionFiles:
                 plain.append(head.seq)
         texts = list(self._texts(plain))
         for rewrite, text in zip(forms, self._texts(forms), strict=True):
-            # One event may hold forms that are out of sight again.
+            # One event may also contain forms that are no longer in view.
             every = enumerate(json.loads(text or "[]"))
             texts += [json.dumps(form) for at, form in every if at in forms[rewrite]]
         return [*histories, *_names(texts)]
@@ -216,13 +216,13 @@ class SessionFiles:
             yield self.history.store.message(self.history.session, seq) or ""
 
     def _write(self, name: str) -> bool:
-        """Write a file of that name anew from the log.
+        """Write a file again from the log.
 
         Args:
             name: As the view or the index has it, without folders.
 
         Returns:
-            Whether the log holds what belongs in it.
+            Whether the log has its content.
 
         Raises:
             OSError: if the disk refuses.
@@ -249,7 +249,7 @@ class SessionFiles:
             if places and places[0] < len(head.changes):
                 said = store.message(session, head.changes[places[0]][0]) or "null"
                 bodies = list(_bodies(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
-                # The text with the checksum that is written beside its name, else the result itself.
+                # The text with the checksum written next to its name, else the result itself.
                 digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
                 fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]
                 text = [*fitting, *bodies, ""][0]
@@ -258,11 +258,11 @@ class SessionFiles:
         return False
 
     def _history(self, number: int) -> bool:
-        """The view as it was before a compaction."""
+        """Write the view before a compaction."""
         now = self.history
         record = now.store.record(now.session, now.archive.event_of(number))
         done = data_of(record, CompactionComplete)
-        # Of a compaction that another program did there never was one.
+        # For a compaction by another program, there never was a history.
         if record is None or done is None or not done.history_path:
             return False
         then = SessionHistory(now.store, now.session, now.archive, now.counter, ignore, now.model)
@@ -270,13 +270,13 @@ class SessionFiles:
             then.view.apply(head)
         readable = now.archive.write_history(number, then.originals(then.items()))
         for path in (readable, readable.with_suffix(".json")):
-            # As old as it was: the oldest go first where room is short.
+            # With its original time: the oldest files are deleted first.
             os.utime(path, (record.time, record.time))
         return True
 
 
 def _bodies(message: ModelMessage) -> Iterator[str]:
-    """Results, and the texts that calls were given."""
+    """Results, and the texts passed to calls."""
     for _, part in results_of(Item(0, message)):
         if (text := result_text(part)) is not None:
             yield file_text(part, text)
@@ -300,5 +300,5 @@ def _whole(name: str) -> tuple[str, ...]:
 def _files(folder: Path) -> list[Path]:
     try:
         return [path for path in folder.iterdir() if path.is_file()]
-    except OSError:  # there is none
+    except OSError:  # the folder does not exist
         return []

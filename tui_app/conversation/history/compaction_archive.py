@@ -1,4 +1,4 @@
-"""The files of a session's compactions: the history before each, and its checkpoint."""
+"""Files of a session's compactions: the history before each, and its checkpoint."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -19,25 +19,25 @@ _RECORDED = (CompactionComplete.TYPE, CheckpointCreated.TYPE)
 
 @dataclass(slots=True)
 class Archive:
-    """Writes the files of one session's compactions; their numbers come from the log."""
+    """Writes the files of one session's compactions. Their numbers come from the log."""
 
     folder: SessionFolder
     read: Callable[[Collection[str]], Iterable[Head]] = lambda _types: ()
-    """Heads of the log's events of some types, the newest first; no more are read than are asked for."""
+    """Heads of the log's events of some types, the newest first; read lazily."""
 
     @property
     def compactions(self) -> int:
-        """Compactions in the log, undone ones included."""
+        """Number of compactions in the log, undone ones included."""
         newer = 0
         for head in self.read(_RECORDED):
-            # It has the number of the compaction before it, also where that event cannot be read any more.
+            # It contains the number of its compaction, even if that event can no longer be read.
             if head.type == CheckpointCreated.TYPE:
                 return head.ref + newer
             newer += head.state == "success"
         return newer
 
     def _all(self) -> dict[int, Checkpoint | None]:
-        """Every compaction by its log number, undone ones included, with its checkpoint, the oldest first."""
+        """Every compaction by log number, undone ones included, with its checkpoint; oldest first."""
         every, last = dict[int, Checkpoint | None](), 0
         for head in reversed([*self.read(_RECORDED)]):
             if head.type == CompactionComplete.TYPE and head.state == "success":
@@ -49,16 +49,16 @@ class Archive:
 
     @property
     def checkpoints(self) -> list[Checkpoint]:
-        """Every checkpoint that was written, those of undone compactions included, oldest first."""
+        """Every checkpoint, those of undone compactions included, oldest first."""
         return list(filter(None, self._all().values()))
 
     def event_of(self, number: int) -> int:
-        """Log number of compaction ``number`` of the session, from 1; 0 where there was none."""
+        """Log number of compaction ``number`` of the session, from 1; 0 if there is none."""
         numbers = list(self._all())
         return numbers[number - 1] if 0 < number <= len(numbers) else 0
 
     def histories(self, held: Callable[[int], bool]) -> set[Path]:
-        """Files of the histories before those compactions (log numbers) of which something holds."""
+        """History files of the compactions (by log number) that match a condition."""
         numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
@@ -68,13 +68,13 @@ class Archive:
         return [found for seq in compactions if (found := every.get(seq)) is not None]
 
     def sync(self, compactions: Sequence[int]) -> None:
-        """Let the index list the compactions that are not undone: after an undo, a redo, or a crash.
+        """Make the index list the compactions that are not undone, after an undo, a redo, or a crash.
 
         Raises:
             OSError: if the disk refuses.
         """
         listed = self.folder.listed()
-        # Those of other programs have no checkpoints.
+        # Compactions by other programs have no checkpoints.
         if listed not in (None, len(compactions)) and listed != len(
             found := self.checkpoints_of(compactions)
         ):
@@ -86,8 +86,8 @@ class Archive:
         """Write history and checkpoint, and complete the event with paths and final numbers.
 
         Args:
-            proposal: What is about to be applied.
-            items: The view before it, each message as it was said.
+            proposal: The compaction to apply.
+            items: The view before it, each message in its original form.
             time: Seconds since the epoch.
             standing: Log numbers of the compactions that are not undone.
 
@@ -115,7 +115,7 @@ class Archive:
         return complete, CheckpointCreated(number=number, title=title, path=path)
 
     def write_history(self, number: int, items: Sequence[Item]) -> Path:
-        """Write the history before a compaction as JSON and as Markdown; returns the latter's path.
+        """Write the history before a compaction as JSON and Markdown. Returns the path of the Markdown file.
 
         Raises:
             OSError: if the disk refuses.

@@ -1,4 +1,4 @@
-"""Delivers events to everyone who watches a conversation."""
+"""Delivery of a conversation's events to listeners."""
 
 import logging
 import time
@@ -17,17 +17,17 @@ class EventBus:
     _listeners: list[Callable[[Record], None]] = field(default_factory=list)
 
     def publish(self, record: Record) -> None:
-        """Give a record to all listeners; never waits."""
+        """Call all listeners with a record; never waits."""
         for listener in self._listeners:
             try:
                 listener(record)
-            except Exception:  # what happened has happened, whoever fails to take note of it
+            except Exception:  # the event has happened, even if a listener fails on it
                 _log.exception("a listener failed on %s", record.data.TYPE)
 
     def listen(self, listener: Callable[[Record], None]) -> None:
-        """Call a listener with every record at once, for as long as the bus lasts; it must not wait."""
+        """Call a listener with every record, immediately, for the lifetime of the bus. It must not wait."""
         self._listeners.append(listener)
 
     def publish_live(self, session: str, payload: Payload) -> None:
-        """Publish something that no log keeps."""
+        """Publish an event that is not logged."""
         self.publish(Record(seq=0, time=time.time(), session=session, data=payload))

@@ -1,4 +1,4 @@
-"""The agent view of one session, read from and written to its log: what the governor works on."""
+"""The agent view of one session, read from and written to its log. The governor works on it."""
 
 import logging
 import sqlite3
@@ -62,7 +62,7 @@ from tui_app.usage import Breakdown, ContextUsage, Overhead
 
 
 def ranges_without(ranges: Iterable[tuple[int, int]], apart: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """Inclusive ranges without some numbers inside of them."""
+    """Inclusive ranges with some numbers taken out."""
     parts: list[tuple[int, int]] = []
     for low, high in ranges:
         inside = sorted(seq for seq in apart if low <= seq <= high)
@@ -73,19 +73,19 @@ def ranges_without(ranges: Iterable[tuple[int, int]], apart: Collection[int]) ->
 
 _log = logging.getLogger(__name__)
 _QUOTING = (Error, Notice, TurnRetry)
-"""Events that quote what providers and libraries say."""
+"""Events that quote providers and libraries."""
 
 
 @dataclass(slots=True)
 class SessionHistory:
-    """Owner of one session's view. Everything it changes goes through the log first.
+    """Owner of one session's view. All its changes go through the log first.
 
     Attributes:
-        counter: Counts without any factor; what the log keeps must not depend on what is learnt later.
-        model: Name of the model the conversation goes on with.
+        counter: Counts without a factor: logged counts must not depend on what is learned later.
+        model: Name of the current model.
         window_known: Whether its window is known; until then there is no gauge.
-        withheld: Files of the session that hold what is excluded: the model may not read them.
-        secrets: What no error or notice may carry.
+        withheld: Files of the session with excluded content: the model may not read them.
+        secrets: Masked in errors and notices.
     """
 
     store: SessionStore
@@ -120,11 +120,11 @@ class SessionHistory:
         return self._messages.newest(self.view.visible())
 
     def newest_events(self, *kinds: type[Payload]) -> Iterator[Record]:
-        """The events of some kinds, the newest first; no more are read than are asked for."""
+        """Events of some kinds, the newest first; read lazily."""
         return newest_records(self.store, self.session, *kinds)
 
     def message(self, seq: int) -> ModelMessage | None:
-        """A message as it was said, read from the log; None where there is none."""
+        """A message in its original form, read from the log; None if there is none."""
         text = self.store.message(self.session, seq)
         return ModelMessagesTypeAdapter.validate_json(f"[{text}]")[0] if text else None
 
@@ -150,14 +150,14 @@ class SessionHistory:
         return self.items()
 
     def originals(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The messages as they were said, read from the log where a stage has rewritten them."""
+        """The messages in their original form, read from the log if a stage has rewritten them."""
         first = self.view.rewritten()
         heads = (first[item.key] for item in items if item.key in first)
         return with_forms(items, self._messages.read_heads(heads))
 
     def everything(self) -> Sequence[Item]:
-        """Every message that the view holds, or holds in a summary, as it was said; read from the log."""
-        # A summary of another program stands for messages that the log does not hold.
+        """All messages in the view or summarised in it, in their original form, read from the log."""
+        # A summary by another program replaces messages that are not in the log.
         return self._read(self._message_heads())
 
     def ledger(self) -> Ledger:
@@ -167,14 +167,14 @@ class SessionHistory:
         return self._ledger.catch_up(list(heads), lambda keys: self._read([heads[key] for key in keys]))
 
     def inform(self, origins: Origins, most: int | None = None) -> bool:
-        """Let what is folded hold the messages of the view, as they were said, and what the program gave.
+        """Update origins from the view's messages in their original form, and from what the program added.
 
         Args:
-            origins: What is folded.
-            most: Messages that are read at once; None for all.
+            origins: What to update.
+            most: Maximum messages to read at once; None for all.
 
         Returns:
-            Whether that was all.
+            Whether it is complete.
         """
         version, seen = origins.mark
         origins.mark = self.view.mark
@@ -203,7 +203,7 @@ class SessionHistory:
         return [Item(head.seq, messages[head.seq], head.reported, head.model) for head in heads]
 
     def weigh(self, item: Item) -> Breakdown:
-        """Tokens of one message in the current model's own tokens."""
+        """Tokens of one message, in tokens of the current model."""
         return self.counter.message(item.message).scaled(self.factor)
 
     def tokens(self, item: Item) -> int:
@@ -213,10 +213,10 @@ class SessionHistory:
         return self.view.tally().usage(self.overhead, model=self.model, counter_exact=self.counter.exact)
 
     def sync(self, messages: Sequence[ModelMessage]) -> None:
-        """Nothing to do: everything a run adds is in the log before its next request."""
+        """Nothing to do: everything a run adds is logged before its next request."""
 
     def set_overhead(self, overhead: Overhead, model: str) -> None:
-        """Set what every request to the current model carries."""
+        """Set what every request to the current model carries besides messages."""
         if not self.window_known or overhead != self.overhead:
             self.window_known, self.overhead = True, overhead
             self.show_gauge()
@@ -225,14 +225,15 @@ class SessionHistory:
         self._distrusted = True
 
     def take_distrust(self) -> bool:
-        """Whether the answer that just came belongs to a request that was cut."""
+        """Whether the newest answer belongs to a request that was cut. Resets it."""
         distrusted, self._distrusted = self._distrusted, False
         return distrusted
 
     def report(self, payload: Payload) -> None:
-        """Record an event without a message, or only show it when it is live-only.
+        """Log an event without a message, or only publish it if it is live-only.
 
-        What the log refuses is shown all the same: a screen must not wait for an end that has happened.
+        If the log cannot be written, the event is published all the same: the screen must not wait for an end
+        that has already happened.
         """
         try:
             self.append(payload)
@@ -241,15 +242,15 @@ class SessionHistory:
             self.publish(Record(seq=0, time=time.time(), session=self.session, data=payload))
 
     def refuse(self, why: str) -> bool:
-        """Say why something that the user asks for is not done; always False."""
+        """Report why a user's request is refused; always returns False."""
         self.append(Notice(text=why, passing=True))
         return False
 
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
-        """Write an event to the log, fold it, and show it."""
+        """Log an event, apply it to the view, and publish it."""
         now = time.time()
         if isinstance(payload, _QUOTING):
-            # A provider or a library may repeat the key that it was given.
+            # A provider or library may repeat the key it was given.
             said = {each.name: getattr(payload, each.name) for each in fields(payload)}
             payload = replace(payload, **self.secrets.masked(said))
         if not payload.STORED:
@@ -269,11 +270,11 @@ class SessionHistory:
         return self.append(replace(event, tokens=self.counter.message(message).nonzero()), message)
 
     def spilled(self) -> Collection[str]:
-        """Names of the files that hold tool results."""
+        """Names of the files with tool results."""
         return [f"{TOOL_OUTPUTS}/{name}" for name in self.archive.folder.tool_output_names()]
 
     def exempt(self, stage: Stage) -> frozenset[int]:
-        """What a stage must leave alone: the user took its work back, or pinned the message."""
+        """Messages a stage must not change: pinned ones, and those whose rewrite by it was undone."""
         kind = EVENTS[stage].TYPE
         return self.pinned() | {seq for type_, seq in self.view.restored if type_ == kind}
 
@@ -281,7 +282,7 @@ class SessionHistory:
         return frozenset(self.view.pins)
 
     def sealed_messages(self, item: Item) -> Sequence[Item]:
-        """The originals that a provider's sealed summary stands for, also through an earlier one."""
+        """The originals replaced by a provider's sealed summary, also through an earlier one."""
         if not is_sealed(item.message):
             return ()
         heads = self.view.hidden_by(item.key)
@@ -309,7 +310,7 @@ class SessionHistory:
         self.show_gauge()
 
     def rewind(self, to: int, *, again: bool = False) -> Record:
-        """Let the view end before a message again, with the compactions since then undone; one event."""
+        """Rewind the view to before a message, undoing later compactions, in one event."""
         record = self.append(SessionRewind(to=to, again=again))
         self.sync_files()
         return record
@@ -323,7 +324,7 @@ class SessionHistory:
         now = time.time()
         trial = replace(proposal.complete, tokens=self.counter.message(proposal.message).nonzero())
         said = list[tuple[CompactionAcknowledged, ModelResponse]]()
-        # What the assistant says after the summary.
+        # The assistant's reply to the summary.
         if (answer := proposal.acknowledgement) is not None:
             job, text, counted = trial.job, answer.text or "", self.counter.message(answer).nonzero()
             said.append((CompactionAcknowledged(job=job, text=text, tokens=counted), answer))
@@ -351,46 +352,46 @@ class SessionHistory:
         return complete
 
     def restate(self, compaction: int, *, undo: bool) -> Record:
-        """Undo a compaction, or redo one that is undone; one event."""
+        """Undo a compaction, or redo an undone one, in one event."""
         return self._restated((CompactionUndone if undo else CompactionRedone)(compaction=compaction))
 
     def restore(self, seq: int) -> Record:
-        """Take back a stage's rewrite, an exclusion, an edit of a summary, or the newest rewind or clear."""
+        """Undo a stage's rewrite, an exclusion, a summary edit, or the newest rewind or clear."""
         is_cut = seq in self.view.reversible
         return self._restated(SessionRestored(cut=seq) if is_cut else RewriteUndone(rewrite=seq))
 
     def exclude(self, seqs: Sequence[int], again: int = 0) -> Record:
-        """Take messages out of the view until they are brought back; one event.
+        """Exclude messages from the view until they are included again, in one event.
 
         Args:
             seqs: Log numbers of all that leave.
-            again: The exclusion that stands again; 0 for a new one.
+            again: The exclusion to redo; 0 for a new one.
         """
         return self._restated(MessageExcluded(seqs=tuple(seqs), again=again))
 
     def exclude_again(self, exclusion: int) -> Record:
-        """Redo an exclusion that was undone, for what of it is in the view; one event."""
+        """Redo an undone exclusion for its messages that are in the view, in one event."""
         excluded = data_of(self.store.record(self.session, exclusion), MessageExcluded)
         seen = {head.seq for head in self.view.visible()}
         seqs = excluded.seqs if excluded is not None else ()
         return self.exclude([seq for seq in seqs if seq in seen], again=exclusion)
 
     def _restated(self, event: Resized) -> Record:
-        """Record that the view goes back, with its sizes; files follow."""
+        """Log a change of the view with its sizes, then update the files."""
         before, after = self.usage().total, self.after(head_of(LATER, 0.0, event)).total
         record = self.append(replace(event, tokens_before=before, tokens_after=after))
         self.sync_files()
         return record
 
     def sync_files(self) -> None:
-        """Let the session's files follow the view; the log is right even where the disk refuses."""
+        """Update the session's files to match the view. If the disk refuses, the log is still right."""
         try:
             self.archive.sync(self.view.compactions)
         except OSError as error:
             _log.warning("Could not bring the checkpoint index of %s up to date: %s", self.session, error)
 
     def shed(self) -> None:
-        """Let go of loaded messages and their counts; they are read from the log when they are needed."""
+        """Drop loaded messages and their counts; they are read from the log again when needed."""
         self._items = None
         self._messages.keep(())
         self.counter.forget()
@@ -400,7 +401,7 @@ class SessionHistory:
             self.append(GaugeChanged(usage=self.usage()))
 
     def after(self, *heads: Head) -> ContextUsage:
-        """What fills the next request once events have rewritten the view."""
+        """Context usage of the next request after events that rewrite the view."""
         trial = self.view.copy()
         for head in heads:
             trial.apply(head)
@@ -408,7 +409,7 @@ class SessionHistory:
 
     def _fold(self, head: Head, message: ModelMessage | None) -> None:
         if is_private(head):
-            message = None  # of the log, and of no request
+            message = None  # in the log, but never in a request
         if message is not None:
             self._messages.put(head, message)
         if self.view.apply(head):
@@ -418,7 +419,7 @@ class SessionHistory:
 
     def _rewritten(self) -> None:
         self._items = None
-        # What is hidden is read from the log again should it come back.
+        # Hidden messages are read from the log again if they return.
         self._messages.keep(self.view.visible())
         self.withheld = self._files_of_excluded()
 
@@ -438,5 +439,5 @@ class SessionHistory:
         return frozenset(file.resolve() for file in files)
 
     def _item(self, head: Head) -> Item:
-        # A copy: a run writes its own ids into the messages it sends, and the log's must not change.
+        # A copy, because a run writes its own ids into the messages it sends.
         return Item(head.seq, replace(self._messages.of(head)), head.reported, head.model)

@@ -1,4 +1,4 @@
-"""The messages of a session's view, read from the log when they are first needed."""
+"""Messages of a session's view, loaded from the log on first use."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -13,14 +13,14 @@ from tui_app.session.event_rows import MESSAGES
 from tui_app.session.views.agent_view import ALONE, AgentView
 
 Place = tuple[int, int]
-"""Number of an event, and which of its messages."""
+"""Log number of an event, and the index of one of its messages."""
 
 
 def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
-    """A message as the log stores it, and as it is when it is read again.
+    """A message as JSON for the log, and the message that JSON loads as.
 
-    Half surrogate pairs, which no JSON text can hold and providers refuse, become U+FFFD; any other message
-    comes back as the same object.
+    Unpaired surrogates, which are no valid JSON text and are refused by providers, become U+FFFD. Any other
+    message is returned as the same object.
     """
     try:
         return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1], message
@@ -31,17 +31,17 @@ def storable(message: ModelMessage) -> tuple[str, ModelMessage]:
 
 
 def storable_list(messages: Sequence[ModelMessage]) -> tuple[str, list[ModelMessage]]:
-    """Several messages as one JSON list, and as they are when they are read again."""
+    """Several messages as one JSON list, and the messages it loads as."""
     pairs = [storable(message) for message in messages]
     return f"[{','.join(text for text, _ in pairs)}]", [message for _, message in pairs]
 
 
 @dataclass(slots=True)
 class ViewMessages:
-    """Keeps the messages of one session's view, in the form that the view shows."""
+    """Caches the messages of one session's view, in the form that the view shows."""
 
     read: Callable[[int], str | None]
-    """The pydantic-ai message that an event carries, as JSON text, by its log number."""
+    """Returns the pydantic-ai message of an event as JSON, by log number."""
     _held: dict[Place, ModelMessage] = field(default_factory=dict)
 
     def of(self, head: Head) -> ModelMessage:
@@ -52,7 +52,7 @@ class ViewMessages:
         self._held[_place(head)] = message
 
     def put_forms(self, rewrite: int, messages: Iterable[ModelMessage]) -> None:
-        """Keep the messages of a rewrite that has just been written."""
+        """Cache the messages of a rewrite that was just logged."""
         self._held.update({(rewrite, place): message for place, message in enumerate(messages)})
 
     def keep(self, heads: Iterable[Head]) -> None:
@@ -60,7 +60,7 @@ class ViewMessages:
         self._held = {place: message for place, message in self._held.items() if place in wanted}
 
     def read_heads(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
-        """The messages of some heads by number, wherever they are; nothing more is kept than before."""
+        """The messages of some heads by log number. The cache is unchanged."""
         wanted, held = list(heads), dict(self._held)
         self.load(wanted)
         found = {head.seq: self.of(head) for head in wanted}
@@ -91,7 +91,10 @@ def _place(head: Head) -> Place:
 
 
 def original_heads(heads: Iterable[Head], *, cleared: bool = False) -> list[Head]:
-    """What was said, in the form it was said in, less what was undone, or cleared if that is not wanted."""
+    """Heads of all messages in their original form, except undone ones.
+
+    Cleared ones are left out too, unless ``cleared`` is set.
+    """
     view = AgentView()
     for head in heads:
         if head.type in _SAYING or (head.type == SessionClear.TYPE and not cleared):

@@ -1,1 +1,1 @@
-"""The user's own programs, run around events and tools."""
+"""Hooks: the user's own programs, run around events and tools."""

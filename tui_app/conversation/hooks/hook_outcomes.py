@@ -1,4 +1,4 @@
-"""What the end of a hook means, and what a hook reads."""
+"""Input of a hook, and the meaning of its exit."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +18,16 @@ from tui_app.text import cut, plain_text
 _NOT_WELL = ("failed", "timeout", "missing")
 
 VETO = 2
-"""The exit code that says no."""
+"""The exit code for a veto."""
 
 INSTRUCTIONS_CHARS = 4_000
-"""Characters that all hooks together may add to what a summary is asked for."""
+"""Maximum characters that all hooks together may add to the instructions for a summary."""
 
 PROMPT_CHARS = 4_000
-"""Characters that all hooks together may add to a prompt."""
+"""Maximum characters that all hooks together may add to a prompt."""
 
 OUTPUT_CHARS = 2_000
-"""Characters of output that the event keeps."""
+"""Maximum characters of output kept in the event."""
 
 _REASON_CHARS = 300
 
@@ -39,12 +39,12 @@ class HookExit:
     """How a hook's process ended."""
 
     exit: int | None = None
-    """Its exit code; None when it never started or had to be ended."""
+    """Its exit code; None if it never started or had to be stopped."""
     stdout: str = ""
     stderr: str = ""
     duration_s: float = 0.0
     limit_s: float = 0.0
-    """Seconds after which it was to be ended."""
+    """Its timeout in seconds."""
     timed_out: bool = False
     missing: str = ""
     """Why it could not be started."""
@@ -53,20 +53,20 @@ class HookExit:
 
 @frozen
 class Run:
-    """One hook that ran: what is told of it, and what it said."""
+    """One hook that ran, with its event."""
 
     ran: HookRan
     said: str = ""
-    """Its stdout when it ended well; the reason when it vetoed, or denies because it has not ended well."""
+    """Its stdout if it succeeded; the reason if it vetoed, or if its failure denies."""
 
     @property
     def refuses(self) -> bool:
-        """Whether what it ran before must not happen."""
+        """Whether it stops what it ran before."""
         return self.ran.outcome == "vetoed" or self.ran.denies
 
 
 def judge(hook: HookName, trigger: str, settings: Hook, ended: HookExit) -> Run:
-    """Say what the end of a hook means."""
+    """Interpret how a hook ended."""
     out, err = plain_text(ended.stdout).strip(), plain_text(ended.stderr).strip()
     why = one_line(err) or "it gave no reason"
     outcome, reason = _end(hook, trigger, ended, why)
@@ -91,16 +91,16 @@ _VETOES: Mapping[str, str] = {
     "stop": "makes the model continue",
     "preCompact": "vetoed the compaction",
 }
-"""What the veto of a hook means."""
+"""The effect of a hook's veto."""
 
 
 def may_veto(hook: HookName, trigger: str) -> bool:
-    """Whether a hook can stop what it runs before: a tool, or a compaction that need not be."""
+    """Whether a hook can veto: a tool, a prompt, a stop, or a compaction that is not required."""
     return hook in _VETOES and (hook != "preCompact" or trigger in ("background", "model"))
 
 
 def _end(hook: HookName, trigger: str, ended: HookExit, why: str) -> tuple[HookOutcome, str]:
-    """How a hook ended, and in words unless it ended well."""
+    """The outcome, with a description unless the hook succeeded."""
     code = ended.exit or 0
     if ended.cancelled:
         return "cancelled", "was stopped"
@@ -127,7 +127,7 @@ def before_compaction(runs: Sequence[Run]) -> str | Veto:
 
 
 def before_tool(runs: Sequence[Run]) -> str:
-    """What the model is told instead of a result; empty when the tool may run."""
+    """What the model gets instead of a result; empty if the tool may run."""
     declined = next((run for run in runs if run.refuses), None)
     if declined is None:
         return ""
@@ -135,9 +135,9 @@ def before_tool(runs: Sequence[Run]) -> str:
 
 
 def changed_arguments(run: Run) -> dict[str, Any] | None:
-    """The arguments that a preTool hook wants a tool to be called with; None where it leaves them alone.
+    """New arguments for a tool from a preTool hook; None if it does not change them.
 
-    It prints a JSON object ``{"args": {…}}``; whatever else it prints is no wish.
+    It prints a JSON object ``{"args": {…}}``; other output is ignored here.
     """
     if run.ran.outcome != "ok" or not run.said.startswith("{"):
         return None
@@ -149,7 +149,7 @@ def changed_arguments(run: Run) -> dict[str, Any] | None:
 
 
 def name_of(hook: Hook) -> str:
-    """The program's name; arguments are left out, for they may hold anything."""
+    """The program's name without arguments, which may contain secrets."""
     if isinstance(hook.command, str):
         words = [word for word in hook.command.split() if "=" not in word]
         program = words[0] if words else "sh"
@@ -163,20 +163,20 @@ def one_line(text: str) -> str:
 
 
 RESULT_CHARS = 50_000
-"""Characters of a tool's result that a hook is given; of a longer one head and tail."""
+"""Maximum characters of a tool's result given to a hook; of a longer one, the head and tail."""
 
 
 def stdin_of(hook: HookName, trigger: str, record: Record, keys: Iterable[str]) -> bytes:
-    """One line of JSON.
+    """The hook's input, one line of JSON.
 
     Args:
         hook: Which hook runs.
         trigger: What ``match`` is compared with.
         record: The event.
-        keys: Secrets that must not be in it.
+        keys: Secrets to mask.
     """
     if isinstance(record.data, ToolResult):
         record = replace(record, data=replace(record.data, text=clip(record.data.text, RESULT_CHARS)))
     event = {"hook": hook, "trigger": trigger, **record.to_json()}
-    # Escaped as ASCII: whatever the text holds, half surrogates too, is JSON that every program can read.
+    # Escaped as ASCII: any text, even with unpaired surrogates, becomes JSON that every program can read.
     return masked(json.dumps(event), (json.dumps(key)[1:-1] for key in keys)).encode("ascii") + b"\n"

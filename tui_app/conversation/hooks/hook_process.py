@@ -1,4 +1,4 @@
-"""Runs a hook's command, bounded in time and output."""
+"""The process of a hook, bounded in time and output."""
 
 import asyncio
 import subprocess
@@ -12,39 +12,37 @@ from tui_app.system.processes import Listener, NotStarted, Pipes, start_group
 from tui_app.system.trust import NotTrusted, ProgramPlace
 
 OUTPUT_BYTES = 64 * 1024
-"""Bytes kept of each of stdout and stderr; what comes after is read and dropped, so that nobody blocks."""
+"""Bytes kept of each of stdout and stderr. The rest is read and dropped, so that the hook never blocks."""
 
 
 class _Output(Listener):
-    """Collects what a process says."""
-
     def __init__(self) -> None:
         super().__init__()
         self.said = {1: bytearray(), 2: bytearray()}
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """Keep what there is room for."""
+        """Keep the data that fits the limit."""
         self.said[fd] += data[: OUTPUT_BYTES - len(self.said[fd])]
 
     def text(self, fd: int) -> str:
-        """What was said, whatever the bytes are."""
+        """Decode the output, replacing invalid bytes."""
         return self.said[fd].decode("utf-8", "replace")
 
 
 @frozen
 class Runner:
-    """Runs commands where the user's own programs start."""
+    """Runs hook commands."""
 
     place: ProgramPlace
-    """With an environment that holds no keys."""
+    """Its environment contains no keys."""
 
     async def run_command(self, hook: Hook, stdin: bytes, timeout_s: float) -> HookExit:
-        """Run a command to its end; when cancelled, end it with all its children and return at once.
+        """Run a command to its end. When cancelled, kill it with all its children and return at once.
 
         Args:
             hook: What to run.
-            stdin: What it is given to read.
-            timeout_s: Seconds after which it is ended.
+            stdin: Its input.
+            timeout_s: Timeout in seconds.
         """
         started = monotonic()
         timed_out = cancelled = False
@@ -58,12 +56,12 @@ class Runner:
         except NotStarted as error:
             return HookExit(missing=error.why)
         except asyncio.CancelledError:
-            # Whoever cancelled hears of it from the outcome: the event must still be written.
+            # Return instead of raising: the outcome must still be logged.
             return HookExit(cancelled=True)
         try:
             pipe = group.transport.get_pipe_transport(0)
             if isinstance(pipe, asyncio.WriteTransport):
-                # As far as the process reads it.
+                # The process may not read all of it.
                 pipe.write(stdin)
                 pipe.close()
             async with asyncio.timeout(timeout_s):

@@ -1,4 +1,4 @@
-"""Hooks: the user's own commands that run when something happens in a session."""
+"""Hooks: the user's commands, run on events of a session."""
 
 import asyncio
 import logging
@@ -29,32 +29,32 @@ from tui_app.settings.tables import Hook
 from tui_app.text import cut
 
 END_S = 1.5
-"""Seconds that hooks have at the end of a session, all together: nobody who leaves waits any longer."""
+"""Total seconds for hooks at the end of a session, so that leaving never takes longer."""
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class Hooks:
-    """Runs hooks on the conversation's loop; every one that ran is an event."""
+    """Runs hooks on the conversation's loop and logs each run."""
 
     history: SessionHistory
     defined: Mapping[str, Sequence[Hook]]
     runner: Runner
     keys: Collection[str]
-    """Secrets that no hook is told."""
+    """Secrets to mask in the input of hooks."""
     resumed: bool
-    """Whether the session was there before it was opened."""
+    """Whether the session existed before it was opened."""
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     _waited: set[str] = field(default_factory=set)
-    """Ids of the questions that hooks were told of."""
+    """Ids of questions already reported to hooks."""
     _started: bool = False
     _stopped: bool = False
 
     async def run_hooks(self, hook: HookName, trigger: str, event: Payload | Record) -> list[Run]:
-        """Run the hooks that are meant for this, one after the other, up to the first veto.
+        """Run the matching hooks one at a time, up to the first veto.
 
-        Cancelling this ends the command that runs, with its children; ``settle`` waits for that.
+        Cancelling this kills the running command with its children; ``settle`` waits for that.
         """
         runs: list[Run] = []
         for settings in self._meant(hook, trigger):
@@ -64,7 +64,7 @@ class Hooks:
         return runs
 
     async def before_prompt(self, text: str, files: Sequence[str]) -> tuple[str, str]:
-        """What hooks add to a prompt, and why it must not be sent; each empty for nothing."""
+        """Text that hooks add to a prompt, and why it must not be sent; each may be empty."""
         runs = await self.run_hooks("userPrompt", "", UserMessage(text=text, attachments=tuple(files)))
         for run in runs:
             if run.refuses:
@@ -73,12 +73,12 @@ class Hooks:
         return cut("\n".join(run.said for run in runs if run.said), PROMPT_CHARS), ""
 
     async def before_stop(self, end: TurnEnd) -> str:
-        """What the model is told when a hook wants it to go on; empty where the turn may end."""
+        """What to tell the model if a hook wants it to continue; empty if the turn may end."""
         runs = await self.run_hooks("stop", "", end)
         return next((run.said for run in runs if run.refuses), "")
 
     def notify_waiting(self, trigger: str, event: Payload | Record) -> None:
-        """Something waits for the user."""
+        """Run the ``waiting`` hooks: something waits for the user."""
         self._begin("waiting", trigger, event)
 
     async def before_compaction(self, start: CompactionStart) -> str | Veto:
@@ -91,7 +91,7 @@ class Hooks:
             case TurnEnd(outcome=outcome):
                 self._begin("turnEnd", outcome, record)
             case ApprovalRequested(id=id) | ServerAsked(id=id) if id not in self._waited:
-                # It is said again when more calls wait.
+                # The event is published again when more calls wait.
                 self._waited.add(id)
                 asks = isinstance(record.data, ApprovalRequested)
                 self.notify_waiting("approval" if asks else "question", record)
@@ -99,7 +99,7 @@ class Hooks:
                 self.notify_waiting("review", record)
 
     def started(self, start: Record) -> None:
-        """Run what the user wants when a session is opened; ``start`` is the first event of its log."""
+        """Run the ``sessionStart`` hooks once; ``start`` is the first event of the log."""
         if not self._started:
             self._started = True
             self._begin("sessionStart", "resume" if self.resumed else "new", start)
@@ -109,11 +109,11 @@ class Hooks:
             await asyncio.wait(self._tasks)
 
     def stop(self) -> None:
-        """Begin no hook by itself any more."""
+        """Start no more hooks on events."""
         self._stopped = True
 
     async def end(self) -> None:
-        """End what still runs, and give the hooks of the session's end their time, all of them at once."""
+        """Stop running hooks, then run the ``sessionEnd`` hooks, all at the same time."""
         self._stopped = True
         for task in self._tasks:
             _cancel(task)
@@ -134,7 +134,7 @@ class Hooks:
     async def _one(
         self, hook: HookName, trigger: str, event: Payload | Record, settings: Hook, timeout_s: float
     ) -> Run:
-        """Run one command, in a task that is known here: whoever waits for it may be cancelled any time."""
+        """Run one command in a tracked task, because the waiting caller may be cancelled at any time."""
         if not isinstance(event, Record):
             event = Record(seq=0, time=time.time(), session=self.history.session, data=event)
         stdin = stdin_of(hook, trigger, event, self.keys)
@@ -161,6 +161,6 @@ class Hooks:
 
 
 def _cancel(task: "asyncio.Task[Any]") -> None:
-    """Cancel a task once, however often whoever waits for it is: it must see its process end."""
+    """Cancel a task only once: it must see its process end."""
     if not task.cancelling():
         task.cancel()

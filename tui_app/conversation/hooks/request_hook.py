@@ -1,4 +1,4 @@
-"""What happens before each model request of a conversation, before the governor builds it."""
+"""A hook before each model request, before the governor builds it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -10,7 +10,7 @@ from tui_app.wires.library import OutermostCapability
 
 
 class RequestHook(OutermostCapability):
-    """Calls something with each request."""
+    """Calls a function before each request."""
 
     def __init__(self, call: Callable[[ModelRequestContext], Awaitable[None]]) -> None:
         self._call = call

@@ -1,4 +1,4 @@
-"""Hooks around tools, as a capability of the agent: they may decline a call, and get each result."""
+"""Hooks around tools, and masking of results, as capabilities of the agent."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from tui_app.text import cut, plain_text
 
 
 class ChangedArguments(dict[str, Any]):
-    """Arguments that a hook has put in place of the model's: who asks about the call must ask about these."""
+    """Arguments changed by a hook. Approval must be asked for these, not for the model's."""
 
     def __init__(self, args: Mapping[str, Any], *, said: Mapping[str, Any]) -> None:
         super().__init__(args)
@@ -38,12 +38,12 @@ class ToolHooks(AbstractCapability[Any]):
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
         self._validators: dict[str, Validator] = {}
-        """By the id of a call, what checks arguments of its tool."""
+        """By call id, the validator of its tool's arguments."""
 
     async def wrap_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: RawToolArgs, handler: Validator, **_: Any
     ) -> dict[str, Any]:
-        """Keep what checks arguments: a hook may change them."""
+        """Remember the validator: a hook may change the arguments."""
         validated = await handler(args)
         self._validators[call.tool_call_id] = handler
         return validated
@@ -51,7 +51,7 @@ class ToolHooks(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Ask before a tool runs, and tell what came of it; the model goes on when both are done."""
+        """Run preTool hooks, the tool, then postTool hooks. The model continues after all of them."""
         asked = ToolCall(tool_call_id=call.tool_call_id, name=call.tool_name, args=call.args_as_json_str())
         validate = self._validators.pop(call.tool_call_id, None)
         runs = await self._hooks.run_hooks("preTool", call.tool_name, asked)
@@ -75,7 +75,7 @@ class ToolHooks(AbstractCapability[Any]):
         except NOT_RUN:
             raise
         except Exception as error:
-            # A tool's own error and its wish to be called again alike: the model sees this text.
+            # Both a tool's error and its request to be called again: the model sees this text.
             part = ToolReturnPart(call.tool_name, str(error), outcome="failed")
             await self._run_hooks(call, part, started)
             raise
@@ -96,9 +96,9 @@ class ToolHooks(AbstractCapability[Any]):
 
 
 class MaskedResults(AbstractCapability[Any]):
-    """Takes the program's keys and withheld variables out of what tools return, before anybody else has it.
+    """Masks the program's keys and withheld variables in tool results, before anything else sees them.
 
-    Everything that keeps, shows, exports or sends a result comes after this.
+    Everything that keeps, shows, exports or sends a result comes later.
     """
 
     def __init__(self, secrets: Secrets) -> None:
@@ -107,7 +107,7 @@ class MaskedResults(AbstractCapability[Any]):
     async def wrap_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, args: dict[str, Any], handler: Handler, **_: Any
     ) -> Any:
-        """Mask a result, or what a tool raises."""
+        """Mask the result, or the exception that a tool raises."""
         try:
             result = await handler(args)
         except NOT_RUN:
@@ -127,5 +127,5 @@ class MaskedResults(AbstractCapability[Any]):
             text = to_json(value).decode()
         except (PydanticSerializationError, ValueError):
             return value
-        # As the model would read it; what holds no secret stays what it is.
+        # As the model would read it. A value without secrets is unchanged.
         return self._secrets.masked(from_json(text)) if masked(text, self._secrets) != text else value

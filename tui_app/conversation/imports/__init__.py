@@ -1,1 +1,1 @@
-"""Imports of transcripts of other programs."""
+"""Import of transcripts from other programs."""

@@ -1,4 +1,4 @@
-"""Which files were imported before, and into which session."""
+"""Earlier imports: the session that each file was imported into."""
 
 from collections.abc import Container
 from pathlib import Path
@@ -11,7 +11,7 @@ _START = 1
 
 
 def earlier_imports(store: SessionStore, known: Container[str] = ()) -> dict[str, Record]:
-    """By path of the file: how the newest session began that was imported from it, less the known ones."""
+    """By file path, start event of the newest session imported from it; ``known`` sessions are skipped."""
     found: dict[str, Record] = {}
     for info in store.sessions():
         record = None if info.id in known else store.record(info.id, _START)
@@ -24,12 +24,12 @@ def earlier_imports(store: SessionStore, known: Container[str] = ()) -> dict[str
 
 
 def same_import(path: Path, store: SessionStore, known: Container[str] = ()) -> str:
-    """Id of the session that holds a file as it is; empty where none does, or the file was written to since.
+    """Id of a session imported from a file in its current state; empty if there is none.
 
     Args:
-        path: The file; a part of it may be named after ``#``.
+        path: The file, with an optional part after ``#``.
         store: Where sessions are.
-        known: Ids of sessions that do not count.
+        known: Ids of sessions to skip.
     """
     before = imported_as(path, earlier_imports(store, known))
     try:

@@ -1,4 +1,4 @@
-"""How far an import is, and stopping it while that is still possible."""
+"""Progress of an import, which can be stopped until it writes."""
 
 import threading
 from collections.abc import Callable
@@ -8,11 +8,11 @@ from tui_app.records import frozen
 
 
 class ImportStopped(Exception):
-    """The user stopped the import; nothing of it was written."""
+    """The user stopped the import; nothing was written."""
 
 
 class ImportedAlready(Exception):
-    """A session holds the file as it is; nothing was written.
+    """A session already has this file in its current state; nothing was written.
 
     Args:
         session: Its id.
@@ -25,31 +25,31 @@ class ImportedAlready(Exception):
 
 @frozen
 class ImportProgress:
-    """How far an import is."""
+    """Progress of an import."""
 
     doing: Literal["reading", "counting", "writing"]
     done: int = 0
-    """Events that are counted."""
+    """Events counted so far."""
     total: int = 0
-    """Events altogether; 0 while the file is read."""
+    """Number of all events; 0 while the file is being read."""
 
 
 Watch = Callable[[ImportProgress], None]
-"""Called with progress; it may raise :class:`ImportStopped` until the writing begins."""
+"""Receives progress. It may raise :class:`ImportStopped` until writing begins."""
 
 
 def unwatched(_progress: ImportProgress) -> None:
-    """A watch that ignores progress."""
+    """No-op progress callback."""
 
 
 class Stoppable:
-    """Stops an import that runs in another thread, if it has not begun to write."""
+    """Stops an import that runs in another thread, unless it is already writing."""
 
     def __init__(self, report: Watch) -> None:
-        """Pass progress on.
+        """Forward progress.
 
         Args:
-            report: Called with progress, in the thread of the import.
+            report: Receives progress, on the thread of the import.
         """
         self._report = report
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Stoppable:
         self._writing = False
 
     def watch(self, progress: ImportProgress) -> None:
-        """Take note of progress.
+        """Receive progress.
 
         Raises:
             ImportStopped: if it was stopped meanwhile.
@@ -69,7 +69,7 @@ class Stoppable:
         self._report(progress)
 
     def stop(self) -> bool:
-        """Stop it. Return whether that was possible: what is being written is written to its end."""
+        """Stop the import. Returns whether that was possible: writing is never interrupted."""
         with self._lock:
             self._stopped = not self._writing
             return self._stopped

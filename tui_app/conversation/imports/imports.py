@@ -1,4 +1,4 @@
-"""Imports a transcript as a session."""
+"""Import of a transcript as a session."""
 
 from collections.abc import Container, Sequence
 from dataclasses import asdict, replace
@@ -32,7 +32,7 @@ from tui_app.session.views.agent_view import AgentView
 StoredEvent = tuple[Payload, str | None, float]
 _SAID = (SystemMessage, UserMessage, AssistantMessage, ToolResult)
 _TOLD_EVERY = 25
-"""Events between two reports of progress."""
+"""Events between two progress reports."""
 _UNDONE = (
     "Compactions of the other program that were undone: {count}. The full history is in view; "
     "redo applies them again."
@@ -41,7 +41,7 @@ _UNDONE = (
 
 @frozen(kw_only=True)
 class ImportReport:
-    """What became of one file."""
+    """The result of importing one file."""
 
     session: str
     """Id of the new session."""
@@ -52,14 +52,14 @@ class ImportReport:
     """Requests and responses; the results of one response count as one request."""
     tool_calls: int
     tool_results: int
-    """Results that the file holds; calls without one got one that says so, and a note counts them."""
+    """Results in the file. Calls without one got a placeholder, and a note counts them."""
     tokens: int
-    """Of all messages together, whether or not the context still holds them; summaries not included."""
+    """Of all messages together, in the context or not; without summaries."""
     skipped: tuple[SkippedLine, ...]
     notes: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON names that scripts rely on."""
+        """JSON with the names that scripts rely on."""
         return asdict(self)
 
 
@@ -74,25 +74,26 @@ def import_session(
     again: bool = False,
     watch: Watch = unwatched,
 ) -> ImportReport:
-    """Write a new session with everything that a file holds. Blocks; reads the tokenizer the first time.
+    """Write a new session with everything in a file. Blocks; loads the tokenizer on first use.
 
-    Names in transcripts say nothing about who serves the model here: unless it is our own file, or a model is
-    given, opening the session chooses one.
+    Names in transcripts do not tell which provider serves the model here. Unless it is our own file or a
+    model is given, the model is chosen when the session is opened.
 
     Args:
         path: The file.
         store: Where the session is written.
-        cwd: Folder of the session when the file names none.
+        cwd: Folder of the session if the file names none.
         now: Seconds since the epoch.
         format: One of ``importers.FORMATS``, or ``auto``.
-        model: What the session goes on with, where the file is not our own.
-        again: Whether a session may hold the file already; one that comes while it is read is enough even so.
-        watch: Told how far it is; stops it by raising.
+        model: Model of the new session if the file is not our own.
+        again: Whether to import a file that a session already has. If another import of it finishes first,
+            this one still stops.
+        watch: Receives progress; stops the import by raising.
 
     Raises:
-        ImportedAlready: if a session holds the file as it is.
-        ImportStopped: if the watcher stopped it.
-        ImportFormatError: if the file holds no conversation in the format.
+        ImportedAlready: if a session has the file in its current state.
+        ImportStopped: if ``watch`` stopped it.
+        ImportFormatError: if the file has no conversation in the format.
         OSError: if the file cannot be read.
         sqlite3.Error: if the session cannot be written; nothing of it is left then.
     """
@@ -111,18 +112,18 @@ def import_session(
     undone: Sequence[StoredEvent] = ()
     kept: Sequence[StoredEvent] = ()
     if imported.is_own:
-        # What would name a process and a file of this machine is left out.
+        # Process ids and file paths of this machine are removed.
         every = ((event.data, event.message, event.time) for event in imported.events)
         events = [
             (replace(data, pid=0, file="") if isinstance(data, TaskEnded) else data, message, time)
             for data, message, time in every
         ]
-        # A file may come from anybody: no mode in it lets a tool act here, and no prompt that waits is sent.
+        # The file is untrusted: no mode in it may allow tools to act, and no queued prompt is sent.
         kept = [*mode_since("ask", events, ended), *nothing_left(events, ended)]
     else:
         events = count_events(imported.events, model=imported.model, watch=watch)
-        # Taken back, the newest first: the whole history is in view. Each stays in the timeline and can be
-        # applied again; what this program compacts, it checks.
+        # Undone, the newest first, so that the whole history is in view. Each stays in the timeline and can
+        # be redone; compactions by this program are checked.
         compactions = (seq for seq, (data, _, _) in enumerate(events, FIRST_SEQ) if _is_applied(data))
         undone = [(CompactionUndone(compaction=seq), None, ended) for seq in reversed([*compactions])]
     title = imported.title or path.stem
@@ -131,8 +132,8 @@ def import_session(
     origin = {"imported_from": imported.format, "imported_file": str(path.absolute())}
     start = like(SessionStart, imported, cwd=folder, model=model, title=title, **origin)
     watch(ImportProgress("writing", len(events), len(events)))
-    # It ends when the conversation did, which dates it in lists; its start tells when it was imported. All of
-    # it is one transaction, so that a program that is killed leaves no half of a session behind.
+    # The session ends when the conversation did, which dates it in lists; its start has the time of the
+    # import. All in one transaction, so that a killed program leaves no partial session.
     written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
     session = store.create(start, time=now, events=written, check=lambda: check_first(before))
     counted = [data for data, _, _ in events if isinstance(data, _SAID)]
@@ -150,12 +151,12 @@ def _is_applied(data: Payload) -> bool:
 def count_events(
     events: Sequence[ImportedEvent], *, model: str = "", watch: Watch = unwatched
 ) -> list[StoredEvent]:
-    """Fill in the tokens of every message, and the sizes that imported compactions leave open.
+    """Fill in the tokens of every message, and missing sizes of imported compactions.
 
     Args:
-        events: What was imported, in order.
-        model: The model's name as the file has it; picks the tokenizer.
-        watch: Told how far it is; stops it by raising.
+        events: The imported events, in order.
+        model: The model's name in the file; selects the tokenizer.
+        watch: Receives progress; stops the import by raising.
     """
     from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -166,7 +167,7 @@ def count_events(
     text.load()
     counter = TokenCounter(text)
     view = AgentView()
-    # Parsed in one go, which is much faster.
+    # Parsed in one call, which is much faster.
     texts = [event.message for event in events if event.message is not None]
     messages = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
     counted: list[StoredEvent] = []
@@ -178,7 +179,7 @@ def count_events(
             tokens = counter.message(next(messages)).nonzero()
             data = replace(data, tokens=tokens) if isinstance(data, (*_SAID, CompactionComplete)) else data
         if isinstance(data, CompactionComplete):
-            # What the other program reported of its sizes goes before our count.
+            # Sizes reported by the other program take precedence over our count.
             before = data.tokens_before or _size(view)
             trial = view.copy()
             trial.apply(head_of(seq, event.time, data))

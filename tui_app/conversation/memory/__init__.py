@@ -1,1 +1,1 @@
-"""What is remembered across the sessions of a repository."""
+"""Memory across the sessions of a repository."""

@@ -1,4 +1,4 @@
-"""Writes what happens to boards into the logs of sessions, each change once."""
+"""Logging of changes to boards in sessions' logs, once each."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -16,33 +16,33 @@ from tui_app.session.stores.store import SessionDeleted, SessionStore
 _log = logging.getLogger(__name__)
 
 _Told = set[tuple[str, int]]
-"""Types and entries of the changes that a log holds."""
+"""Types and entries of the changes in a log."""
 
 
 @dataclass(slots=True)
 class BoardLog:
-    """Writes each change of a board to the log of the session that it belongs to.
+    """Writes each change of a board to the log of the session it belongs to.
 
-    A board marks a change as told once a log holds it. Who finds one unmarked looks into the log first: a
-    process may have been killed in between. A log that is written on another machine is told later.
+    A board marks a change as told once it is in a log. For an unmarked change, the log is checked first, as a
+    process may have been killed in between. A log that another machine is writing gets the change later.
     """
 
     boards: BoardStore
     sessions: SessionStore
     own: str = ""
-    """Id of the open session: what belongs there is shown as well."""
+    """Id of the open session: its changes are also published."""
     here: Callable[[Payload], object] = ignore
-    """Writes to the open session's log and shows it."""
+    """Logs and publishes an event in the open session."""
 
     def write_pending(self, session: str = "", entries: Collection[int] | None = None) -> list[Payload]:
-        """Write what no log holds yet.
+        """Log changes that are in no log yet.
 
         Args:
-            session: Whose log, for changes made there; empty is that of the session an entry comes from.
-            entries: Leave out changes of all others; None leaves none out.
+            session: The log for changes made there; empty for that of the session each entry comes from.
+            entries: Only changes of these; None for all.
 
         Returns:
-            What was told, in order, also where there is no log for it.
+            The logged changes, in order, including those without a log.
         """
         known: dict[str, _Told] = {}
         told: list[Payload] = []
@@ -55,7 +55,7 @@ class BoardLog:
         return told
 
     def note_reading(self, session: str, payload: Payload) -> None:
-        """Write down in a session's log what came of reading it, if that can be written now."""
+        """Log the result of reading a session, if its log can be written now."""
         try:
             self._append(session, payload)
         except SessionDeleted:
@@ -70,7 +70,7 @@ class BoardLog:
             self.sessions.append(session, payload, None, time=time())
 
     def _write_change(self, log: str, payload: Payload, entry: int, known: dict[str, _Told]) -> bool:
-        """Write a change, unless its log has it; whether nothing is left to be told."""
+        """Log a change, unless it is there already. Returns False if that must be tried again later."""
         if not log:
             return True  # the user's own, made outside any session
         if log not in known:
@@ -80,7 +80,7 @@ class BoardLog:
         try:
             self._append(log, payload)
         except SessionDeleted:
-            return True  # its log is gone, and nobody looks for the event there
+            return True  # its log is gone, so nothing is left to do
         except SessionLocked:
             return False
         known[log].add((payload.TYPE, entry))

@@ -1,4 +1,4 @@
-"""Where boards are kept, without what reads sessions for them: for the screen and for commands."""
+"""Storage of boards, for the screen and commands. Does not load what reads sessions for them."""
 
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,11 @@ from tui_app.session.stores.store import SessionInfo
 from tui_app.settings.spec import SessionServer
 
 PATIENCE_S = 3.0
-"""Seconds that anything about boards may take on a server."""
+"""Timeout in seconds for operations on boards on a server."""
 
 
 def boards_in(database: Database) -> BoardStore:
-    """The boards beside the sessions; a file is made when it is first used.
+    """The boards stored with the sessions. A file is created on first use.
 
     Raises:
         StorageError: if the driver of a server is not installed.
@@ -31,25 +31,25 @@ def boards_in(database: Database) -> BoardStore:
 
 
 def lock_of(paths: Paths) -> Path:
-    """Held by the one program of this machine that reads sessions for their boards."""
+    """Lock file of the one program on this machine that reads sessions for memory."""
     return paths.data / "memory.lock"
 
 
 def own_scope(
     boards: BoardStore, database: Database, info: SessionInfo, here: Path, due: DueSession | None = None
 ) -> Scope | None:
-    """Find whose board a session fills.
+    """Find the board that a session is read for.
 
     Args:
-        boards: Knows by what name a repository goes.
+        boards: Knows the names of repositories.
         database: Where sessions are kept.
         info: The session.
-        here: The folder it goes on in, or is read in.
-        due: What was noted when it was asked to be read.
+        here: The folder it continues in, or is read in.
+        due: The note of the request to read it.
 
     Returns:
-        The scope of its own folder; None where sessions are shared, that folder is on another machine, and
-        nobody here knows whose it is.
+        The scope of its own folder; None if sessions are shared, that folder is on another machine, and its
+        repository is not known here.
     """
     folder = Path(info.cwd)
     if folder.is_dir():
@@ -60,14 +60,14 @@ def own_scope(
 
 
 def session_scope(boards: BoardStore, database: Database, info: SessionInfo, here: Path) -> Scope:
-    """Find the one board of an open session: it is filled, shown, changed by hand, and told to the model.
+    """Find the one board of an open session: read for, shown, edited and given to the model.
 
     Args:
-        boards: Knows by what name a repository goes.
+        boards: Knows the names of repositories.
         database: Where sessions are kept.
         info: The session.
-        here: The folder it goes on in.
+        here: The folder it continues in.
     """
     at, own = boards.scope(here), own_scope(boards, database, info, here)
-    # In the same repository it is the present branch that counts, in a worktree too.
+    # In the same repository, the current branch counts, in a worktree too.
     return at if own is None or own.repository == at.repository else own

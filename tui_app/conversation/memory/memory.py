@@ -1,4 +1,4 @@
-"""The context board in a conversation: given to new sessions, kept up to date when one is over."""
+"""Memory in a conversation: its board is given to new sessions and updated when one ends."""
 
 import asyncio
 import logging
@@ -54,28 +54,28 @@ class ReadOut:
 
     text: str
     entries: tuple[Entry, ...]
-    """What had room, in its order."""
+    """The entries that fit, in order."""
     left_out: int = 0
 
 
 def read_out(
     entries: Sequence[Entry], scope: Scope, budget: int, count: Callable[[str], int]
 ) -> ReadOut | None:
-    """Word the board within a budget.
+    """Write the board as text within a budget.
 
     Args:
         entries: Its entries.
         scope: Whose board it is.
-        budget: Tokens that the whole message may take.
-        count: Tokens of a text.
+        budget: Maximum tokens of the whole message.
+        count: Counts the tokens of a text.
 
     Returns:
-        The weightiest entries that have room together; None where not even one has, or there are none.
+        The most important entries that fit together; None if none fits, or there are none.
     """
     chosen: list[Entry] = []
     room = budget - count(_worded((), scope))
     for entry in sorted(entries, key=rank, reverse=True):
-        # A heading may come with it; what adds up wrongly is taken away below.
+        # A heading may be added with it. If the sum is wrong, entries are removed below.
         cost = count(_line(entry)) + 1
         if cost <= room:
             chosen.append(entry)
@@ -105,27 +105,27 @@ def _line(entry: Entry) -> str:
 
 _log = logging.getLogger(__name__)
 _SHARE = 20
-"""One part in so many of the window is what the board takes at most."""
+"""The board takes at most this fraction (1/20) of the window."""
 MOMENT_S = 0.75
-"""Seconds that leaving a session may take for reading it; what is not done then is done at the next start."""
+"""Seconds for reading a session while leaving it; the rest is done at the next start."""
 _SHORT = 1_000
-"""Events of a session that can be read in a moment."""
+"""Maximum events of a session that can be read in that time."""
 _TRIES = 3
-"""Times a session is begun before it is given up: it may be what killed the program."""
+"""Attempts before a session is given up: reading it may be what killed the program."""
 _LOOKS, _BETWEEN_S = 3, 2.0
-"""Times, and seconds between them, that sessions still held by a window that closes are looked at again."""
+"""Number of checks for sessions still open in a closing window, and seconds between them."""
 NOTHING_NEW = "Nothing has been said in this session since it was read for the context board."
 OFF = "Memory is switched off: enabled under [memory] in the settings switches it on."
 RUNNING = "The context board is already being updated."
 
 
 class SessionMemory:
-    """The memory of one open session. All methods belong to the conversation's loop.
+    """The memory of one open session. Not thread-safe: use it on the conversation's loop.
 
     Args:
         opening: Which session.
         history: Its view.
-        writers: Know the models, and who watches requests.
+        writers: Provide the models, and the observers of requests.
     """
 
     def __init__(self, opening: Opening, history: SessionHistory, writers: SummaryWriters) -> None:
@@ -139,7 +139,7 @@ class SessionMemory:
         self._reading = asyncio.Lock()
 
     def board(self) -> ContextBoard:
-        """The board of the session as it is now; its branch may have changed since the session began."""
+        """The session's current board; its branch may have changed since the session began."""
         return ContextBoard(self.boards, self._scope(), self.settings.max_entries)
 
     def _scope(self) -> Scope:
@@ -147,11 +147,11 @@ class SessionMemory:
         return session_scope(self.boards, self.database, info, self.cwd)
 
     async def deliver(self) -> None:
-        """Put the board before the first prompt.
+        """Insert the board before the first prompt.
 
-        Nothing happens where the view holds anything already, or holds it in a summary: then it has the
-        board, or went on from a session that had it, or began before there was one. A brief is no such thing,
-        nor is a command that the user has run.
+        Does nothing if the view already has messages or summarises some. Then it has the board, continues a
+        session that had it, or began before there was one. A brief does not count, nor does a command run by
+        the user.
         """
         budget = min(self.settings.budget_tokens, self.history.usage().window.effective // _SHARE)
         if not self.settings.enabled or budget <= 0:
@@ -168,17 +168,17 @@ class SessionMemory:
             return scope, [entry for entry in entries if entry.seq not in out[entry.session]]
 
         def tokens(text: str) -> int:
-            """With what frames a message, in the model's own."""
+            """In the model's own tokens, with the frame of a message."""
             return round(self.history.counter.message(inbox_message(text)).total * self.history.factor)
 
         try:
             info = self.history.store.info(self.history.session)
             scope, entries = await asyncio.to_thread(read, info)
         except (OSError, sqlite3.Error) as error:
-            # A prompt is worth more than what is remembered.
+            # A prompt matters more than memory.
             _log.warning("the context board cannot be read: %s", error)
             return
-        # Counted here: the counter of the conversation is for one thread.
+        # Counted here, because the conversation's counter is for one thread.
         if (told := read_out(entries, scope, budget, tokens)) is None:
             return
         message = inbox_message(told.text)
@@ -187,7 +187,7 @@ class SessionMemory:
         self.history.append(like(MemoryInbox, told, entries=number, tokens=size, **where), message)
 
     def on_record(self, record: Record) -> None:
-        """Ask for this session to be read, once enough has been said in it."""
+        """Request reading this session for memory, once it has enough prompts."""
         if not (self.settings.enabled and isinstance(record.data, TurnEnd) and record.data.outcome == "done"):
             return
         prompts = (head for head in self.history.view.iter_held() if head.type == UserMessage.TYPE)
@@ -202,12 +202,12 @@ class SessionMemory:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 
     def catch_up(self) -> None:
-        """Go on, after everything else, with what earlier sessions and killed programs have left."""
+        """Read, at low priority, what earlier sessions and killed programs have left unread."""
         if self.settings.enabled and "memory" not in self._tasks:
             self._tasks["memory"] = asyncio.create_task(self._catch_up(), name="memory")
 
     def read_now(self) -> None:
-        """Read this session now, because the user asks for it; a notice says what came of it."""
+        """Read this session now, at the user's request; a notice reports the result."""
         if not self.settings.enabled:
             self.history.refuse(OFF)
             return
@@ -222,7 +222,7 @@ class SessionMemory:
             await asyncio.wait(self._tasks.values())
 
     async def leave(self) -> None:
-        """Stop reading others and read this session, if that needs no model and only a moment.
+        """Stop reading others, and read this session if that takes only a moment and no model.
 
         Its log must have ended before.
         """
@@ -250,19 +250,17 @@ class SessionMemory:
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
-    # What the user does
-
     def add(self, text: str) -> Added:
-        """Put something on the board for the user.
+        """Add an entry for the user.
 
         Raises:
-            NotRemembered: if it may not be there.
+            NotRemembered: if it may not be on the board.
         """
         draft = Draft(text=text, kind="note", session=self.history.session, weight=5.0)
         return self._announced(self.board().add(draft))
 
     def edit(self, number: int, text: str) -> Added:
-        """Word an entry anew; the old wording is kept, marked.
+        """Replace the text of an entry; the old entry is kept, marked.
 
         Raises:
             NotRemembered: if there is no such entry, or the text may not be kept.
@@ -274,7 +272,7 @@ class SessionMemory:
         return done
 
     def forget(self, number: int) -> Entry:
-        """Take an entry off the board; it is kept, marked.
+        """Remove an entry from the board; it is kept, marked.
 
         Raises:
             NotRemembered: if there is no such entry.
@@ -282,8 +280,6 @@ class SessionMemory:
         entry = self.board().prune(number, PERSON)
         self.telling.write_pending(self.history.session, {entry.id})
         return entry
-
-    # Reading
 
     async def _run(self) -> None:
         session = self.history.session
@@ -309,7 +305,7 @@ class SessionMemory:
             _log.warning("the context board could not be brought up to date: %s", error)
 
     async def _read_all(self) -> bool:
-        """Read every session that waits and is over; whether one was still held by a window."""
+        """Read every due session that has ended. Returns whether one was still open in a window."""
         held = False
         for due in await asyncio.to_thread(self.boards.due_sessions):
             if due.session == self.history.session or not is_session_id(due.session):
@@ -320,13 +316,13 @@ class SessionMemory:
             try:
                 done = await self._read(due)
             except SessionLocked:
-                continue  # another program is at it
+                continue  # another program is reading it
             if done is not None and done.added:
                 self.history.append(Notice(text=outcome_text(done)))
         return held
 
     async def _read(self, due: DueSession) -> MemoryConsolidated | None:
-        """Read one session that waits.
+        """Read one due session.
 
         Raises:
             SessionLocked: if another program is reading it.
@@ -345,7 +341,7 @@ class SessionMemory:
         try:
             done = await self._consolidated(due.session, like(Scope, due), begin=True)
         except asyncio.CancelledError:
-            # Stopped in order: only attempts that took the program along count.
+            # Stopped cleanly: only attempts that killed the program count.
             self.boards.request_reading(due)
             raise
         self.boards.mark_read(due.session, 0, asked=due.asked)
@@ -362,7 +358,7 @@ class SessionMemory:
 
 
 def outcome_text(done: MemoryConsolidated) -> str:
-    """What came of reading a session, for the user."""
+    """The result of reading a session, for the user."""
     by = f"by {done.model}" if done.model else "by extraction"
     why = f" ({done.reason})" if done.reason else ""
     if not done.added and not done.pruned:

@@ -1,4 +1,4 @@
-"""Reading one session for its board: who reads it, how far, and what its log says of it."""
+"""Reading of one session for memory, by a model or by rules."""
 
 import asyncio
 import logging
@@ -32,14 +32,14 @@ from tui_app.settings.spec import MemorySettings
 
 _log = logging.getLogger(__name__)
 _KEEP_DUE = -1.0
-"""No session was ever asked for at this time."""
+"""A request time that no session has."""
 
 
 @dataclass(slots=True)
 class SessionReader:
-    """Reads sessions, each by its own model unless one is set for all of them.
+    """Reads sessions, each with its own model, unless one is set for all.
 
-    What was said to one provider is never sent to another by itself.
+    Text sent to one provider is never sent to another automatically.
     """
 
     telling: BoardLog
@@ -55,15 +55,15 @@ class SessionReader:
     async def consolidate(
         self, session: SessionInfo, scope: Scope, model: str = ""
     ) -> MemoryConsolidated | None:
-        """Read what has been said in a session since it was read last; its log says what came of it.
+        """Read what is new in a session since the last reading, and log the result there.
 
         Args:
             session: Which one.
-            scope: Whose board is kept.
-            model: Name of the model that reads it; empty is its own, or the one that is set.
+            scope: Whose board is updated.
+            model: Name of the model that reads it; empty for the one that is set, or the session's own.
 
         Returns:
-            What came of it; None where there is nothing new. Whatever a model fails at, rules do.
+            The result; None if there is nothing new. If a model fails, rules read the session.
 
         Raises:
             sqlite3.Error: if the file cannot be used.
@@ -85,10 +85,10 @@ class SessionReader:
         return done
 
     async def _ask(self, task: Task, name: str, board: ContextBoard) -> MemoryConsolidated:
-        """Have a model read what is new, or rules where there is no model or it fails."""
+        """Read with a model, or with rules if there is none or it fails."""
 
         def note(until: int) -> None:
-            # Parts that have been read need not be paid for twice, should the rest be cut off.
+            # Record progress, so that no part is paid for twice if the rest is interrupted.
             self.telling.boards.mark_read(task.session, until, asked=_KEEP_DUE)
 
         timeout_s = self.opening.settings.summary_timeout_s
@@ -107,7 +107,7 @@ class SessionReader:
         return _ended(outcome, agent, "", why)
 
     async def _agent(self, name: str) -> tuple[ConsolidationAgent | None, str]:
-        """Who asks a model, or why there is none; for what was held without a model no reason."""
+        """The agent that asks the model, or why there is none; empty for a session without a model."""
         if not name:
             return None, ""
         try:
@@ -135,9 +135,9 @@ def _ended(
 
 
 def messages_of(database: Database, session: str) -> list[Item]:
-    """Everything that was said in a session and neither undone nor excluded, oldest first.
+    """All messages of a session that are neither undone nor excluded, oldest first.
 
-    Opens the file by itself: meant for a thread.
+    Opens the file itself: meant for a thread.
 
     Raises:
         sqlite3.Error: if the file cannot be used.

@@ -1,4 +1,4 @@
-"""Finding what was said, in this session and in others, also long after it left the model's context."""
+"""Search of earlier messages, including those that have left the model's context."""
 
 import re
 from collections.abc import Sequence
@@ -28,38 +28,39 @@ from tui_app.tool_specs import SEARCH_HISTORY
 SPOKEN_WORD = re.compile(rf"(?:\w|{WORD.pattern})+")
 _MAX_WORDS = 16
 _MAX_PAIRS = 48
-"""Pairs of letters, of questions in scripts without spaces."""
+"""Pairs of letters, for questions in scripts without spaces."""
 _BEFORE, _AFTER = 200, 400
-"""Characters that belong to one place in a long message."""
+"""Characters shown around one match in a long message."""
 _MOST_ANCESTORS = 8
-"""Sessions that were handed over one after the other and are still searched."""
+"""Maximum sessions in a chain of handoffs that are searched."""
 _MAX_PLACES = 200
-"""Places of one word that are looked at."""
+"""Maximum matches of one word that are examined."""
 
 
 @frozen
 class SessionSearch:
-    """Searches the log of one session, and of those that were handed over to it, for a model.
+    """Searches the log of one session, and of those handed over to it, for a model.
 
-    What a user excluded from its sight is not found.
+    Messages excluded by the user are not found.
     """
 
     store: SessionStore
     session: str
 
     def search(self, words: str, limit: int = 8) -> Sequence[HistoryHit]:
-        """Messages that hold most of the words, the newest first among equals.
+        """Messages with most of the words, the newest first among equals.
 
-        Only the first words of a long question count, and the log's index of words picks the candidates, so
-        the length of the conversation hardly matters.
+        Only the first words of a long question count. The log's word index selects the candidates, so the
+        length of the conversation hardly matters.
         """
         said = [word.lower() for word in SPOKEN_WORD.findall(words) if len(word) > 1 or is_joined(word)]
         wanted = set(list(dict.fromkeys(said))[:_MAX_WORDS])
-        # A whole question is one run there: what it asks for stands somewhere inside of it.
+        # In these scripts a whole question is one run without spaces, so what it asks for is somewhere
+        # within.
         pairs = (word[at : at + 2] for word in said if is_joined(word) for at in range(len(word) - 1))
         wanted.update(islice(pairs, _MAX_PAIRS))
         scored: list[tuple[int, int, HistoryHit]] = []
-        # Of equals those of this session come first, then those of the one it was handed over from.
+        # Among equals, this session comes first, then the one it was handed over from.
         ancestors = self.ancestors()
         for age, session in enumerate((self.session, *ancestors)):
             excluded = excluded_in(self.store, session)
@@ -73,7 +74,7 @@ class SessionSearch:
         return [around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
 
     def ancestors(self) -> Sequence[str]:
-        """Ids of the sessions that were handed over to this one, the nearest first."""
+        """Ids of the sessions handed over to this one, the nearest first."""
         found: list[str] = []
         while len(found) < _MOST_ANCESTORS:
             brief = newest_event(self.store, found[-1] if found else self.session, Handoff)
@@ -94,7 +95,7 @@ class SessionSearch:
         hit = hit_of(seq, record.data) if record is not None else None
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
             return hit
-        # Its calls come after it, and in the view it is one message with them.
+        # Its calls follow it, and are part of the same message in the view.
         calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
         for following in count(seq + 1):
             record = self.store.record(self.session, following)
@@ -107,13 +108,13 @@ class SessionSearch:
 
 
 def hit_in(seq: int, payload: Payload, excluded: Excluded) -> HistoryHit | None:
-    """What a search may show; not what repeats an earlier search, which is elsewhere in the log."""
+    """What a search may show. Earlier searches are left out, as they repeat text from the log."""
     was_searched = isinstance(payload, ToolCall | ToolResult) and payload.name == SEARCH_HISTORY.name
     return None if was_searched or excluded.covers(seq, payload) else hit_of(seq, payload)
 
 
 def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
-    """What a message says and who said it; None for events that say nothing."""
+    """The text of a message and who wrote it; None for events without text."""
     match payload:
         case UserMessage(text=text):
             return HistoryHit(seq, "user", text)
@@ -132,7 +133,7 @@ def hit_of(seq: int, payload: Payload) -> HistoryHit | None:
 
 
 def around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
-    """The stretch of a long message that fits the words best, with the number of its line."""
+    """The best matching part of a long message, with its line number."""
     place = _best_place(_lower(hit.text), _lower(phrase), words)
     start = max(0, place - _BEFORE)
     if start == 0:
@@ -143,7 +144,7 @@ def around(hit: HistoryHit, phrase: str, words: set[str]) -> HistoryHit:
 
 
 def _best_place(text: str, phrase: str, words: set[str]) -> int:
-    """Where the phrase is as it was typed, else where the rarest word has most of the others near it."""
+    """Position of the exact phrase, else of the rarest word with most of the others nearby."""
     exact = text.find(phrase)
     if exact >= 0:
         return exact
@@ -161,7 +162,7 @@ def _best_place(text: str, phrase: str, words: set[str]) -> int:
 
 
 def _lower(text: str) -> str:
-    """Lower case in which every character keeps its place."""
+    """Lower case with every character in its place."""
     lower = text.lower()
     if len(lower) == len(text):
         return lower

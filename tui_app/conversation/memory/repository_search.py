@@ -1,4 +1,4 @@
-"""Searches the other sessions of the repository, within what may be shown."""
+"""Search of the repository's other sessions, limited to what may be shown."""
 
 import asyncio
 import json
@@ -23,15 +23,15 @@ from tui_app.text import count as count_of
 from tui_app.tool_specs import SEARCH_HISTORY
 
 _SPARE = 10
-"""Hits beyond those wanted: what was found by searching before is passed over."""
+"""Extra hits to request, because those found by earlier searches are skipped."""
 
 
 @frozen
 class RepositorySearch:
-    """Searches all sessions that were begun in the repository of a folder.
+    """Searches all sessions started in the repository of a folder.
 
-    What was said in the folder itself is shown as that of this session is; before anything of another
-    folder is shown the user is asked.
+    Sessions of the same folder are shown like this one. Before anything of another folder is shown, the user
+    is asked.
     """
 
     database: Database
@@ -40,7 +40,7 @@ class RepositorySearch:
     gate: Gate
 
     async def search(self, words: str, limit: int, call: str) -> tuple[Sequence[HistoryHit], str]:
-        """Messages that hold all words, best first, and why some are left out."""
+        """Messages with all the words, best first, and why some are left out."""
         try:
             found = (await asyncio.to_thread(self._found, words, limit + _SPARE))[:limit]
         except sqlite3.Error as error:
@@ -52,7 +52,7 @@ class RepositorySearch:
         return shown, f"{left} of sessions of another folder left out: {declined}" if declined else ""
 
     async def fetch(self, session: str, seq: int, call: str) -> HistoryHit | str | None:
-        """One message; why it may not be shown; None where there is none."""
+        """One message, or why it may not be shown; None if there is none."""
         try:
             hit, folder = await asyncio.to_thread(self._fetched, session, seq)
         except sqlite3.Error as error:
@@ -67,7 +67,7 @@ class RepositorySearch:
         return await self.gate(Action(tool=tool, kind="other", subject=subject, note=note, call=call))
 
     def _found(self, words: str, limit: int) -> list[tuple[HistoryHit, str]]:
-        """Hits with the folder of their session, which is empty where nobody has to be asked."""
+        """Hits, each with the folder of its session; the folder is empty if no approval is needed."""
         found: list[tuple[HistoryHit, str]] = []
         wanted = {word.lower() for word in SPOKEN_WORD.findall(words)}
         with closing(open_store(self.database, read_only=True)) as store:
@@ -96,11 +96,11 @@ class RepositorySearch:
         return hit if own else replace(hit, text=mask_secrets(hit.text), session=session)
 
     def _folders(self, store: SessionStore, *, hidden: bool = False) -> dict[str, str]:
-        """The sessions of the repository by id, each with its folder where that is another one.
+        """The repository's sessions by id, each with its folder if that is another one.
 
         Args:
             store: Where they are.
-            hidden: Whether those of sub-agents are among them.
+            hidden: Whether to include those of subagents.
         """
         here, infos = self.folder.resolve(), store.sessions(hidden=hidden)
         repository = scope_of(here).repository

@@ -1,1 +1,1 @@
-"""Changes of model and effort."""
+"""Model and effort of a conversation."""

@@ -1,4 +1,4 @@
-"""Changes how much the model thinks."""
+"""The reasoning effort of a conversation."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tui_app.settings.spec import EFFORTS
 
 @frozen
 class EffortSwitch:
-    """Changes how much the model of one conversation thinks; the log remembers it."""
+    """Changes the reasoning effort of one conversation's model, and logs it."""
 
     models: ModelSwitch
     runner: TurnRunner
@@ -21,7 +21,7 @@ class EffortSwitch:
         return self.runner.manner.thinking
 
     async def change(self, effort: str) -> None:
-        """Let the model think more or less from its next request on; what is no level changes nothing."""
+        """Change the effort from the next request on; an unknown level changes nothing."""
         history, old = self.models.history, self.current
         if effort not in EFFORTS or effort == old:
             levels = f"There is no effort {effort!r:.40}. Choose one of {', '.join(EFFORTS)}."
@@ -32,13 +32,13 @@ class EffortSwitch:
         await self.report_change(old)
 
     async def report_change(self, before: str) -> None:
-        """Say so where the effort in force is another one than before, and the model makes nothing of it."""
+        """Warn if the effort has changed but does not apply to this model."""
         history = self.models.history
         if self.current == before:
             return
         try:
             profile = (await self.models.current()).profile
-        except Exception:  # whatever an SDK raises; the next prompt says it
+        except Exception:  # whatever an SDK raises; the next prompt reports it
             return
         always = profile.get("thinking_always_enabled")
         if always and self.current == "off":

@@ -1,4 +1,4 @@
-"""Changing the model of a conversation: what a smaller window means, in numbers, and the change itself."""
+"""Switch of a conversation's model, with a forecast for a smaller window."""
 
 import asyncio
 from collections.abc import Mapping
@@ -27,42 +27,42 @@ from tui_app.records import frozen
 from tui_app.usage import ContextUsage, ContextWindow, Overhead
 
 Fit = Literal["fits", "compact", "too small"]
-"""Whether a conversation has room in a window: as it is, after a compaction, or not even so."""
+"""Whether a conversation fits a window: as it is, after a compaction, or not at all."""
 
 
 @frozen(kw_only=True)
 class SwitchForecast:
-    """What a change to another model would do to the present conversation. Sizes in tokens."""
+    """The effect of switching the conversation to another model. Sizes in tokens."""
 
     target: str
     window: ContextWindow
     tokens: int
-    """Size of the conversation as the target counts it."""
+    """Size of the conversation in the target's tokens."""
     tokens_now: int
-    """Size of the conversation as the present model counts it."""
+    """Size of the conversation in the current model's tokens."""
     fits: bool
     can_compact: bool
-    """Whether a compaction could make it fit: more than what must stay has room beside the answer."""
+    """Whether a compaction could make it fit: what must stay fits in the window without its reserve."""
     after_compaction: int
-    """Rough size after a compaction; where none can help, what would stay at least."""
+    """Estimated size after a compaction; if none can help, the size of what must stay."""
     summary_model: str
     summary_usd: float | None
-    """What its summary would cost, about; ``None`` where no price is known."""
+    """Estimated cost of the summary; ``None`` if the price is unknown."""
     can_truncate: bool
     """Whether cutting each request could make it fit."""
     drops: int
-    """Tokens left out of each request when it is cut."""
+    """Tokens left out of each request if it is cut."""
     keeps_turns: int
-    """Prompts still in a request that is cut."""
+    """Prompts kept in each request if it is cut."""
 
 
 def as_counted_by(usage: ContextUsage, window: ContextWindow, factor: float) -> ContextUsage:
-    """The same conversation as another model counts it, as far as that is known: never as less than now.
+    """The same conversation in another model's tokens, as far as known: never less than now.
 
     Args:
-        usage: Its size by the present model.
+        usage: Its size by the current model.
         window: The other model's.
-        factor: Its real tokens per counted token; 1.0 may only mean that nothing was learnt of it.
+        factor: Its real tokens per counted token; 1.0 may only mean that nothing was learned about it.
     """
     factor = max(factor, usage.scale)
     parts = usage.parts.scaled(factor / usage.scale)
@@ -70,7 +70,7 @@ def as_counted_by(usage: ContextUsage, window: ContextWindow, factor: float) -> 
 
 
 def fit_of(history: SessionHistory, usage: ContextUsage, policy: Policy) -> tuple[Fit, int]:
-    """Whether the conversation fits a window, as its model counts, and what a compaction would leave."""
+    """Whether the conversation fits a window, and the size after a compaction."""
     if usage.total <= usage.window.effective:
         return "fits", 0
     left, _ = _after_compaction(history, usage, policy)
@@ -82,13 +82,13 @@ def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, ta
 
     Args:
         history: The conversation.
-        usage: Its size as the target counts it, with the target's window.
-        policy: What governs it.
+        usage: Its size in the target's tokens, with the target's window.
+        policy: Its policy.
         target: Full name of the model.
     """
     window, now = usage.window, history.usage().total
     carried = usage.parts.system + usage.parts.tools + usage.parts.memory
-    # What goes depends on what is said next: the answers so far count less than a new prompt.
+    # Cutting depends on the next prompt: existing answers rank lower than a new prompt.
     items = [*history.items(), Item(0, ModelRequest(parts=[UserPromptPart("?")]))]
     safe = min(window.effective, int(window.limit * (1 - policy.safety_margin)))
     weigh = partial(_weight, history, usage.scale)
@@ -111,14 +111,14 @@ def forecast(history: SessionHistory, usage: ContextUsage, policy: Policy, *, ta
 
 
 def _after_compaction(history: SessionHistory, usage: ContextUsage, policy: Policy) -> tuple[int, int]:
-    """Tokens a compaction for the window of ``usage`` would leave, and those of them that are its summary."""
+    """Tokens after a compaction for the window of ``usage``, and the tokens of the summary among them."""
     pinned, weigh = history.pinned(), partial(_weight, history, usage.scale)
     plan = plan_compaction(history.items(), usage, weigh, policy, trigger="model_switch", pinned=pinned)
     if isinstance(plan, Plan):
         added = plan.summary_budget + plan.prompts_budget + plan.facts_budget
         return min(usage.total, plan.floor + added), plan.summary_budget
     floor = irreducible_floor(history.items(), usage, weigh, policy, pinned)
-    # Below that size nothing is refused for want of room, but because nothing is left that could go.
+    # Below that size, a refusal means that nothing is left to compact, not that there is no room.
     return floor if floor >= usage.window.effective else usage.total, 0
 
 
@@ -128,7 +128,7 @@ def _weight(history: SessionHistory, factor: float, item: Item) -> int:
 
 @dataclass(slots=True)
 class ModelSwitch:
-    """The model of one conversation: loaded when it is first needed, measured, and changed."""
+    """The model of one conversation: loaded on first use, measured, and switched."""
 
     history: SessionHistory
     shelf: ModelShelf
@@ -136,12 +136,12 @@ class ModelSwitch:
     compactions: Compactions
     overhead: RequestOverhead
     recorded: str
-    """Name of the model by the log and the list of sessions; empty where they name none."""
+    """Name of the model in the log and the list of sessions; empty if they name none."""
     loading: StoppableStep = field(default_factory=StoppableStep)
-    """The model that is waited for."""
+    """Loading of the model."""
 
     async def prepare(self, *, tokenizer: bool) -> None:
-        """Load the model, and the tokenizer where that is wanted, and measure the view.
+        """Load the model, and optionally the tokenizer, and measure the view.
 
         A model that cannot be built is reported.
         """
@@ -150,7 +150,7 @@ class ModelSwitch:
         change, compactions = data_of(record, ModelChange), history.view.compactions
         is_cut = change is not None and change.cut and change.new == history.model
         if record is not None and is_cut and not any(number > record.seq for number in compactions):
-            # The user of a resumed session chose to have requests cut, until they compact it.
+            # The user of a resumed session chose to have requests cut, until a compaction.
             self.compactions.stop_automatic(stop=True)
         try:
             await (self._load if tokenizer else self.shelf.get)(history.model)
@@ -164,10 +164,10 @@ class ModelSwitch:
             history.set_overhead(Overhead(assumed, self.overhead.tokens(history.counter)), history.model)
 
     async def current(self) -> Model:
-        """The model that answers; what is counted from now on is counted by a real tokenizer.
+        """The loaded model. From then on, tokens are counted by a real tokenizer.
 
         Raises:
-            Stopped: if the user gave up waiting.
+            Stopped: if the user stopped waiting.
             Exception: whatever the vendor's SDK raises, for example for a missing key.
         """
         model = await self.loading.wait_for(self._load(self.history.model))
@@ -185,14 +185,14 @@ class ModelSwitch:
         return True
 
     def measure(self) -> None:
-        """Compare the view with what is known by now about the model's window and tokenizer."""
+        """Measure the view with what is known by now of the model's window and tokenizer."""
         model, limits, history = self.shelf.built(self.history.model), self.shelf.limits, self.history
         if model is not None:
             carried = self.overhead.tokens(history.counter)
             history.set_overhead(limits.overhead(model, carried), history.model)
 
     async def forecast(self, model: str) -> SwitchForecast:
-        """What changing to another model would mean; nothing is changed.
+        """The effect of switching to another model. Nothing is changed.
 
         Raises:
             Exception: if the model is unknown or its key is missing.
@@ -202,14 +202,18 @@ class ModelSwitch:
         return forecast(self.history, usage, self.compactions.compactor.policy, target=model)
 
     def fit_of(self, windows: Mapping[str, int]) -> dict[str, tuple[Fit, int, int]]:
-        """Whether the conversation fits models by their windows, and its size there, compacted and now."""
+        """Whether the conversation fits models with these windows.
+
+        Returns:
+            By name: the fit, the size after a compaction, and the current size in that model's tokens.
+        """
         usage, policy, limits = self.history.usage(), self.compactions.compactor.policy, self.shelf.limits
         found, known = dict[str, tuple[Fit, int, int]](), dict[tuple[int, float], tuple[Fit, int]]()
         for name, limit in windows.items():
             built = self.shelf.built(name)
             anywhere = limits.learnt.factor_anywhere(name.partition(":")[2])
             factor = limits.factor(built) if built is not None else anywhere
-            # The present model's count is the gauge's, whatever was learnt of it since.
+            # For the current model, use the gauge's count, whatever was learned since.
             factor = usage.scale if name == self.history.model else factor
             there = as_counted_by(usage, resolve_window(model=limit), factor)
             if (same := (limit, there.scale)) not in known:
@@ -218,7 +222,7 @@ class ModelSwitch:
         return found
 
     async def switch(self, work: Switch) -> None:
-        """Change the model; a compaction that fails or is cancelled leaves the old one."""
+        """Switch the model. If a required compaction fails or is cancelled, the old one stays."""
         history, old = self.history, self.history.model
         try:
             target = await self.loading.wait_for(self._load(work.model))
@@ -239,20 +243,19 @@ class ModelSwitch:
         history.show_gauge()
 
     def _note_chosen(self) -> None:
-        """Write down the model a session was opened with, once it is known to exist."""
+        """Record the model a session was opened with, once it has been built."""
         model = self.shelf.built(self.history.model)
         if model is not None and self.recorded != self.history.model:
             self._record(self.shelf.limits.window(model))
 
     def _record(self, window: ContextWindow, *, cut: bool = False) -> None:
-        """Let log and list name the present model."""
         history, old, self.recorded = self.history, self.recorded, self.history.model
         if old:
             history.append(ModelChange(old=old, new=history.model, limit=window.stated, cut=cut))
         history.store.set_model(history.session, history.model)
 
     async def _compacted(self, target: Model, window: ContextWindow) -> bool:
-        """Make the conversation fit another window; when that fails everything is as it was."""
+        """Compact to fit another window; on failure everything is restored."""
         history, before = self.history, self.history.overhead
         if history.usage().total <= window.effective:
             return True
@@ -269,7 +272,7 @@ class ModelSwitch:
         return False
 
     async def load_tokenizer(self) -> None:
-        """See to it that what is counted from now on is counted, and not estimated."""
+        """Load the tokenizer, so that tokens are counted instead of estimated."""
         if not self.text.loaded:
             await asyncio.to_thread(self.text.load)
             self.measure()

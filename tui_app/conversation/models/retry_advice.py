@@ -1,4 +1,4 @@
-"""How to try again what has failed, and how large it was: the last sentence of every error of a turn."""
+"""Advice at the end of every error of a turn: how to retry, and how large the request was."""
 
 from dataclasses import replace
 
@@ -6,18 +6,18 @@ from tui_app.events import Error
 from tui_app.usage import ContextWindow
 
 KEPT = "The partial answer is kept."
-"""Where a part of the answer has come, and tools may have run."""
+"""Used if part of the answer has arrived and tools may have run."""
 LARGE = 4_000
-"""Tokens of a request from which on its size may be why it failed."""
+"""A request with at least this many tokens may have failed because of its size."""
 
 
 def with_size(error: Error, tokens: int, answered: int) -> Error:
-    """The same error with a hint at the size of its request, where that is large.
+    """The same error, with a hint at the size of its request if that is large.
 
     Args:
-        error: A failure whose reason is not known.
+        error: A failure for an unknown reason.
         tokens: Size of the request.
-        answered: Size of the largest request that was answered; 0 where none is known.
+        answered: Size of the largest answered request; 0 if unknown.
     """
     if tokens < LARGE:
         return error
@@ -27,11 +27,11 @@ def with_size(error: Error, tokens: int, answered: int) -> Error:
 
 
 def with_retry_step(error: Error, *, handed_back: bool) -> Error:
-    """The same error with how to try again among its steps.
+    """The same error, with how to retry among its actions.
 
     Args:
         error: What went wrong in a turn.
-        handed_back: Whether the turn's end hands the prompt back.
+        handed_back: Whether the end of the turn returns the prompt to the editor.
     """
     if handed_back:
         return replace(error, actions=("resend", *error.actions))
@@ -39,7 +39,7 @@ def with_retry_step(error: Error, *, handed_back: bool) -> Error:
 
 
 def too_large(window: ContextWindow, requested: int) -> Error:
-    """The error for a request of so many tokens that cannot fit, with both numbers."""
+    """The error for a request of this size that cannot fit, with both numbers."""
     kept = f", {window.reserve:,} of them for the answer" if window.reserve else ""
     return Error(
         kind="context_overflow",

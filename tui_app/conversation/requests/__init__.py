@@ -1,1 +1,1 @@
-"""What each request carries beside the messages."""
+"""What each request carries besides messages."""

@@ -1,4 +1,4 @@
-"""What is needed to open a session; light, so that the screen can ask before the agent side is loaded."""
+"""The request to open a session. Light, so that the screen can use it before the agent side is loaded."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -28,68 +28,68 @@ if TYPE_CHECKING:
     from tui_app.system.environment import Secrets
 
 ALLOWING: tuple[Ruling, ...] = ("allow", "looks")
-"""Rulings by which a tool goes ahead without a question."""
+"""Rulings by which a tool runs without asking."""
 
 
 @frozen(kw_only=True)
 class Opening:
-    """What is needed to open a session, or to begin one."""
+    """Everything needed to open a session, or to start one."""
 
     settings: Settings
     paths: Paths
     env: Mapping[str, str] = field(repr=False)
     cwd: Path
     keys: ApiKeys = field(default=None, repr=False)  # type: ignore[assignment]  # made from env
-    """The environment with the keys that are not in it; one for all: it remembers what it reads."""
+    """Keys from the environment and from elsewhere. One object for all copies: it caches what it reads."""
     session: str = ""
-    """Id of the session to go on with; empty begins a new one."""
+    """Id of the session to continue; empty starts a new one."""
     model: str = ""
-    """Overrides the session's or the settings' model."""
+    """Overrides the model of the session or the settings."""
     policy: str = ""
-    """Overrides the policy chosen in the session, or the one that is set."""
+    """Overrides the policy chosen in the session or the settings."""
     effort: str = ""
-    """Overrides how much the model thinks, as chosen in the session or set."""
+    """Overrides the reasoning effort chosen in the session or the settings."""
     mode: Mode | None = None
-    """Overrides the mode that the session was left in, or the one that is set."""
+    """Overrides the session's last mode, or that of the settings."""
     agent: str = ""
-    """The user's own agent as ``module:attribute``; empty is ours."""
+    """The user's own agent as ``module:attribute``; empty for ours."""
     attended: bool = False
-    """Whether a user can be asked before a tool changes something; else what asks is denied."""
+    """Whether a user can be asked for approval; if not, calls that need it are denied."""
     goes_on: bool = False
-    """Whether a turn that was left in the session goes on, and prompts that waited."""
+    """Whether to continue an unfinished turn and queued prompts of the session."""
     allow: tuple[str, ...] = ()
-    """Rules given for this opening alone: what tools may do without being asked about."""
+    """Rules for this opening only: what tools may do without asking."""
     guards: tuple[str, ...] = ()
-    """Guards that hold in the session from now on: ``edits legacy/``."""
+    """Guards to set in the session, such as ``edits legacy/``."""
     tools: tuple[tuple[str, Literal["on", "off"]], ...] = ()
-    """Tools that are switched in the session from now on."""
+    """Tools to switch on or off in the session."""
     yes: bool = False
-    """Whether everything that asks goes ahead where nobody can be asked."""
+    """Whether to allow what would be asked where no user can be asked."""
     passing: bool = False
-    """The model is for this opening alone: the session goes on with its own afterwards."""
+    """Whether the model is for this opening only: the session keeps its own."""
     models: "Callable[[], Mapping[str, Model[Any]]] | None" = field(default=None, repr=False)
-    """Makes models that are listed beside the usual ones, by full name; called where the agent side loads."""
+    """Returns additional models by full name; called where the agent side loads."""
 
     answers: "AnswerSchema | None" = None
-    """The form in which answers are given; None is free text."""
+    """The schema of answers; None for free text."""
     trust: bool = False
-    """Whether the folder is trusted for this opening, whatever was answered before."""
+    """Whether to trust the folder for this opening, whatever was answered before."""
     add_dirs: tuple[Path, ...] = ()
-    """Further folders that tools may read and write in, for this opening alone."""
+    """Further folders that tools may read and write, for this opening only."""
 
     def __post_init__(self) -> None:
-        """Keep one place for keys however often the opening is copied."""
+        """Share one object for keys among all copies."""
         if getattr(self, "keys", None) is None:
             object.__setattr__(self, "keys", ApiKeys(self.env, self.paths))
 
     @property
     def added(self) -> tuple[Path, ...]:
-        """Further folders that tools may read and write in, those of the settings included."""
+        """Further folders that tools may read and write, including those of the settings."""
         return tuple(each for each in self._named if each.is_dir() and each != Path(each.anchor))
 
     @property
     def missing(self) -> tuple[Path, ...]:
-        """Folders that are to be added and cannot be."""
+        """Folders that should be added but cannot be."""
         return tuple(each for each in self._named if each not in self.added)
 
     @property
@@ -102,17 +102,17 @@ class Opening:
 
     @property
     def trusted(self) -> bool:
-        """Whether the user trusts the folder, as far as is known now."""
+        """Whether the user trusts the folder, as currently known."""
         return self.trust or trust_in(self.paths, self.env, self.cwd) is True
 
     @property
     def first_mode(self) -> Mode:
-        """The mode of a new session; in a folder without trust no setting lets a tool act."""
+        """The mode of a new session. In an untrusted folder, no setting lets a tool act."""
         mode = self.mode or mode_named(self.settings.mode) or "ask"
         return "ask" if mode == "edit" and self.mode is None and not self.trusted else mode
 
     def model_for(self, known: str = "") -> str:
-        """Name of the model that answers: the one asked for, the one that is known, or the usual one."""
+        """Name of the model to use: the requested one, the known one, or the default."""
         return self.model or known or resolve_model(self.settings, self.env, self.keys.names)
 
     def workspace(self, **more: Any) -> "Workspace":
@@ -127,7 +127,6 @@ class Opening:
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """Names of those that there are."""
         from tui_app.conversation.requests.policies import policy_names
 
         return policy_names(self.settings)
@@ -138,20 +137,20 @@ class Opening:
 
     @property
     def rules(self) -> tuple[ApprovalRule, ...]:
-        """The rules of the settings that count here; in a folder without trust, none lets a tool act."""
+        """The applicable rules of the settings; in an untrusted folder, none that lets a tool act."""
         trusted = self.trusted
         return tuple(rule for rule in self._every_rule if trusted or rule.ruling not in ALLOWING)
 
     @property
     def allowances(self) -> tuple[str, ...]:
-        """The rules of the settings by which tools would go ahead unasked here, as they are written."""
+        """Rules of the settings by which tools would run without asking, as written."""
         return tuple(rule.text for rule in self._every_rule if rule.ruling in ALLOWING)
 
     def brought(self, commands: Sequence[str] = ()) -> "Brought":
-        """What counts here only where the folder is trusted; reads its files.
+        """What applies only if the folder is trusted. Reads its files.
 
         Args:
-            commands: Names of the commands that it brings.
+            commands: Names of its commands.
         """
         from tui_app.agent.instructions.instructions import Brought, brought_by
 
@@ -162,7 +161,7 @@ class Opening:
         return brought_by(self.cwd, config, may_read, instructed=instructed, rules=rules, commands=commands)
 
     def may_read(self) -> MayRead:
-        """What the rules of the settings say of files that are read without the model's asking for them."""
+        """The settings' rules for files that are read without the model asking for them."""
         from tui_app.agent.approvals.rules import judge
         from tui_app.conversation.attachments import file_gate
 
@@ -170,16 +169,16 @@ class Opening:
         return file_gate(lambda action: judge(action, rules), self.cwd, self.paths.own_folders)
 
     def outward_env(self) -> dict[str, str]:
-        """What commands and hooks see of our environment."""
+        """The part of our environment that commands and hooks see."""
         from tui_app.system.environment import for_programs
 
         return for_programs(self.env, self._named_keys, self.settings.pass_variables.split(","))
 
     def confinement(self, folders: Sequence[Path], temporary: Path) -> "Confinement | None":
-        """How programs are kept in that the model has started; None where that is switched off. Blocking.
+        """The sandbox for programs started by the model; None if it is off. Blocks.
 
         Args:
-            folders: Where they may write, the session's first: by their real names, found out once.
+            folders: Where they may write, the session's first. Real paths, resolved once.
             temporary: Their ``/tmp``.
         """
         from tui_app.sandbox import Confinement, find_sandbox
@@ -199,7 +198,7 @@ class Opening:
         )
 
     def secrets(self) -> "Secrets":
-        """What no text may carry."""
+        """Secrets to mask in every text."""
         from tui_app.system.environment import Secrets, keys_in
 
         fixed = keys_in(self.env, self._named_keys, self.settings.store)
@@ -210,17 +209,17 @@ class Opening:
 
     @property
     def _named_keys(self) -> tuple[str, ...]:
-        """Variables that hold keys because the settings say so."""
+        """Variables that contain keys according to the settings."""
         named = [endpoint.key_env for endpoint in self.settings.endpoints.values()]
         named += [name for each in self.settings.endpoints.values() for name in each.headers_env.values()]
         named += [name for server in self.settings.mcp.values() for name in server.headers_env.values()]
         return STORE_VARIABLE, *named
 
     def shelf(self, brought: "Mapping[str, Model[Any]] | None" = None) -> "ModelShelf":
-        """Where models are built, once each, with what is known of their windows.
+        """A shelf that builds each model once, with what is known of its window.
 
         Args:
-            brought: Models that are there already, by their names.
+            brought: Models that already exist, by name.
         """
         from tui_app.agent.model_shelf import ModelShelf
         from tui_app.context.windows.learnt_models import LearntModels
@@ -234,7 +233,7 @@ class Opening:
         """Where hooks and MCP servers start.
 
         Args:
-            env: What of our environment they may see.
+            env: The part of our environment they may see.
         """
         return ProgramPlace(own=self.paths.config, folder=self.cwd, env=env, trusted=self.trusted)
 

@@ -1,6 +1,6 @@
-"""The policies of conversations: which ones there are, which one a session follows, and changing it.
+"""Policies of conversations: the available ones, the one in use, and switching.
 
-Light: the screen asks before the agent side is loaded.
+Light, so that the screen can use it before the agent side is loaded.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +21,8 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
     """A policy with the user's own thresholds.
 
     Args:
-        settings: What the user has set; thresholds in a policy of their own rank above the general ones.
-        name: Which one; empty is the one that is set.
+        settings: The user's settings; thresholds in a policy of the user override the general ones.
+        name: Which one; empty for the one that is set.
 
     Raises:
         SettingsError: if there is no policy of that name.
@@ -37,7 +37,7 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
 
 
 _GENERAL = ("background_threshold", "blocking_threshold", "summary_instructions")
-"""Settings that hold for every policy that does not say otherwise."""
+"""Settings that apply to every policy, unless it has its own."""
 
 
 def policy_names(settings: Settings) -> tuple[str, ...]:
@@ -46,27 +46,27 @@ def policy_names(settings: Settings) -> tuple[str, ...]:
 
 
 def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str = "") -> Policy:
-    """The policy to go on with in a session.
+    """The policy to continue a session with.
 
     Args:
         store: Where its log is.
         session: Id of the session.
-        settings: What the user has set; it decides where the session's own policy is not known.
-        wanted: A policy asked for this time; it ranks above the one that the session followed until now.
+        settings: The user's settings, used if the session's own policy is unknown.
+        wanted: A requested policy; it overrides the session's.
 
     Raises:
-        SettingsError: if the policy asked for, or the one that is set, is unknown.
+        SettingsError: if the requested policy, or the one that is set, is unknown.
     """
     if wanted:
         return choose_policy(settings, wanted)
     chosen = chosen_policy(store, session)
-    # One of their own may have left the settings meanwhile.
+    # A user's policy may have been removed from the settings meanwhile.
     return choose_policy(settings, chosen if chosen in policy_names(settings) else "")
 
 
 @dataclass(slots=True)
 class PolicySwitch:
-    """Changes the policy of one conversation; the log remembers it."""
+    """Switches the policy of one conversation, and logs it."""
 
     history: "SessionHistory"
     compactions: "Compactions"
@@ -77,13 +77,13 @@ class PolicySwitch:
         return self.compactions.compactor.policy.name
 
     def change(self, name: str) -> None:
-        """Go on under another policy; an unknown name changes nothing and is reported."""
+        """Switch to another policy; an unknown name changes nothing and is reported."""
         old, known = self.current, policy_names(self.settings)
         if name not in known or name == old:
             none = f"There is no policy {name}; nothing changed. Choose one of {', '.join(known)}."
             self.history.refuse(none if name not in known else f"The policy is already {name}.")
             return
-        # A job that is under way was planned for the other policy, and what stopped there may work here.
+        # A running job was planned for the old policy, and what was stopped there may work under this one.
         self.compactions.cancel_job()
         self.compactions.compactor.policy = choose_policy(self.settings, name)
         self.compactions.stop_automatic(stop=False)

@@ -1,7 +1,8 @@
-"""What a folder tells the model: instructions of the project and of its folders, skills, agents.
+"""What the model is told about a folder: instructions, skills, agents, surroundings.
 
 Instructions and names of skills are part of every request. They are read when a session is opened, and again
-after each compaction: in between every request begins with the same bytes, which a provider may have cached.
+after each compaction. In between, every request starts with the same bytes, so that a provider can cache
+them.
 """
 
 import re
@@ -28,31 +29,31 @@ from tui_app.settings.spec import ExploreSettings
 from tui_app.system.trust import trust_in
 
 DATE_VARIABLE = "SOURCE_DATE_EPOCH"
-"""Seconds since the epoch that stand for now, by the convention of reproducible builds."""
+"""Seconds since the epoch to use as the current time, by the convention of reproducible builds."""
 _DIGITS = re.compile("[0-9]{1,11}")
 
 
 def today(fixed: str = "") -> date:
-    """The date here.
+    """The local date.
 
     Args:
-        fixed: What ``DATE_VARIABLE`` says, if anything.
+        fixed: Value of ``DATE_VARIABLE``, or empty.
     """
     now = datetime.fromtimestamp(int(fixed), UTC) if _DIGITS.fullmatch(fixed) else datetime.now().astimezone()
     return now.date()
 
 
 class ProjectContext:
-    """Instructions of the user and the project, skills and surroundings as the model is told of them.
+    """Instructions, skills, agents and surroundings as the model is told of them.
 
     Nothing is read before ``reload``.
 
     Attributes:
-        trusted: Whether the user trusts the working folder; else nothing of it is read.
-        instructed: Whether instructions of the project are read at all.
-        may_read: What the rules say of files.
-        added: Further folders that the user has opened.
-        known: Those among them that the user trusts.
+        trusted: Whether the user trusts the working folder; otherwise none of its files are read.
+        instructed: Whether the project's instructions are read at all.
+        may_read: Applies the rules to a file.
+        added: Further folders the user has opened.
+        known: Those of them that the user trusts.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -67,15 +68,15 @@ class ProjectContext:
 
     @property
     def follows(self) -> bool:
-        """Whether instructions of the working folder count."""
+        """Whether instructions of the working folder apply."""
         return self.instructed and self.trusted
 
     def reload(self) -> None:
-        """Read everything anew: the next request begins in another way, if anything has changed."""
+        """Read everything again. If anything has changed, the next request starts with other bytes."""
         opening, may_read, config = self._opening, self.may_read, self._opening.paths.config
         self.files = read_instructions(self.cwd if self.follows else None, may_read, config, self.known)
         scope = scope_of(self.cwd)
-        # A folder may point at git's files of another repository, whose names are nobody's here.
+        # A folder may claim the git files of another repository, whose branch names do not apply here.
         branch = "" if scope.is_claimed else scope.branch
         now = today(opening.env.get(DATE_VARIABLE, ""))
         self._surroundings = surroundings_text(self.cwd, branch, now, self.added, self._sandbox)
@@ -89,16 +90,16 @@ class ProjectContext:
             self.reload()
 
     def instructions(self) -> str:
-        """What the model reads, before everything that was said; empty for nothing."""
+        """Text the model reads before all messages; empty for none."""
         return "\n\n".join(filter(None, (instructions_text(self.files), *self.lists().values())))
 
     def lists(self) -> dict[str, str]:
-        """What the model reads of skills and agents."""
+        """The lists of skills and agents for the model."""
         skills, agents = listed_text("skills", self.skills.found), listed_text("agents", self.agents.found)
         return {"skills": skills, "agents": agents}
 
     def pieces(self) -> Sequence[tuple[str, str]]:
-        """The same by what it is from: each file with its text, skills, agents."""
+        """The instructions by source: each file with its text, skills, agents."""
         files = [(each.path, each.text) for each in self.files]
         return [*files, *self.lists().items()]
 
@@ -108,7 +109,7 @@ class ProjectContext:
 
     @property
     def skill_folders(self) -> tuple[Path, ...]:
-        """Folders outside of the working folder in which tools may read what belongs to a skill."""
+        """Folders of skills outside the working folder, which tools may read."""
         inside = self.cwd.resolve()
         folders = (skill.folder for skill in self.skills.found)
         return tuple(folder for folder in folders if not folder.resolve().is_relative_to(inside))

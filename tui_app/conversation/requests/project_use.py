@@ -1,4 +1,4 @@
-"""What one conversation uses of its project: the instructions of folders that it came to, and skills."""
+"""A conversation's use of its project: instructions of visited folders, and loaded skills."""
 
 import asyncio
 import json
@@ -24,22 +24,22 @@ from tui_app.tool_specs import GREP, RUN_COMMAND, USE_SKILL, tool_spec
 
 @dataclass(slots=True)
 class ProjectUse:
-    """Gives one conversation the instructions of the folders it comes to, each file once.
+    """Gives one conversation the instructions of the folders it visits, each file once.
 
-    Compactions keep these and the skills that were loaded: no summary has to hold them.
+    Compactions keep these and the loaded skills, so no summary has to contain them.
     """
 
     history: SessionHistory
     project: ProjectContext
     _called: dict[str, Sequence[str]] = field(default_factory=dict)
-    """Paths of the calls under way, by their ids."""
+    """Paths of running calls, by call id."""
     _touched: list[Path] = field(default_factory=list)
-    """What was read since the last request."""
+    """Paths read since the last request."""
     _looked: tuple[int, set[Path]] = (0, set())
-    """Version of the view, and folders that were looked into since."""
+    """Version of the view, and folders examined since then."""
 
     def on_record(self, record: Record) -> None:
-        """Note what a tool, or the user with a prompt, has read."""
+        """Record the paths that a tool, or the user with a prompt, has read."""
         match record.data:
             case ToolCall(tool_call_id=call, name=name, args=args):
                 self._called[call] = _paths_in(name, args)
@@ -59,7 +59,7 @@ class ProjectUse:
         folders = await asyncio.to_thread(self._folders, touched)
         version, looked = self._looked
         if version != self.history.version:
-            # What was told may have left the view since.
+            # Instructions may have left the view since.
             looked = set()
         self._looked = self.history.version, looked | folders.keys()
         if not folders.keys() - looked:
@@ -76,7 +76,7 @@ class ProjectUse:
                 self.history.append(Notice(text=file.problem))
 
     def folders(self) -> dict[int, str]:
-        """The files that the view holds, or that it holds in a summary, by the numbers of their messages."""
+        """Instruction files in the view, or summarised there, by the log numbers of their messages."""
         records = self.history.newest_events(FolderInstructions)
         told = {each.seq: event.path for each in records if (event := data_of(each, FolderInstructions))}
         if not told:
@@ -85,7 +85,7 @@ class ProjectUse:
         return {seq: path for seq, path in sorted(told.items()) if seq in held}
 
     def skills(self) -> list[str]:
-        """Names of the skills that were loaded, the last one at the end."""
+        """Names of the loaded skills, in order."""
         history, called = self.history, f"{USE_SKILL.name} "
         results = (head for head in history.view.iter_held() if head.type == ToolResult.TYPE)
         loaded = {id for head in results if head.state == "success" for id in head.ids}
@@ -94,7 +94,7 @@ class ProjectUse:
         return list(dict.fromkeys(head.title.removeprefix(called) for head in calls))[::-1]
 
     def additions(self) -> Sequence[Addition]:
-        """Each file and each skill as it is now: what compactions keep of the messages they replace."""
+        """Each visited instruction file and loaded skill in its current form, for compactions to keep."""
         told = {*self.folders().values()} if self.project.follows else set()
         root = repository_root(self.project.cwd)
         found = self._read(dict.fromkeys(sorted((root / from_home(each)).parent for each in told)), ())
@@ -106,9 +106,9 @@ class ProjectUse:
         return added
 
     def _folders(self, touched: Sequence[Path]) -> dict[Path, None]:
-        """The folders of a project between an opened folder and what was read, the outermost first.
+        """The folders between an opened folder and a path that was read, the outermost first.
 
-        The instructions of the working folder itself are known already, those of an added one are not.
+        Instructions of the working folder itself are known already; those of an added folder are not.
         """
         top, root = self.project.cwd.resolve(), repository_root(self.project.cwd)
         opened = [(top, root, top), *((each, each, each.parent) for each in self.project.known)]
@@ -125,18 +125,18 @@ class ProjectUse:
         return dict.fromkeys(sorted(found))
 
     def _read(self, folders: Iterable[Path], known: Iterable[Path]) -> tuple[InstructionFile, ...]:
-        """Read the files of some folders; blocks on the disk."""
+        """Read the instructions of some folders. Blocks on the disk."""
         project = self.project
         root = repository_root(project.cwd)
         return read_folders([*folders], root, project.may_read, added=project.known, known=known)
 
 
 _HIT = re.compile(r"^([^:\n\0]+):\d+: ", re.MULTILINE)
-"""A line that a search has found."""
+"""A line with a search hit."""
 
 
 def _paths_in(name: str, args: str) -> Sequence[str]:
-    """The paths that a call names: none for the whole workspace, any word of a command may be one."""
+    """The paths in a call. The whole workspace is none; any word of a command may be one."""
     try:
         given = json.loads(args)
         if name == RUN_COMMAND.name:

@@ -1,4 +1,4 @@
-"""What every request carries beside the messages: instructions and tool definitions."""
+"""The overhead of every request: instructions and tool definitions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from tui_app.usage import Breakdown
 
 @dataclass(slots=True)
 class RequestOverhead:
-    """As far as it is known: what was put together at the start, then what the last request really held.
+    """The overhead as far as known: as built at the start, then as in the last real request.
 
-    Tools may come and go, and those of another agent are known only then.
+    Tools may come and go, and those of the user's own agent are known only from a request.
     """
 
     instructions: str = ""
     tools: Sequence[ToolDefinition] = ()
     project: ProjectContext | None = None
-    """What it says is counted as memory, its surroundings aside; None where the agent is not told of it."""
+    """Its text counts as memory, except the surroundings; None if the agent does not get it."""
     servers: McpServers | None = None
-    """What they say is memory, too."""
+    """Their instructions count as memory too."""
 
     def sources(self, text: str) -> Sequence[tuple[str, str]]:
-        """Whose the pieces of a text of the instructions are."""
+        """The sources of a piece of the instructions, each with its text."""
         project, servers, surroundings = self._apart()
         if self.project is not None and text == project:
             return self.project.pieces()
@@ -46,14 +46,14 @@ class RequestOverhead:
         return counter.overhead(system, self.tools) + Breakdown(memory=memory)
 
     async def note_request(self, request: ModelRequestContext) -> None:
-        """Note what a request really holds."""
+        """Take the overhead from a real request."""
         parameters, apart = request.model_request_parameters, self._apart()
         parts = [part.content for part in parameters.instruction_parts or ()]
         self.instructions = "\n\n".join(part for part in parts if part not in apart)
         self.tools = sent_tools(parameters)
 
     def _apart(self) -> tuple[str, str, str]:
-        """What the project and the servers say; the surroundings, which change from session to session."""
+        """Texts of the project and the servers, and the surroundings, which differ between sessions."""
         servers = self.servers.instructions() if self.servers is not None else ""
         if self.project is None:
             return "", servers, ""

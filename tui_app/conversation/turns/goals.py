@@ -1,4 +1,4 @@
-"""A goal of a session: after each turn it is checked, and the model goes on until it is reached."""
+"""Goals: after each turn the goal is checked, and the model continues until it is reached."""
 
 import math
 import re
@@ -27,9 +27,9 @@ from tui_app.tool_specs import END_GOAL
 
 USAGE = 'TEXT --check "COMMAND" (or --count N), and --turns N, --tokens N, --money X'
 MOST_TURNS = 20
-"""Turns that a goal may take which has no budget of its own."""
+"""Maximum turns of a goal without its own budget."""
 _SHOWN = 4_000
-"""Characters of the end of what a check prints that the model is shown and the log keeps."""
+"""Characters of a check's output, from its end, that are logged and shown to the model."""
 _NUMBERS: Mapping[str, Callable[[str | int], float]] = {
     "turns": int,
     "tokens": int,
@@ -40,7 +40,7 @@ _OPTIONS = re.compile(r"\s--(?=(?:check|count|turns|tokens|money)\s)")
 
 
 def parse_goal(text: str) -> GoalSet:
-    """Read a goal as it is typed: its words, and options after them. Raises ``Refused``."""
+    """Parse a goal: its words, followed by options. Raises ``Refused``."""
     said, options = text, dict[str, str]()
     if (first := _OPTIONS.search(text)) is not None:
         said = text[: first.start()]
@@ -56,20 +56,20 @@ def parse_goal(text: str) -> GoalSet:
 
 
 def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
-    """A goal of words and options by their names; it needs a check or a count. Raises ``Refused``."""
+    """A goal from words and options by name; it needs a check or a count. Raises ``Refused``."""
     numbers = {name: _number(name, options.get(name, "")) for name in _NUMBERS}
     turns, tokens, steps = (int(numbers[name]) for name in ("turns", "tokens", "count"))
     check = options.get("check", "").strip()
     if not (options.keys() <= {"check", *_NUMBERS} and text.strip() and bool(check) != bool(steps)):
         raise Refused(show(text), USAGE)
-    # A model without a price uses up no money.
+    # Without a price, a model would never use up a money budget, so turns are limited too.
     turns = turns if turns or tokens else max(steps, MOST_TURNS)
     words, usd = text.strip(), numbers["money"]
     return GoalSet(text=words, check=check, count=steps, most_turns=turns, most_tokens=tokens, most_usd=usd)
 
 
 def _number(name: str, text: str) -> float:
-    """The value of an option; 0 where it is not given."""
+    """The value of an option; 0 if it is missing."""
     try:
         value = _NUMBERS[name](text or 0)
     except ValueError:
@@ -80,21 +80,21 @@ def _number(name: str, text: str) -> float:
 
 
 def refusal(refused: Refused, command: str) -> str:
-    """What is wrong with a goal, for whoever typed the command."""
+    """What is wrong with a goal, for the user who typed the command."""
     if refused.allowed == USAGE:
         return f"A goal needs a check that code can run: {command} {USAGE}."
     return f"{refused.shown} cannot be; allowed: {refused.allowed}."
 
 
 def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:
-    """The goal as every replacement and every handoff carries it."""
+    """The goal, as every compaction and handoff keeps it."""
     if (goal := active_goal(store, session)) is not None:
         text = f"{goal.data.text}\nReached {goal.data.condition}; {goal.turns} turns taken so far."
         yield Addition("Goal", text)
 
 
 def in_force(store: SessionStore, session: str) -> list[GuardSet | GoalSet]:
-    """The guards and the goal of a session, as one that it is handed over to begins with them."""
+    """The guards and the goal of a session, for a session it is handed over to."""
     held = guards_in(store, session).values()
     goal = active_goal(store, session)
     guards = [replace(each, session=each.session or session) for each in held]
@@ -103,13 +103,13 @@ def in_force(store: SessionStore, session: str) -> list[GuardSet | GoalSet]:
 
 @dataclass(slots=True)
 class Goals:
-    """Sets, checks and ends the goal of one conversation. Belongs to one event loop."""
+    """Sets, checks and ends the goal of one conversation. Not thread-safe: use it on one event loop."""
 
     history: SessionHistory
     command: CommandTool | None
     """Runs the check under the rules, approvals and sandbox of commands; None in read-only mode."""
     is_copy: bool = False
-    """Whether the goal is that of another session, which a fork of it cannot end."""
+    """Whether the goal belongs to another session, so that this fork cannot end it."""
     _checking: StoppableStep = field(default_factory=StoppableStep, init=False)
 
     @property
@@ -117,26 +117,26 @@ class Goals:
         return active_goal(self.history.store, self.history.session)
 
     def set(self, goal: GoalSet) -> Prompt:
-        """Set a goal in place of any other; the prompt that it begins with."""
+        """Set a goal, replacing any other. Returns the prompt that starts it."""
         self.history.report(goal)
         how = f"This is a goal: after each turn it is checked, and it is reached {goal.condition}."
-        # What is not the user's own stands apart from their words, which become rules and memories.
+        # The program's text is kept apart from the user's words, which become rules and memories.
         told = f"{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
         return Prompt(goal.text, brought=(AttachedFile(GOAL, told),))
 
     def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
-        """End the goal; whether there was one."""
+        """End the goal. Returns whether there was one."""
         if (goal := self.active) is not None:
             self.cancel()
             self.history.report(GoalEnded(goal=goal.seq, outcome=outcome, reason=reason))
         return goal is not None
 
     def cancel(self) -> bool:
-        """Stop the check that runs; whether one did."""
+        """Stop the running check. Returns whether there was one."""
         return self._checking.interrupt()
 
     async def next_prompt(self) -> Prompt | None:
-        """Check the goal after a turn; what the model is told to go on, None where it need not."""
+        """Check the goal after a turn. Returns the prompt to continue with; None if there is none."""
         if (goal := self.active) is None:
             return None
         turn, data = goal.turns + 1, goal.data
@@ -162,7 +162,7 @@ class Goals:
         return Prompt("Continue.", brought=(AttachedFile(CHECKED, told),) if told else ())
 
     async def _check(self, command: str) -> Ended | str | None:
-        """How the check ended; why it could not run; None where the user has stopped it."""
+        """The result of the check, or why it could not run; None if the user stopped it."""
         if self.command is None:
             return "no command may run in read-only mode"
         self.history.report(Notice(text=f"Checking the goal: {command}", passing=True))
@@ -174,7 +174,7 @@ class Goals:
             return f"the check cannot be started: {error}"
 
     def _used_up(self, since: int, goal: GoalSet, turn: int) -> GoalOutcome | None:
-        """Which budget of the goal is used up, if any."""
+        """The budget of the goal that is used up, if any."""
         if goal.most_turns and turn >= goal.most_turns:
             return "turns"
         if not (goal.most_tokens or goal.most_usd):
@@ -183,7 +183,7 @@ class Goals:
         tokens = sum((each["input_tokens"] or 0) + (each["output_tokens"] or 0) for each in paid)
         if goal.most_tokens and tokens >= goal.most_tokens:
             return "tokens"
-        # What has no known price may have cost anything.
+        # A request of unknown price may have cost anything.
         unknown = any(each["input_tokens"] and each["cost_usd"] is None for each in paid)
         spent = sum(each["cost_usd"] or 0.0 for each in paid)
         return "money" if goal.most_usd and (unknown or spent >= goal.most_usd) else None
@@ -200,7 +200,7 @@ class Goals:
 
 
 class GoalTools(FunctionToolset[None]):
-    """Gives the model the way to give a goal up, while there is one."""
+    """Offers the model a tool to give up the goal, while there is one."""
 
     def __init__(self, goals: Goals) -> None:
         async def prepared(_ctx: object, tool: ToolDefinition) -> ToolDefinition | None:

@@ -1,4 +1,4 @@
-"""Commands beside the turn: the user's own in shell mode, and what became of those in the background."""
+"""Commands outside of turns: the user's own in shell mode, and results of background commands."""
 
 import asyncio
 import os
@@ -33,17 +33,17 @@ INTERRUPTED = "Interrupted: the program ended first."
 
 @dataclass(slots=True)
 class UserShell:
-    """Runs the commands of one conversation's user, one at a time. Belongs to one event loop.
+    """Runs the user's own commands, one at a time. Not thread-safe: use it on one event loop.
 
-    They run as the user: with their shell and environment, and outside of the sandbox. Rules are about the
-    model and say nothing of them.
+    They run as the user: with their shell and environment, and outside of the sandbox. Rules apply only to
+    the model's calls, not to these.
     """
 
     compactor: Compactor
-    """Its policy says how large a result may be."""
+    """Its policy limits the size of a result."""
     history: SessionHistory
     runner: ProcessRunner
-    """Masks secrets in what a command prints."""
+    """Masks secrets in the output."""
     _running: "asyncio.Task[Ended] | None" = field(default=None, init=False)
 
     @property
@@ -51,14 +51,14 @@ class UserShell:
         return self._running is not None
 
     async def run(self, work: Shell) -> None:
-        """Run a command to its end; how it ends is an event, whatever it does."""
+        """Run a command to its end. Any outcome is logged as an event."""
         id = uuid.uuid4().hex
         self.history.append(ShellCommand(id=id, text=work.command, private=work.private))
 
         def show(text: str) -> None:
             self.history.append(ToolOutput(tool_call_id=id, text=text))
 
-        # The user's own shell, where there is one.
+        # The user's own shell, if there is one.
         own = self.runner.env.get("SHELL", "")
         program = own if Path(own).is_absolute() and os.access(own, os.X_OK) else shell()
         words = parented((program, "-c", work.command))
@@ -80,12 +80,12 @@ class UserShell:
         self._report(work, result)
 
     def cancel(self) -> None:
-        """End the command that runs, with all it has started."""
+        """Kill the running command with all its children."""
         if self._running is not None:
             self._running.cancel()
 
     def close_open(self) -> None:
-        """Report that a killed process took the newest command with it, if it did."""
+        """If the newest command was killed together with the program, log that."""
         events = self.history.newest_events(ShellCommand, ShellResult)
         if (command := data_of(next(events, None), ShellCommand)) is not None:
             result = ShellResult(id=command.id, text=INTERRUPTED, outcome="interrupted")
@@ -100,11 +100,11 @@ class UserShell:
         try:
             history.append(result, message)
         except sqlite3.Error:
-            # The screen must not wait for an end that has come; the next visit tells of it in the log.
+            # The screen must not wait for an end that has already happened; the next visit logs it.
             history.report(result)
             raise
         if not work.private:
-            # At once: the gauge must not show what no request would hold.
+            # At once, because the gauge must not show what no request would contain.
             policy, count = self.compactor.policy, history.counter.text
             StageRunner(policy, history, count, around=StageHost(), looked_at=before).arrivals()
 
@@ -112,7 +112,7 @@ class UserShell:
 async def add_task_notes(tasks: BackgroundTasks, history: SessionHistory, _request: object) -> None:
     """Tell the model, after the newest message, which background commands have ended.
 
-    The user is asked about what they made that programs obey.
+    The user is asked about files they made that other programs run or follow.
     """
     await tasks.ask_about_changes()
     if news := tasks.take_news():
@@ -120,7 +120,7 @@ async def add_task_notes(tasks: BackgroundTasks, history: SessionHistory, _reque
 
 
 def resume_tasks(tasks: BackgroundTasks, history: SessionHistory) -> None:
-    """Report the tasks that a killed program took with it, list those that were kept, and what is untold."""
+    """Log tasks lost with a killed program, and list those kept and those not reported to the model."""
     open_: dict[str, TaskStarted] = {}
     untold: dict[str, str] = {}
     kept: dict[str, TaskEnded] = {}

@@ -1,4 +1,4 @@
-"""The turns of a conversation: each prompt to its end, with retries, other models and stopping."""
+"""Turns of a conversation: each runs a prompt to its end, with retries, fallbacks and stopping."""
 
 import asyncio
 import logging
@@ -69,13 +69,13 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 HOOK = "said by a hook of the user"
 GUARD = "said by a guard of the user"
-"""Names, among what is attached to a prompt, of what no user has written."""
+"""Names of attachments that no user has written."""
 NOT_TESTED = "Continue: run the tests of what you changed, then say what came of it."
-"""The prompt behind a turn that a guard does not let end."""
+"""The prompt after a turn that a guard does not let end."""
 UNFINISHED = Prompt("")
-"""Stands for the prompt of a turn that was left, and goes on."""
+"""Placeholder for the prompt of an unfinished turn that is being continued."""
 MOST_GOING_ON = 3
-"""Times in a row that hooks may have the model go on."""
+"""Times in a row that hooks may make the model continue."""
 UNANSWERED = Error(
     kind="internal",
     message="Interrupted: the program ended before this prompt was answered.",
@@ -86,53 +86,53 @@ CUT_HINT = "The partial answer is kept. Ask the model to continue, or send the p
 _TO_ANSWER = frozenset({UserMessage.TYPE, ToolResult.TYPE})
 """Messages that a model has to answer."""
 _OUT_OF_REACH = frozenset({"rate_limit", "network", "provider"})
-"""Kinds of errors with which another model may help."""
+"""Kinds of errors for which another model may help."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Turns:
-    """Run the turns of one conversation, one at a time. Belongs to one event loop."""
+    """Runs the turns of one conversation, one at a time. Not thread-safe: use it on one event loop."""
 
     opening: Opening
     extras: Extras
-    """Reads what prompts name of MCP servers, and knows the rules for files."""
+    """Reads the MCP resources that prompts mention, and knows the rules for files."""
     queue: WorkQueue
-    """Paused where a turn fails."""
+    """Paused when a turn fails."""
     models: ModelSwitch
     compactions: Compactions
     runner: TurnRunner
     is_sent: bool = False
-    """Whether they are those of a sub-agent: who has sent it sees to its costs, its model and its room."""
+    """Whether these turns are a subagent's: its sender then manages cost, model and room."""
     history: SessionHistory = field(init=False)
     rules: RetryRules = field(init=False)
-    """How often and how soon a request that failed is made again."""
+    """Number and pauses of retries for a failed request."""
     budget: Budget | None = field(default=None, init=False)
-    """What the session may cost; None for whatever it takes."""
+    """The session's budget; None for no limit."""
     cold: ColdWarning | None = field(default=None, init=False)
-    """Warns, where nobody can be asked, of what it costs that the prompt cache is cold."""
+    """If no user can be asked, warns about the cost of a cold prompt cache."""
     untested: Callable[[int], str] = lambda _since: ""
-    """The words of a guard that wants tests, if changes after a log number have had none."""
+    """The words of a guard that wants tests, if changes after a log number were not tested."""
     hooks: Hooks | None = None
-    """Runs what the user wants around prompts and turns."""
+    """Runs the user's hooks around prompts and turns."""
     _goes_on: int = 0
-    """Times in a row that a hook has had the model go on."""
+    """Times in a row that a hook has made the model continue."""
     goals: Goals | None = None
-    """Has the model go on until a goal is reached."""
+    """Makes the model continue until a goal is reached."""
     deliver: Callable[[], Awaitable[None]] | None = None
-    """Puts before a first prompt what earlier sessions have left for it."""
+    """Inserts what earlier sessions have left before a first prompt."""
     prompt: Prompt | None = None
-    """The prompt whose turn is under way."""
+    """The prompt of the running turn."""
     leaving: bool = False
-    """Whether the turn is to end at the next safe point, and to go on in another process."""
+    """Whether the turn is to end at the next safe point and continue in another process."""
     is_left: bool = False
-    """Whether the newest turn has ended so."""
+    """Whether the newest turn has ended that way."""
     keeps: Callable[[str], bool] = lambda _call: False
-    """Whether the call with an id has not begun, so that a turn that is left goes on with it."""
+    """Whether a call, by id, has not started yet, so that a turn continued elsewhere runs it."""
     _is_stopped: bool = False
     _step: StoppableStep = field(default_factory=StoppableStep)
-    """What the turn waits for without its model."""
+    """A wait of the turn that does not involve its model."""
     _pause: StoppableStep = field(default_factory=StoppableStep)
-    """The wait before another try."""
+    """The pause before a retry."""
     _steered: bool = False
 
     def __post_init__(self) -> None:
@@ -149,9 +149,9 @@ class Turns:
         return self.runner.running or self._pause.is_running
 
     async def run_turn(self, prompt: Prompt) -> None:
-        """Run a turn; every outcome is an event, and a failed one pauses the queue.
+        """Run a turn. Every outcome is an event, and a failed turn pauses the queue.
 
-        A prompt that got no answer at all leaves the view again and is handed back with the end.
+        A prompt without any answer is removed from the view and returned with the event.
         """
         self.prompt = prompt
         before = self.history.view.last
@@ -161,7 +161,7 @@ class Turns:
             end = await self._outcome(prompt)
         except Stopped:
             end = TurnEnd(outcome="cancelled", prompt=prompt.text)
-        # A cancelled turn was paused by whoever cancelled it, and what was sent since then goes on.
+        # Whoever cancelled a turn has paused the queue, and prompts sent since then are not held back.
         if end.outcome == "failed":
             self.queue.pause()
             self.queue.announce()
@@ -176,16 +176,16 @@ class Turns:
                 await self.compactions.after_turn()
 
     async def _outcome(self, prompt: Prompt) -> TurnEnd:
-        """Load the model, and have it answer.
+        """Load the model and get its answer.
 
         Raises:
-            Stopped: if the user has stopped it before anything was sent.
+            Stopped: if the user stopped it before anything was sent.
         """
         try:
             model = await self.models.current()
         except Stopped:
             raise
-        except Exception as error:  # an SDK may raise anything; the prompt goes back to the editor
+        except Exception as error:  # an SDK may raise anything; the prompt returns to the editor
             told = why_unavailable(error, model=self.history.model)
             self.history.append(with_retry_step(told, handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
@@ -195,7 +195,7 @@ class Turns:
             self.models.measure()
 
     async def go_on(self) -> None:
-        """Go on with what was left: a turn, or the check of the goal after one that is complete."""
+        """Continue an unfinished turn, or the check of the goal after a finished one."""
         if self.is_unanswered or self.goals is None or self.goals.active is None:
             await self.run_turn(UNFINISHED)
         else:
@@ -207,13 +207,13 @@ class Turns:
             self.queue.enqueue(following)
 
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
-        """Let hooks have the model go on after a turn, a few times in a row, or else a guard, or the goal."""
+        """After a turn, let hooks (a few times in a row), a guard or the goal make the model continue."""
         told = "" if self.hooks is None else await self.hooks.before_stop(end)
         if not told:
             self._goes_on = 0
             if prompt.text != NOT_TESTED and (words := self.untested(before)):
                 self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
-            # What the user has sent meanwhile comes first.
+            # Prompts the user has sent meanwhile come first.
             elif self.goals is not None and not self.queue.prompts:
                 await self._check_goal(self.goals)
         elif self._goes_on >= MOST_GOING_ON:
@@ -226,12 +226,12 @@ class Turns:
             self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, told),)))
 
     def abort(self) -> None:
-        """End the turn under way, if any, as failed: something has gone wrong that no event can tell."""
+        """End the running turn, if any, as failed, after a failure that was reported otherwise."""
         if self.prompt is not None:
             self._end(TurnEnd(outcome="failed", prompt=self.prompt.text))
 
     def halt(self) -> None:
-        """Stop the turn under way, with what it waits for, or else what is done after it."""
+        """Stop the running turn with everything it waits for, or else the work that follows it."""
         if self.prompt is not None:
             self.compactions.cancel_awaited(with_request=True)
             self.leaving = False
@@ -243,17 +243,20 @@ class Turns:
             self.compactions.cancel_job()
 
     def steer(self) -> None:
-        """End the turn as soon as the step under way is done, or now if it waits for another try."""
+        """End the turn after the current step, or now if it waits to retry."""
         self.runner.steps.stop_at_next_step()
         if self._pause.interrupt():
             self._steered = True
 
     async def may_spend(self, *, agreed: bool, handed_back: bool = False) -> bool:
-        """Whether the session's budget lets something be sent; what there is to say of it is said.
+        """Check the session's budget before sending something, and report the result.
 
         Args:
-            agreed: Whether the user has said that it may go above the budget.
-            handed_back: Whether a prompt that is refused goes back to the editor.
+            agreed: Whether the user agreed to exceed it.
+            handed_back: Whether a refused prompt returns to the editor.
+
+        Returns:
+            Whether it may be sent.
         """
         told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
         if told is None:
@@ -269,24 +272,24 @@ class Turns:
         """Answer the calls of the newest answer whose tools never finished.
 
         Args:
-            error: What ended the turn, where the user did not.
+            error: What ended the turn, if the user did not.
         """
         self.runner.close_calls(open_calls(self.history.newest()), error)
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether the model has still to answer what was said last, or a call of its newest answer to run."""
+        """Whether the newest message needs an answer, or a call of the newest answer has not run."""
         visible = self.history.view.originals()
         return bool(visible) and (visible[-1].type in _TO_ANSWER or bool(open_calls(self.history.newest())))
 
     def mark_unanswered(self) -> None:
-        """Report that the process ended before the newest prompt was answered, if it did."""
+        """If the process ended before the newest prompt was answered, report that."""
         history = self.history
         visible = history.view.originals()
-        # A call that was broken off says so itself.
+        # An interrupted call already reports that.
         if not visible or visible[-1].type not in _TO_ANSWER or visible[-1].state == "interrupted":
             return
-        # A session that was left in order says so; whatever else stopped the turn has said why.
+        # A session that ended normally has logged that; other reasons for a stopped turn are logged too.
         later = {head.type for head in history.store.heads(history.session, visible[-1].seq)}
         if not later & {SessionEnd.TYPE, Error.TYPE, AgentOutput.TYPE}:
             history.append(UNANSWERED)
@@ -296,13 +299,13 @@ class Turns:
         self.prompt = None
 
     async def _send(self, prompt: Prompt, model: Model) -> TurnEnd:
-        """Write a prompt down and have it answered.
+        """Log a prompt and have it answered.
 
         Raises:
-            Stopped: if the user has stopped it before it was written down.
+            Stopped: if the user stopped it before it was logged.
         """
         started, history = monotonic(), self.history
-        # What was said of a request that then failed says nothing about the next one.
+        # Reset what is known of a failed request: it does not apply to the next one.
         history.take_distrust()
         files = await self._unless_stopped(self._prepare(prompt))
         if files is None:
@@ -317,7 +320,7 @@ class Turns:
         usage = history.usage()
         needed = history.weigh(Item(0, request)).total
         needed += usage.parts.system + usage.parts.tools + usage.parts.memory
-        # Where tools fill the window the request's own error names them.
+        # If tools fill the window, the request's own error names them.
         if needed > most(usage.window) > 2 * usage.parts.tools:
             history.append(with_retry_step(too_large(usage.window, needed), handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
@@ -328,7 +331,7 @@ class Turns:
         return self._answered(await self._answer(model), started, said.seq, prompt.text)
 
     async def _go_on(self, model: Model) -> TurnEnd:
-        """Have a turn end that was left: its calls that wait first, then what the model makes of all."""
+        """Finish an unfinished turn: run its waiting calls, then have the model continue."""
         started = monotonic()
         prompts = (head for head in reversed(self.history.view.originals()) if head.type == UserMessage.TYPE)
         seq = next((head.seq for head in prompts), 0)
@@ -337,7 +340,7 @@ class Turns:
         return self._answered(result, started, seq, prompt.text if prompt is not None else "")
 
     def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
-        """How a turn has ended; what of it was under way is closed."""
+        """The end of a turn. Its unfinished calls are closed."""
         duration, calls = round(monotonic() - started, 3), open_calls(self.history.newest())
         if self.leaving and result.error is None and self.is_unanswered:
             self.is_left = True
@@ -352,7 +355,7 @@ class Turns:
         return TurnEnd(outcome="cancelled" if result.cancelled else "done", duration_s=duration)
 
     async def _prepare(self, prompt: Prompt) -> list[AttachedFile] | None:
-        """Read what is sent with a prompt; None where the budget refuses it, which is reported."""
+        """Read what is sent with a prompt; None if the budget or a hook refuses it, which is reported."""
         if not await self.may_spend(agreed=prompt.above_budget, handed_back=True):
             return None
         if self.cold and (notice := await self.cold.notice(self.history.model, self.history.usage(), time())):
@@ -369,7 +372,7 @@ class Turns:
         return attached
 
     async def _named(self, names: Sequence[str]) -> list[AttachedFile]:
-        """What a prompt names, files and resources of servers; of what cannot be sent is said why."""
+        """The files and server resources a prompt mentions. What cannot be sent is reported."""
         found: dict[str, Attachment | None] = {}
         for name in names:
             found[name] = await self.extras.resource(name) if ":" in name else None
@@ -383,9 +386,9 @@ class Turns:
         return [each for each in found.values() if isinstance(each, AttachedFile)]
 
     async def _answer(self, model: Model, calls: Sequence[ToolCallPart] = ()) -> TurnResult:
-        """Have the prompt at the end of the view answered, retrying transient failures.
+        """Get an answer to the end of the view, retrying transient failures.
 
-        Each try goes on from what the log holds by then: tools that have run are not run again.
+        Each try continues from what is logged by then: tools that have run are not run again.
         """
         history, failed, tried, self._steered = self.history, 0, set[str](), False
         once_more = self.rules.retries > 0
@@ -403,7 +406,7 @@ class Turns:
                 continue
             if result.error is None:
                 return result
-            # Something was answered since: the provider is well enough to start counting anew.
+            # If anything was answered since, the provider works again, and the count of failures restarts.
             later = (item.message for item in history.items() if item.key > before)
             answered = any(isinstance(each, ModelResponse) and each.state == "complete" for each in later)
             failed = 1 if answered else failed + 1
@@ -417,7 +420,7 @@ class Turns:
                 if other is None:
                     return result
                 model, failed = other, 0
-            # The next try writes anew what has broken off. The log and the chat keep it.
+            # The next try replaces a partial answer; it stays in the log and the chat.
             newest = history.items()[-1]
             if isinstance(newest.message, ModelResponse) and newest.message.state != "complete":
                 history.append(SessionRewind(to=newest.key, failed=True))
@@ -425,12 +428,15 @@ class Turns:
                 return TurnResult(cancelled=not self._steered)
 
     def _take_back_cut(self, error: Exception | None) -> bool:
-        """Take an answer out of the view that another try may give whole; whether it was one.
+        """Remove an incomplete answer from the view if a retry may complete it.
 
-        One that found the window full has made it known as smaller: the next request is, too.
+        If the window was full, it is now known to be smaller, so the next request is smaller too.
 
         Args:
             error: What the run ended with.
+
+        Returns:
+            Whether there was one.
         """
         newest = self.history.items()[-1]
         if not isinstance(newest.message, ModelResponse):
@@ -445,7 +451,7 @@ class Turns:
         return True
 
     async def _wait(self, told: Error, failed: int, pause: float) -> bool:
-        """Wait before another try; whether the user let the wait come to its end."""
+        """Wait before a retry. Returns False if the user interrupted it."""
         attempts = {"attempt": failed + 1, "attempts": self.rules.retries + 1}
         self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=told.message))
         try:
@@ -455,14 +461,14 @@ class Turns:
         return True
 
     async def _other_model(self, told: Error, tried: set[str]) -> Model | None:
-        """Change to the next model that can take over; this lasts until the user changes it.
+        """Switch to the next fallback model that can take over. It stays until the user changes it.
 
         Args:
-            told: Why the present one does not answer.
-            tried: Models that have failed in this turn; those that are looked at here are added.
+            told: Why the current one does not answer.
+            tried: Models that have failed in this turn; the ones tried here are added.
 
         Returns:
-            The model; None where there is none left, or another one would not help.
+            The model; None if none is left, or another one would not help.
         """
         passes = told.retryable or told.kind == "rate_limit"
         if self.is_sent or told.kind not in _OUT_OF_REACH or not passes:
@@ -485,7 +491,7 @@ class Turns:
         return None
 
     async def _refused(self, name: str) -> str:
-        """Why a model cannot take over, as a sentence; empty where it can."""
+        """Why a model cannot take over, as a sentence; empty if it can."""
         try:
             forecast = await self.models.forecast(name)
         except Exception as error:  # an SDK may raise anything; the next one is tried
@@ -495,13 +501,13 @@ class Turns:
         return f"{forecast.tokens:,} tokens of conversation, {forecast.window.limit:,} of window."
 
     async def _unless_stopped(self, step: Coroutine[Any, Any, T]) -> T:
-        """Wait for a step of the turn, no longer than it is wanted.
+        """Wait for a step of the turn, unless the turn is stopped.
 
         Args:
-            step: What may be left at any of its waits: it has done nothing by halves then.
+            step: Must be safe to cancel at any await, leaving nothing half done.
 
         Raises:
-            Stopped: if the turn was stopped before or meanwhile; the step is cancelled.
+            Stopped: if the turn was stopped before or during the step; the step is cancelled.
             Exception: whatever the step raises.
         """
         if self._is_stopped:
@@ -513,7 +519,7 @@ class Turns:
         return done
 
     def _report_bad_end(self) -> None:
-        """Report why the last answer of a turn that came to its end is empty, or not whole."""
+        """Report why the last answer of a finished turn is empty or incomplete."""
         messages = self.history.newest()
         last = messages[-1] if messages else None
         if not isinstance(last, ModelResponse):
@@ -529,7 +535,7 @@ class Turns:
             self.history.append(Notice(text="The model gave no answer.", actions=("retry",)))
 
     def _failed(self, error: Exception, prompt: int) -> bool:
-        """Report a failure; whether the prompt goes back to the editor, because nothing was answered.
+        """Report a failure. Returns whether the prompt returns to the editor, because nothing was answered.
 
         Args:
             error: What the turn failed with.

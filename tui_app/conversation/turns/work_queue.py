@@ -1,4 +1,4 @@
-"""The queue of a conversation: what waits in order, is held after a stop, and may be taken out."""
+"""The queue of a conversation's work."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,31 +10,31 @@ from tui_app.events import QueueChanged
 
 @dataclass(slots=True)
 class WorkQueue:
-    """First in, first out; paused after a cancelled turn until the user sends on.
+    """First in, first out. After a cancelled turn it is paused until the user sends something.
 
-    What is sent then goes first: it is what the user wants now, and what waits was meant for another turn.
-    Belongs to one thread at a time: the screen's until the session is open, the conversation's from then on.
+    What is sent then goes first: it is what the user wants now, while the rest was meant for another turn.
+    Use it on one thread at a time: the screen's until the session is open, then the conversation's.
     """
 
     report: Callable[[QueueChanged], object] = field(default=lambda change: None)
-    """Shows each change."""
+    """Publishes each change."""
     paused: bool = False
     is_left: bool = False
-    """Whether another process goes on with what is held back by a stop, too."""
+    """Whether another process continues the work that a stop holds back."""
     _waiting: deque[Work] = field(default_factory=deque)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What waits, oldest first."""
+        """Labels of the queued work, oldest first."""
         return tuple(work.label for work in self._waiting)
 
     @property
     def prompts(self) -> tuple[str, ...]:
-        """The texts of prompts that wait, oldest first."""
+        """Texts of queued prompts, oldest first."""
         return tuple(work.text for work in self._waiting if isinstance(work, Prompt))
 
     def enqueue(self, work: Work) -> None:
-        """Put something at the end; what is sent during a pause ends it and goes before what is held back."""
+        """Add work at the end. A prompt sent during a pause ends it and goes before what is held back."""
         if self.paused and isinstance(work, HELD_BACK):
             held = [each for each in self._waiting if isinstance(each, HELD_BACK)]
             commands = [each for each in self._waiting if not isinstance(each, HELD_BACK)]
@@ -45,18 +45,18 @@ class WorkQueue:
         self.announce()
 
     def restore(self, *work: Work, paused: bool) -> None:
-        """Put what was left in an earlier process before everything."""
+        """Put work from an earlier process before everything else."""
         self._waiting.extendleft(reversed(work))
         self.paused = paused and bool(work)
         self.announce()
 
     @property
     def held_work(self) -> tuple[Work, ...]:
-        """What a stop holds back of what waits, oldest first."""
+        """Queued work that a stop holds back, oldest first."""
         return tuple(work for work in self._waiting if isinstance(work, HELD_BACK))
 
     def next(self) -> Work | None:
-        """Take out the oldest; while paused the oldest that is not held back."""
+        """Take out the oldest piece; while paused, the oldest that is not held back."""
         holds = self.paused or self.is_left
         found = (each for each in self._waiting if not (holds and isinstance(each, HELD_BACK)))
         if (work := next(found, None)) is not None:
@@ -64,21 +64,21 @@ class WorkQueue:
         return work
 
     def remove(self, work: Work) -> bool:
-        """Take out this very piece of work; whether it still waited."""
+        """Take out this very piece of work. Returns whether it was still queued."""
         place = next((at for at, each in enumerate(self._waiting) if each is work), None)
         self._take(place)
         return place is not None
 
     def take_last(self) -> str:
-        """Take the newest back; its text, empty where nothing waits."""
+        """Take out the newest piece. Returns its label, empty if the queue is empty."""
         return self._take(len(self._waiting) - 1 if self._waiting else None)
 
     def take(self, place: int, label: str) -> str:
-        """Take out what stood at a place when it was shown; its text, empty when it has left since."""
+        """Take out the piece that was shown at a place. Returns its label, empty if it is gone."""
         return self._take(self._find(place, label))
 
     def move(self, place: int, label: str, step: int) -> None:
-        """Let what stood at a place when it was shown come earlier (a negative step) or later."""
+        """Move the piece that was shown at a place earlier (a negative step) or later."""
         if (found := self._find(place, label)) is not None:
             work = self._waiting[found]
             del self._waiting[found]
@@ -90,11 +90,11 @@ class WorkQueue:
         self.paused = False
 
     def pause(self) -> None:
-        """Hold back what waits, without a word; with nothing waiting there is nothing to hold."""
+        """Hold back queued work, without an event. Does nothing if the queue is empty."""
         self.paused = bool(self._waiting)
 
     def resume(self) -> None:
-        """Hold nothing back any more."""
+        """Stop holding work back."""
         self.paused = False
         self.announce()
 
@@ -102,7 +102,7 @@ class WorkQueue:
         self.report(QueueChanged(prompts=self.labels, paused=self.paused))
 
     def _find(self, place: int, label: str) -> int | None:
-        """The present place of something: what waits moves up, and never down by itself."""
+        """The current place of a piece: it may have moved forward, never back on its own."""
         places = reversed(range(min(place + 1, len(self._waiting))))
         return next((at for at in places if self._waiting[at].label == label), None)
 

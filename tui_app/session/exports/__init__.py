@@ -1,1 +1,1 @@
-"""Sessions as files for other programs and for people."""
+"""Exports of sessions as files, for other programs and for reading."""

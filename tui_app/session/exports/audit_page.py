@@ -1,4 +1,4 @@
-"""An audit as one HTML page: the numbers of its JSON, a drawing of the context, no script, nothing loaded."""
+"""An audit as an HTML page: the numbers of its JSON, a chart of the context, no scripts or requests."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -11,12 +11,12 @@ from tui_app.session.exports.markdown import safe
 from tui_app.text import count, thousands
 
 LABELS: Mapping[str, str] = KIND_LABELS | {"detail": "Names and details"}
-"""The kinds of facts as they are called in audits, in their order."""
+"""The kinds of facts with their labels in audits, in order."""
 STATES = ("kept", "recoverable", "lost")
 _POINTS = 500
-"""Of a curve; a longer one is thinned out, its peaks stay."""
+"""Maximum points of a curve. A longer one is thinned out without losing its peaks."""
 _LEFT, _TOP, _BOTTOM = 52, 22, 26
-"""Room around the curve."""
+"""Pixels around the curve."""
 
 
 _ABOUT = (
@@ -30,7 +30,7 @@ def audit_page(report: Mapping[str, Any]) -> str:
     """Write the page.
 
     Args:
-        report: What ``plimsoll audit --json`` prints; the page shows its numbers and no others.
+        report: The output of ``plimsoll audit --json``. The page shows only its numbers.
     """
     audits: Sequence[Mapping[str, Any]] = report["audits"]
     title = audits[0]["title"] if len(audits) == 1 else count(len(audits), "conversation")
@@ -131,7 +131,7 @@ def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | No
 
 
 def number_of(facts: Mapping[str, Mapping[str, int]], state: str) -> int:
-    """How many facts have a state; of names there are hundreds, and nobody knows which will be needed."""
+    """Count the facts in a state, without names and details: there are hundreds, few ever needed."""
     return sum(counts[state] for kind, counts in facts.items() if kind != "detail")
 
 
@@ -161,7 +161,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _share(share: float) -> str:
-    """A share as whole percent, never a false 0% or 100%."""
+    """Return a share as a whole percentage, never 0% or 100% by rounding."""
     return f"{min(99, max(1, round(share * 100))) if 0 < share < 1 else round(share * 100)}%"
 
 
@@ -170,7 +170,6 @@ def _text(text: str) -> str:
 
 
 def _plot(audit: Mapping[str, Any], width: int, height: int, name: str) -> str:
-    """The size of the context over the messages, and where it was compacted."""
     points: Sequence[Sequence[int]] = audit["context"]
     most, last = max(size for _, size in points) or 1, max(1, points[-1][0])
     right, bottom = width - 8, height - _BOTTOM
@@ -201,7 +200,7 @@ def _plot(audit: Mapping[str, Any], width: int, height: int, name: str) -> str:
 
 
 def _thinned(points: Sequence[Sequence[int]]) -> Iterator[Sequence[int]]:
-    """The points, or of each few of them the lowest and the highest in their order."""
+    """Thin out the points: of each few keep the lowest and the highest, in order."""
     step = max(1, -(-2 * len(points) // _POINTS))
     for start in range(0, len(points), step):
         few = points[start : start + step]

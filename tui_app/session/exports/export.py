@@ -1,6 +1,6 @@
-"""A session as a document, from either of its two views: messages as JSON, the log, or a page to read.
+"""Exports of a session from either view: messages as JSON, the log, or a readable document.
 
-Every export masks secrets unless told otherwise, and gives the same bytes for the same input.
+Every export masks secrets by default, and gives the same bytes for the same input.
 """
 
 import json
@@ -32,7 +32,7 @@ def export_openai(messages: Sequence[str], *, mask: bool = True) -> str:
     """Write messages as a JSON list of role messages.
 
     Args:
-        messages: JSON texts of pydantic-ai messages, as the log keeps them.
+        messages: JSON texts of pydantic-ai messages, as in the log.
         mask: Whether secrets are masked.
 
     Raises:
@@ -84,7 +84,7 @@ def _block(item: Any) -> dict[str, Any]:
         return {"type": "text", "text": item}
     media, data = item.get("media_type", ""), item.get("data")
     if item.get("kind") == "binary" and str(media).startswith("image/"):
-        # The log spells base64 for addresses; a data URL takes the common alphabet.
+        # The log has URL-safe base64; a data URL needs the standard alphabet.
         common = str(data).replace("-", "+").replace("_", "/")
         return {"type": "image_url", "image_url": {"url": f"data:{media};base64,{common}"}}
     if item.get("kind") == "image-url":
@@ -106,24 +106,24 @@ VIEWS: tuple[View, ...] = get_args(View)
 
 
 class NoSuchView(ValueError):
-    """The format cannot show this view; the text says what can."""
+    """Raised when the format cannot show this view; the text names the alternative."""
 
 
 def export_session(
     store: SessionStore, session: str, *, format: Format, view: View, mask: bool = True
 ) -> str:
-    """Write a session as one document.
+    """Export a session as one document.
 
     Args:
-        store: Where the session is; only read.
+        store: The store of the session; only read.
         session: Its full id.
         format: ``pydantic-ai`` or ``openai``, a JSON list of messages; ``markdown`` or ``html``, for reading;
-            ``jsonl``, the log as it is.
-        view: ``agent``, what the next request is built from, or ``user``, everything that was ever said.
+            ``jsonl``, the log itself.
+        view: ``agent``, what the next request is built from, or ``user``, the whole history.
         mask: Whether secrets are masked.
 
     Raises:
-        NoSuchView: if the log is asked for as the agent sees it.
+        NoSuchView: for the agent's view of the log.
     """
     if format == "jsonl":
         if view == "agent":
@@ -150,17 +150,17 @@ def export_session(
 
 
 def agent_messages(store: SessionStore, session: str) -> list[str]:
-    """The messages of the agent view as JSON texts, in the order they are sent."""
+    """Return the messages of the agent view as JSON texts, in the order they are sent."""
     forms = _Forms(store, session)
     texts = [forms.text(head) for head in store.agent_view(session).visible()]
     return [text for text in texts if text is not None]
 
 
 def agent_records(store: SessionStore, session: str) -> tuple[list[Record], dict[int, str]]:
-    """The events of the agent view in the order they are sent, tool calls after their answer.
+    """Return the events of the agent view in the order they are sent, each answer followed by its tool calls.
 
     Returns:
-        The events, and by log number what the model is shown where that is not the event's own text.
+        The events, and what the model gets instead of an event's own text, by log number.
     """
     forms, heads = _Forms(store, session), store.agent_view(session).visible()
     groups: dict[int, list[Record]] = {head.seq: [] for head in heads}
@@ -194,7 +194,7 @@ class _Forms:
     _rewrites: dict[int, list[Any]] = field(default_factory=dict)
 
     def text(self, head: Head) -> str | None:
-        """A message as JSON text; None for an event that carries none."""
+        """Return a message as JSON text; None for an event that carries none."""
         rewrite, place = head.form
         if not rewrite:
             return self.store.message(self.session, head.seq)
@@ -204,7 +204,7 @@ class _Forms:
         return json.dumps(self._rewrites[rewrite][place])
 
     def shown(self, head: Head, records: Sequence[Record]) -> dict[int, str]:
-        """What the model is shown of a message and its calls, where that is not what the log says of them."""
+        """Return what the model gets of a message and its calls, if it differs from the log."""
         if not head.form[0] and head.type != CompactionComplete.TYPE:
             return {}
         if told := passages(text := self.text(head)):

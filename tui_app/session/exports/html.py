@@ -1,4 +1,4 @@
-"""A conversation as one HTML page: no script, nothing loaded, everything that was said escaped."""
+"""A conversation as an HTML page: no scripts or requests, everything escaped."""
 
 import base64
 import hashlib
@@ -27,8 +27,8 @@ def export_html(
         records: The log, in order.
         title: Heading of the page.
         mask: Whether secrets are masked.
-        shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the user keeps out of the model's sight.
+        shown: What the model gets instead of an event's own text, by log number.
+        excluded: Log numbers of messages that the user excluded from the context.
     """
     articles: list[str] = []
     for seq, moment, (kind, heading, blocks) in sections(records, mask, shown or {}, excluded):
@@ -42,13 +42,13 @@ def export_html(
 
 
 def page(title: str, body: str, footer: str, *styles: str) -> str:
-    """A whole page that loads nothing, runs nothing and sends nothing.
+    """Return a whole page that loads, runs and sends nothing.
 
     Args:
-        title: Its heading, as text.
-        body: What stands below it, as HTML.
-        footer: Its last line, as text.
-        styles: Names of files with CSS beside that of all pages.
+        title: Heading, as text.
+        body: Content below it, as HTML.
+        footer: Last line, as text.
+        styles: Names of CSS files in addition to that of all pages.
     """
     files = (Path(__file__).with_name(name) for name in ("page.css", *styles))
     heading, css = escape(title), "".join(f"\n{file.read_text('utf-8')}" for file in files)
@@ -66,7 +66,7 @@ def page(title: str, body: str, footer: str, *styles: str) -> str:
 
 
 def _block(block: Block) -> str:
-    """A block as HTML: what is long is folded."""
+    """Return a block as HTML; long ones are folded."""
     match block.kind:
         case "prose" | "said" if not block.label:
             return _prose(block.text)
@@ -83,12 +83,12 @@ def _block(block: Block) -> str:
 
 
 def _plain(heading: str) -> str:
-    """A heading that was written for Markdown, without its escapes."""
+    """Remove the Markdown escapes of a heading."""
     return re.sub(r"\\([\\`*_\[\]<>#|])", r"\1", heading).replace("`", "")
 
 
 def _prose(text: str) -> str:
-    """Text as it was written, its code blocks set apart."""
+    """Return the text as written, with code blocks set apart."""
     return "".join(
         f"<pre>{escape(piece)}</pre>" if is_code else f'<div class="prose">{escape(piece)}</div>'
         for is_code, piece in _pieces(text)
@@ -97,7 +97,7 @@ def _prose(text: str) -> str:
 
 
 def _pieces(text: str) -> Iterator[tuple[bool, str]]:
-    """The text between fences and inside of them, in order; a fence that is left open ends with the text."""
+    """Yield the text outside and inside of fences, in order. An unclosed fence ends with the text."""
     place, fence = 0, ""
     for mark in _FENCE.finditer(text):
         if fence and not mark[1].startswith(fence):

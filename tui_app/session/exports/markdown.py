@@ -1,4 +1,4 @@
-"""A conversation as Markdown that nothing inside can break out of, and what any page says of each event."""
+"""A conversation as Markdown that no content can break out of; sections shared by all readable exports."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ from tui_app.text import plain_text
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)$")
 EXCLUDED = " (excluded)"
-"""After the heading of a message that a user keeps out of the model's sight."""
+"""Added to the heading of a message that the user excluded from the context."""
 
 
 def export_markdown(
@@ -62,15 +62,15 @@ def export_markdown(
 ) -> str:
     """Write a conversation for reading.
 
-    Prompts are quoted and everything of tools stands in fences longer than any fence inside, so nothing
-    that was said can pass for the document's own structure.
+    Prompts are quoted and all tool content is in fences longer than any fence inside, so that no content can
+    pass for the structure of the document.
 
     Args:
         records: The log, in order.
         title: Heading of the document.
         mask: Whether secrets are masked.
-        shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the user keeps out of the model's sight.
+        shown: What the model gets instead of an event's own text, by log number.
+        excluded: Log numbers of messages that the user excluded from the context.
     """
     blocks = [f"# {inline(safe(title, mask)) or 'Conversation'}"]
     for seq, moment, (_, heading, body) in sections(records, mask, shown or {}, excluded):
@@ -91,10 +91,10 @@ class Block(NamedTuple):
     """Text below a heading."""
 
     kind: Literal["said", "prose", "line", "thinking", "text", "json", "sh"]
-    """``said`` is quoted, ``prose`` a model's Markdown, ``line`` ours; others are kept as they are."""
+    """``said`` is quoted, ``prose`` is a model's Markdown, ``line`` is ours; others are kept unchanged."""
     text: str
     label: str = ""
-    """What it is called where it is folded."""
+    """Label if the block is folded."""
 
 
 class Section(NamedTuple):
@@ -102,20 +102,20 @@ class Section(NamedTuple):
 
     kind: str = "notice"
     heading: str = ""
-    """As Markdown; empty for an event that is not shown."""
+    """Markdown; empty for an event that is not shown."""
     blocks: tuple[Block, ...] = ()
 
 
 def sections(
     records: Iterable[Record], mask: bool, shown: Mapping[int, str], excluded: Collection[int]
 ) -> Iterator[tuple[int, datetime, Section]]:
-    """What is written of each event that is shown, safe to show, with its number and when it was.
+    """Iterate over log number, time and section of each event that is shown, with safe texts.
 
     Args:
         records: The log, in order.
         mask: Whether secrets are masked.
-        shown: By log number, what a model is shown in place of an event's own text.
-        excluded: Log numbers of what the user keeps out of the model's sight.
+        shown: What the model gets instead of an event's own text, by log number.
+        excluded: Log numbers of messages that the user excluded from the context.
     """
     for record in records:
         instead = safe(shown[record.seq], mask) if record.seq in shown else None
@@ -211,7 +211,7 @@ _NOTICES: dict[type[Payload], Callable[[Any], str]] = {
 
 
 def _notice(data: Payload) -> str:
-    """The heading of an event that says nothing else; empty for one that is not shown."""
+    """Return the heading of an event without content; empty for one that is not shown."""
     if isinstance(data, ViewRewrite):
         return f"In the model's context: {data.headline()}"
     said = _NOTICES.get(type(data))
@@ -219,7 +219,7 @@ def _notice(data: Payload) -> str:
 
 
 def readable(data: Payload, mask: bool) -> Payload:
-    """The payload with its texts made safe to show; secrets are masked before anything is added to them."""
+    """Make the texts of a payload safe to show. Secrets are masked before anything is added to them."""
     if isinstance(data, UsageInfo):
         return data
     values = payload_to_json(data)
@@ -232,13 +232,13 @@ def readable(data: Payload, mask: bool) -> Payload:
 
 
 def safe(text: str, mask: bool) -> str:
-    """A text without controls, and without secrets where these are masked."""
+    """Return a text without control characters, and without secrets if these are masked."""
     cleaned = plain_text(text)
     return mask_secrets(cleaned) if mask else cleaned
 
 
 def inline(text: str) -> str:
-    """One line in which no character means anything to Markdown."""
+    """Return one line without special meaning for Markdown."""
     return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", " ".join(text.split()))
 
 
@@ -251,7 +251,7 @@ def quote(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A code block whose fence is longer than any inside."""
+    """Return a code block whose fence is longer than any inside."""
     text = text.strip("\n")
     runs = [len(run) for run in re.findall(r"`+", text)]
     fence = "`" * max(3, max(runs, default=0) + 1)
@@ -259,7 +259,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def contained(text: str) -> str:
-    """Keep an answer's Markdown, but close its open fence and take raw HTML at the start of lines."""
+    """Keep an answer's Markdown, but close its open fence and escape raw HTML at the start of lines."""
     lines: list[str] = []
     fence = ""
     for raw in text.strip("\n").split("\n"):

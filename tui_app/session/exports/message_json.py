@@ -1,4 +1,4 @@
-"""Messages as JSON, with secrets masked and controls taken out."""
+"""Exports of messages and the log as JSON, with secrets masked."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +15,11 @@ _FILE = frozenset({"data", "identifier"})
 
 
 def masked_json(value: Any, name: str = "") -> Any:
-    """A JSON value with the secrets in its texts masked.
+    """Mask the secrets in the texts of a JSON value.
 
     Args:
         value: The value.
-        name: The key it stands under: one that names a secret masks the whole text.
+        name: Its key. If that names a secret, the whole text is masked.
     """
     if isinstance(value, str):
         return MASK if names_secret(name) and value else mask_secrets(value)
@@ -27,13 +27,13 @@ def masked_json(value: Any, name: str = "") -> Any:
         return [masked_json(item, name) for item in value]
     if not isinstance(value, dict):
         return value
-    # Signatures and file contents are no text: a change there would break the message.
+    # Signatures and file contents are no text: a change would break the message.
     kept = _FILE if value.get("kind") == "binary" else _IDS
     return {key: item if key in kept else masked_json(item, key) for key, item in value.items()}
 
 
 def user_view_messages(rows: Sequence[tuple[Record, str | None]]) -> list[str]:
-    """The messages of everything that was ever said: all of the log but what only stands for messages."""
+    """Return all messages of the history, without those that only replace others."""
     return [text for record, text in rows if text and record.data.TYPE in MESSAGES]
 
 
@@ -41,10 +41,10 @@ UNANSWERED = "No result: the call had not ended when this was exported."
 
 
 def answered(texts: Sequence[str]) -> list[str]:
-    """Messages with an answer to every call, as a request has them, also after a kill or in a turn.
+    """Add a result for every unanswered call, as a request needs it; also after a crash or within a turn.
 
     Args:
-        texts: JSON texts of pydantic-ai messages, as the log keeps them.
+        texts: JSON texts of pydantic-ai messages, as in the log.
 
     Raises:
         ValueError: if one of them is not JSON.
@@ -68,7 +68,7 @@ def answered(texts: Sequence[str]) -> list[str]:
 
 
 def _parts(message: dict[str, Any], *kinds: str) -> list[dict[str, Any]]:
-    """Parts of some kinds that are about a call."""
+    """Return the parts of these kinds that belong to a call."""
     return [part for part in message["parts"] if part.get("part_kind") in kinds and part.get("tool_call_id")]
 
 
@@ -76,7 +76,7 @@ def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
     """Write messages as a JSON list that pydantic-ai's ``ModelMessagesTypeAdapter`` reads.
 
     Args:
-        messages: JSON texts of pydantic-ai messages, as the log keeps them.
+        messages: JSON texts of pydantic-ai messages, as in the log.
         mask: Whether secrets are masked.
 
     Raises:
@@ -89,10 +89,10 @@ def export_pydantic_ai(messages: Sequence[str], *, mask: bool = True) -> str:
 
 
 def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join requests that follow each other and hold only tool returns: one response, one request.
+    """Join consecutive requests with nothing but tool returns, so that each response has one request.
 
-    The log keeps each result apart; pydantic-ai itself answers all calls of a response in one request.
-    The first request gives the other fields, the last one that has any gives the instructions.
+    The log has a message per result, whereas pydantic-ai answers all calls of a response in one request. The
+    other fields come from the first request, the instructions from the last one that has any.
     """
     grouped: list[dict[str, Any]] = []
     for are_returns, run in groupby(messages, _only_returns):

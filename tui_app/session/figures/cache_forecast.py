@@ -1,4 +1,4 @@
-"""Forecasts what the prompt cache makes of a session's next request, from the last answers of its log."""
+"""Forecast of prompt cache use by a session's next request, from the last answers in its log."""
 
 import asyncio
 from collections.abc import Iterator
@@ -48,13 +48,13 @@ CHANGES = {
     SessionClear.TYPE: "clear",
     SessionRestored.TYPE: "cut undone",
 }
-"""Events that change what requests begin with, and what they are called."""
+"""Events that change earlier messages of a request, with their names."""
 _LOOKED_AT = 16
-"""Answers that are looked at for two whose size their provider has reported."""
+"""Number of answers searched for two whose size the provider reported."""
 
 
 def rule_of(model: str, settings: Settings) -> CacheRule | None:
-    """How the cache of a model works, with what the settings ask of it; None where that is not known."""
+    """Return the cache rule of a model under the settings; None if unknown."""
     endpoint = settings.endpoints.get(model.partition(":")[0])
     return cache_rule(model, settings.prompt_cache, endpoint.protocol if endpoint is not None else "")
 
@@ -72,14 +72,14 @@ def last_cache_rule(store: SessionStore, session: str, model: str, settings: Set
 def forecast_cache(
     store: SessionStore, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
 ) -> CacheOutlook:
-    """Say what the next request of a session reads from its provider's cache, and what it costs.
+    """Forecast how much of a session's next request is read from the provider's cache, and its cost.
 
     Args:
-        store: Where the session is.
-        session: Whole id of it.
-        model: Whom it goes to.
-        usage: What it holds.
-        settings: How long a cache is asked for, and the user's own servers.
+        store: The store of the session.
+        session: Its full id.
+        model: The model it goes to.
+        usage: Its estimated size.
+        settings: Settings with the cache lifetime to ask for and the user's own endpoints.
         now: Seconds since the epoch.
 
     Raises:
@@ -93,7 +93,7 @@ def forecast_cache(
 def read_forecast(
     database: Database, session: str, model: str, usage: ContextUsage, settings: Settings, *, now: float
 ) -> CacheOutlook:
-    """Forecast from the log in a database, which is opened for it; may be called in any thread.
+    """Like ``forecast_cache``, opening the database for it. May be called in any thread.
 
     Raises:
         sqlite3.Error: if it cannot be read.
@@ -104,7 +104,7 @@ def read_forecast(
 
 @dataclass(slots=True, kw_only=True)
 class ColdWarning:
-    """Says once, where nobody can be asked, that the next turn finds the prompt cache cold, and its price."""
+    """Warns once, where the user cannot be asked, that the cache is cold, and what the turn costs."""
 
     database: Database
     session: str
@@ -112,7 +112,7 @@ class ColdWarning:
     _said: bool = False
 
     async def notice(self, model: str, usage: ContextUsage, now: float) -> Notice | None:
-        """What there is to say before a prompt, if anything.
+        """Return the notice to show before a prompt, if any.
 
         Raises:
             sqlite3.Error: if the log cannot be read.
@@ -133,7 +133,7 @@ class ColdWarning:
 
 
 def cached_answers(store: SessionStore, session: str) -> tuple[CachedAnswer, ...]:
-    """The last two answers of a session whose size is known, the older one first; fewer if there are none.
+    """Return the last two answers of a session with a known size, older first; fewer if there are no more.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -142,13 +142,13 @@ def cached_answers(store: SessionStore, session: str) -> tuple[CachedAnswer, ...
 
 
 def turn_cache(store: SessionStore, session: str, settings: Settings, since: int) -> tuple[float | None, str]:
-    """What a cache made of a turn: the share of its input that was read, and what broke a prefix first.
+    """Return the cache use of a turn: the share of its input read, and what broke a prefix first.
 
     Args:
-        store: Where the session is.
-        session: Whole id of it.
-        settings: How long a cache is asked for, and the user's own servers.
-        since: Log number of the last event before it.
+        store: The store of the session.
+        session: Its full id.
+        settings: Settings with the cache lifetime to ask for and the user's own endpoints.
+        since: Log number of the last event before the turn.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -167,7 +167,7 @@ def turn_cache(store: SessionStore, session: str, settings: Settings, since: int
 
 
 def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAnswer]]:
-    """The last answers whose size is known, the newest first, with their log numbers."""
+    """Yield the last answers with a known size and their log numbers, newest first."""
     until = None
     heads = islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT)
     answers = ((head, data_of(store.record(session, head.seq), AssistantMessage)) for head in heads)
@@ -196,15 +196,15 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
 
 
 def changes_sent(head: Head, answer: int) -> bool:
-    """Whether an event of ``CHANGES`` has changed what had been sent by the time of an answer."""
-    # What arrived since was never sent in another form; a compaction that failed has changed nothing.
+    """Return whether an event of ``CHANGES`` changed something that was sent before an answer."""
+    # Newer messages were never sent in another form, and a failed compaction changed nothing.
     if head.type in STAGES:
         return any(seq < answer for seq, _ in head.changes)
     return head.type != CompactionComplete.TYPE or bool(head.removed)
 
 
 def _changes(store: SessionStore, session: str, answer: int, until: int | None) -> Iterator[str]:
-    """What has changed messages that had been sent by the time of an answer, in words, the newest first."""
+    """Yield the names of the changes of messages that were sent before an answer, newest first."""
     since = takewhile(lambda head: head.seq > answer, store.newest(session, CHANGES))
     return (
         CHANGES[head.type]

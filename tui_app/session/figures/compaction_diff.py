@@ -1,4 +1,4 @@
-"""What a compaction did to the agent view, message by message."""
+"""Differences that a compaction made in the agent view, message by message."""
 
 from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
@@ -15,20 +15,20 @@ class Difference:
     """One message of the view before or after."""
 
     sign: Literal["-", "+", " "]
-    """Whether it left, came, or stayed."""
+    """Removed, added or unchanged."""
     head: Head
     title: str = ""
-    """What it says, and which tool it calls or answers on what; empty where it says nothing."""
+    """Its first line, with the tools it calls or answers and their main arguments; may be empty."""
     full: int = 0
-    """Tokens it had when it was written; a stage may have made it smaller since."""
+    """Tokens it had when it was written; a stage may have shortened it since."""
 
 
 def title_of(head: Head, calls: Mapping[str, str]) -> str:
-    """What a message says, in one line.
+    """Return the title of a message.
 
     Args:
         head: The message.
-        calls: What each tool call is called on, by its id.
+        calls: Title of each tool call, by its id.
     """
     called = ", ".join(calls[each] for each in head.ids if each in calls)
     if head.type == ToolResult.TYPE or not called:
@@ -37,14 +37,14 @@ def title_of(head: Head, calls: Mapping[str, str]) -> str:
 
 
 def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
-    """Compare the view before a compaction with the one after it.
+    """Compare the views before and after a compaction.
 
     Args:
-        heads: The log, in order; what comes after the compaction is not read.
+        heads: The log, in order; not read further than the compaction.
         compaction: Its log number.
 
     Returns:
-        Every message of both views, in their order; what left stands before what came in its place.
+        Every message of both views, in order; removed messages come before their replacement.
     """
     view, before = AgentView(), list[Head]()
     calls: dict[str, str] = {}
@@ -63,7 +63,7 @@ def compaction_diff(heads: Iterable[Head], compaction: int) -> list[Difference]:
     def line(sign: Literal["-", "+", " "], head: Head) -> Difference:
         return Difference(sign, head, title_of(head, calls), sizes.get(head.seq, 0))
 
-    # What tells one form of a message from every other.
+    # These identify one form of a message.
     old, new = ([(head.seq, head.form) for head in heads] for heads in (before, after))
     matcher = SequenceMatcher(None, old, new, autojunk=False)
     lines: list[Difference] = []

@@ -1,4 +1,4 @@
-"""What a session and its present turn have cost, as values that grow with each event."""
+"""Costs of a session and its present turn, as values that grow with each event."""
 
 from collections.abc import Mapping
 
@@ -11,28 +11,28 @@ class Costs:
     """Tokens as providers reported them, and US dollars as far as prices are known."""
 
     input_tokens: int = 0
-    """Cached ones included."""
+    """Includes cached tokens."""
     cached_tokens: int = 0
-    """Read from a cache."""
+    """Tokens read from a cache."""
     written_tokens: int = 0
-    """Written into one."""
+    """Tokens written to a cache."""
     output_tokens: int = 0
     usd: float | None = None
-    """None until something with a known price was asked."""
+    """None until a request with a known price."""
     unpriced: int = 0
-    """Requests whose price is not known."""
+    """Requests without a known price."""
     unpriced_models: tuple[str, ...] = ()
-    """Whom those requests went to, each once."""
+    """Models of those requests, without duplicates."""
     unmeasured: int = 0
-    """Answers whose request has no reported size: it was cut, broken off, or nothing was reported."""
+    """Answers whose request has no reported size: interrupted, broken off, or not reported."""
 
     def after(self, payload: Payload) -> "Costs":
-        """The costs after an event: an answer, a summary, a digest, a brief, or a reading for memory."""
+        """Return the costs after an event: an answer, summary, digest, handoff, or reading for memory."""
         if not isinstance(payload, Paid | CompactionComplete | ToolArchived):
             return self
         is_answer = isinstance(payload, AssistantMessage | SubAgentStep)
         asked = is_answer or bool(payload.input_tokens or payload.output_tokens)
-        # What was made without a model costs nothing and is no sum either; a model may be free.
+        # Work without a model has no price, whereas a model may be free.
         usd = payload.cost_usd if asked else payload.cost_usd or None
         unpriced = asked and usd is None
         new = (payload.model,) if unpriced and payload.model not in self.unpriced_models else ()
@@ -51,11 +51,11 @@ class Costs:
 
 
 def is_over(budget: Mapping[str, float], spent: float | None) -> bool:
-    """Whether a session has used its budget up.
+    """Return whether a session has used up its budget.
 
     Args:
         budget: The table of the settings.
-        spent: US dollars; None where nothing with a known price was asked.
+        spent: US dollars; None if nothing with a known price was requested.
     """
     limit = budget.get("session_usd", 0.0)
     return bool(limit) and (spent or 0.0) >= limit

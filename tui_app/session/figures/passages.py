@@ -1,4 +1,4 @@
-"""Who wrote which passage of a replacement."""
+"""Passages of a compaction's replacement, by author."""
 
 import json
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ BY: dict[Origin, str] = {"model": "written by the model", "user": "your words", 
 
 
 def passages(message: str | None) -> list[tuple[Origin, str]]:
-    """The replacement of a compaction as the model gets it, in passages by who they are from.
+    """Split the replacement of a compaction, as the model gets it, into passages by author.
 
     Args:
-        message: The message as JSON text; None where the log holds none.
+        message: The message as JSON text; None if the log has none.
 
     Returns:
-        Origin and text of each; empty where the message does not say, as in logs of earlier versions.
+        Origin and text of each; empty if the message does not record it, as in logs of earlier versions.
     """
     parts = json.loads(message)["parts"] if message else []
     if len(parts) != 1:
@@ -25,7 +25,7 @@ def passages(message: str | None) -> list[tuple[Origin, str]]:
 
 
 def by_origin(text: str, metadata: Mapping[str, Any] | None) -> list[tuple[Origin, str]]:
-    """The same of the one part of such a message: its text, and what is noted beside it."""
+    """Like ``passages``, for the text and metadata of the message's only part."""
     start = 0
     found: list[tuple[Origin, str]] = []
     for origin, length in ((metadata or {}).get("plimsoll") or {}).get("origins") or ():

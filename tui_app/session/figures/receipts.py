@@ -1,4 +1,4 @@
-"""A receipt for each request of a session: what was sent and read, what it cost, what broke its prefix."""
+"""Receipts: for each request of a session what was sent, read and paid, and what broke its prefix."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -33,12 +33,14 @@ from tui_app.settings import Settings
 from tui_app.text import count
 
 Cause = Literal["", "model", "pause", "front", "view", "unknown"]
-"""Why a request read less than it could have: another model, a cold cache, what comes before the
-messages, the messages themselves, or nothing that is known here."""
+"""Why a request read less from the cache than it could have.
+
+Another model, a cold cache, a change before the messages, a change of the messages, or unknown.
+"""
 Kind = Literal["answer", "sub-agent", "summary", "digest", "memory", "handoff"]
 
 _SHORTFALL = 0.5
-"""Share of what it could have read below which a request has missed the cache."""
+"""A request that reads less than this share of what it could have has missed the cache."""
 _KINDS: dict[str, Kind] = {
     AssistantMessage.TYPE: "answer",
     SubAgentStep.TYPE: "sub-agent",
@@ -48,14 +50,14 @@ _KINDS: dict[str, Kind] = {
     BranchMerged.TYPE: "handoff",
     **{kind.TYPE: "digest" for kind in REWRITES},
 }
-"""Events that something is paid with."""
+"""Events that cost something."""
 _MOVES = {
     **CHANGES,
     SessionRewind.TYPE: "rewind",
     MessageExcluded.TYPE: "exclusion",
     Truncation.TYPE: "cut of one request",
 }
-"""Events that change the messages of requests, and what they are called."""
+"""Events that change the messages of requests, with their names."""
 _TITLES: dict[Kind, str] = {
     "sub-agent": "a step of a sub-agent",
     "digest": "digest of archived results",
@@ -68,45 +70,45 @@ _TOKENS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_to
 
 @frozen(kw_only=True)
 class Receipt:
-    """One request that a model was sent."""
+    """One request to a model."""
 
     seq: int
     """Log number of its answer."""
     asked: int = 0
-    """Log number of its measurement; 0 where it was not measured here."""
+    """Log number of its measurement; 0 if it was not measured here."""
     time: float
-    """When it was sent, in seconds since the epoch."""
+    """Time of sending, in seconds since the epoch."""
     kind: Kind
     title: str
-    """What it came after: a prompt, or the call of a tool."""
+    """What it followed: a prompt, or a tool call."""
     model: str
     messages: int = 0
     input_tokens: int = 0
-    """As reported, cached ones included; where nothing was, as measured."""
+    """As reported, including cached tokens; as measured if nothing was reported."""
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
     prefix_kept: float | None = None
-    """Share of the request before that it begins with; None where that was not measured."""
+    """Share of the previous request that it begins with; None if not measured."""
     cause: Cause = ""
     broken_by: str = ""
-    """What broke the prefix, in words; empty where it held."""
+    """What broke the prefix, in words; empty if it was kept."""
     source: int = 0
-    """Log number of the event that did; 0 where it was none."""
+    """Log number of the event that broke it; 0 for none."""
     broken: PrefixBreak | None = None
-    """The first byte that was another one."""
+    """The first byte that differs."""
     lost_usd: float | None = None
-    """What the break has cost by public prices; None where none is known, or nothing was lost."""
+    """Cost of the break at public prices; None if no price is known or nothing was lost."""
     parts: tuple[SentPart, ...] = ()
-    """What came before the messages."""
+    """What was sent before the messages."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def read_receipts(store: SessionStore, session: str, settings: Settings) -> list[Receipt]:
-    """The receipts of a session, the oldest first; their prices add up to those of its figures.
+    """Return the receipts of a session, oldest first. Their prices add up to those of its statistics.
 
     Raises:
         sqlite3.Error: if the log cannot be read.
@@ -123,7 +125,7 @@ def receipts(
     Args:
         heads: The log, in order.
         figures: The fields of counted events, by log number.
-        rule: How the cache of a model works; None where that is not known.
+        rule: Returns the cache rule of a model; None if unknown.
     """
     reports = {
         str(data["model"])
@@ -138,7 +140,7 @@ def receipts(
 
 @frozen
 class _Sent:
-    """A request that was answered, as far as the next one can begin with it."""
+    """An answered request, as far as the next one can begin with it."""
 
     model: str
     asked: float
@@ -150,7 +152,7 @@ class _Sent:
 class _Fold:
     rule: Callable[[str], CacheRule | None]
     reports: set[str]
-    """Models whose provider has said what was cached."""
+    """Models whose provider reports cached tokens."""
     done: list[Receipt] = field(default_factory=list)
     _before: _Sent | None = None
     _answer: int = 0
@@ -159,9 +161,9 @@ class _Fold:
     _old_parts: tuple[SentPart, ...] = ()
     """Those of the newest answered request."""
     _moves: list[tuple[str, int]] = field(default_factory=list)
-    """What has changed messages since the newest answer, and its number."""
+    """Names and numbers of changes of messages since the newest answer."""
     _cut: int = 0
-    """Number of the event by which the newest answered request was cut."""
+    """Number of the event that cut the newest answered request."""
     _asked: Head | None = None
     _measured: Mapping[str, Any] = field(default_factory=dict)
     _broken: PrefixBreak | None = None
@@ -187,7 +189,7 @@ class _Fold:
         self._asked, self._measured = self._asked or head, data
         if parts := data.get("parts"):
             self._parts = msgspec.convert(parts, tuple[SentPart, ...])
-        # Of several tries the first one that differs from the answered request tells.
+        # Of several attempts, the first that differs from the answered request counts.
         kept = data.get("prefix_kept")
         self._kept = kept if first or self._kept == 1.0 else self._kept
         if self._broken is None and (broken := data.get("broken")):
@@ -234,14 +236,14 @@ class _Fold:
         self._before = now if sent else self._before
         self._answer, self._old_parts = receipt.seq, self._parts
         cut = [seq for name, seq in self._moves if name == _MOVES[Truncation.TYPE]]
-        # A request after one that was cut begins otherwise again.
+        # The request after a cut one begins differently again.
         self._moves = [(_MOVES[Truncation.TYPE], cut[-1])] if cut and cut[-1] != self._cut else []
         self._cut = cut[-1] if cut else 0
         self._asked, self._measured, self._broken, self._kept = None, {}, None, None
         return receipt
 
     def _cause(self, now: _Sent, read: int) -> tuple[Cause, str, int]:
-        """Why a request read less than it could have, in words, and the event that made it so."""
+        """Return why a request read less than it could have: cause, description and event."""
         before = self._before
         if before is None:
             return "", "", 0
@@ -269,7 +271,7 @@ class _Fold:
         return ("unknown", "the provider did not keep it", 0) if short else ("", "", 0)
 
     def _resumed(self) -> PrefixBreak | None:
-        """What differs before the messages where no request before was measured in this process."""
+        """Return what changed before the messages, if this process did not measure the previous request."""
         old = {part.name: part.hash for part in self._old_parts}
         for part in self._parts if old else ():
             if part.hash != old.get(part.name):
@@ -287,7 +289,7 @@ class _Fold:
 
 
 def break_text(broken: PrefixBreak) -> str:
-    """Where a request first differs from the one before, in words."""
+    """Describe where a request first differs from the previous one."""
     whose = f"{broken.part} of {broken.by}" if broken.by and broken.by not in broken.part else broken.part
     place = f", byte {broken.byte:,}" if broken.how == "changed" and broken.line else ""
     return f"{whose} {broken.how}{place}"
@@ -300,11 +302,11 @@ def _duration(seconds: float) -> str:
 
 
 def lost_by_cause(found: Sequence[Receipt]) -> dict[Cause, float]:
-    """What broken prefixes have cost by public prices, by what broke them."""
+    """Return the cost of broken prefixes at public prices, by cause."""
     causes = dict.fromkeys(each.cause for each in found if each.cause and each.lost_usd)
     return {cause: sum(each.lost_usd or 0.0 for each in found if each.cause == cause) for cause in causes}
 
 
 def receipt_of(found: Sequence[Receipt], number: int) -> Receipt | None:
-    """The request that an event belongs to: its answer, its measurement, or what came just before it."""
+    """Return the request that an event belongs to: as answer, measurement, or just before it."""
     return next((each for each in found if number <= each.seq), None)

@@ -1,4 +1,4 @@
-"""The items of the next request with cost, age and form; what a compaction changed among them."""
+"""Items of the next request with size, age and form, and the growth of the context."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,15 +12,15 @@ from tui_app.session.views.agent_view import AgentView, message_weight, pictured
 from tui_app.usage import Breakdown, Kinds, sum_breakdowns
 
 ItemKind = MessageKind | Literal["tools"]
-"""A kind of message, or the definitions that go with each request and are none."""
+"""A kind of message, or the tool definitions of each request, which are no message."""
 
 ItemState = FormState | Literal["visible", "latest", "stays", "stand_in", "stale", "gone", "excluded"]
 _FORMS: dict[str, FormState] = {kind.TYPE: kind.STATE for kind in REWRITES}
 _STAND_INS: frozenset[MessageKind] = frozenset({"summary", "acknowledgement", "tool_summary"})
 _TURNS = 5
-"""Turns whose mean is taken for a forecast."""
+"""Number of turns averaged for a forecast."""
 _FEWEST = 2
-"""Turns without which nothing is foretold."""
+"""Minimum number of turns for a forecast."""
 
 
 @frozen(kw_only=True)
@@ -30,27 +30,27 @@ class LedgerRow:
     seq: int
     """Log number; negative for what each request carries besides messages."""
     tokens: int
-    """Counted tokens in the form it has, without any factor unless they were :func:`scaled`."""
+    """Counted tokens in its present form, without a factor unless :func:`scaled`."""
     age: int
-    """Turns since it came, that turn included: 1 in the newest one; 0 for what is no message."""
+    """Turns since it was added, including that turn: 1 in the newest; 0 if it is no message."""
     kind: ItemKind
     title: str
     calls: str = ""
-    """The tools that an answer calls, each with what it is called on."""
+    """The tools that an answer calls, each with its main argument."""
     attached: int = 0
-    """Tokens of pictures and the like among them, for which there is no factor."""
+    """Tokens of attachments among them that are no text, to which no factor applies."""
     state: ItemState = "visible"
     pinned: bool = False
     form: tuple[int, int] = (0, 0)
-    """Number of the rewrite that gave it its form and the place in it; zeros while it is as it was said."""
+    """Number of the rewrite that gave it its form and the index in it; zeros for the original."""
 
 
 def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
-    """List what the next request holds, in the order it is sent, and among it what is excluded.
+    """List the items of the next request in the order they are sent, with excluded ones in between.
 
     Args:
         view: The agent view.
-        titles: What the user reads for a message, by log number, where that is not its own first line.
+        titles: Titles shown to the user by log number, if other than the message's first line.
     """
     rows: list[LedgerRow] = []
     called: dict[str, str] = {}
@@ -91,8 +91,8 @@ def fixed_rows(view: AgentView, parts: Breakdown, factor: float, names: Mapping[
     Args:
         view: The agent view.
         parts: The next request by category.
-        factor: By how much the model counts more than was counted of the messages.
-        names: What a user reads for each.
+        factor: Actual tokens of the model per counted token of the messages.
+        names: Title of each for the user.
     """
     held = sum_breakdowns(each.tokens for each in view.message_weights())
     sizes = {kind: getattr(parts, kind) - round(getattr(held, kind) * factor) for kind in _FIXED}
@@ -104,7 +104,7 @@ def fixed_rows(view: AgentView, parts: Breakdown, factor: float, names: Mapping[
 
 
 def scaled(rows: Sequence[LedgerRow], factor: float) -> list[LedgerRow]:
-    """Items with their tokens on a scale, so that they add up to the figures on it."""
+    """Scale the tokens of items, so that they add up to the scaled figures."""
     return [
         replace(row, tokens=round(Kinds(row.tokens, attached=row.attached).scaled(factor))) for row in rows
     ]
@@ -119,16 +119,16 @@ def _state(item: Seen) -> ItemState:
 
 
 def together(rows: Collection[LedgerRow], row: LedgerRow) -> int:
-    """How many items came into their form with the same rewrite as one of them, itself included."""
+    """Return the number of items that the same rewrite changed, including this one."""
     return sum(each.form[0] == row.form[0] for each in rows) if row.form[0] else 0
 
 
 def growths(view: AgentView, *, running: bool = False) -> list[int]:
-    """Tokens that the newest answered turns have added, each in the form it has now, oldest first.
+    """Return the tokens that each of the newest answered turns added, in their present form, oldest first.
 
     Args:
         view: The agent view.
-        running: Whether the newest turn is not over: then it is left out.
+        running: Whether the newest turn is still running: then it is left out.
     """
     turns: list[int] = []
     tokens, answered, over = 0, False, not running
@@ -145,15 +145,15 @@ def growths(view: AgentView, *, running: bool = False) -> list[int]:
 
 
 def turns_left(grown: Sequence[int], total: int, mark: int) -> int | None:
-    """Turns until a mark is reached if they go on as the newest did; 0 where it is reached.
+    """Return the number of turns until a mark is reached at the present rate; 0 if it is reached.
 
     Args:
         grown: Tokens each turn has added, oldest first.
         total: Tokens of the next request.
-        mark: Tokens of the mark; 0 where there is none.
+        mark: Tokens of the mark; 0 for none.
 
     Returns:
-        None where that cannot be said: too few turns, no mark, or turns that add nothing.
+        None without a forecast: too few turns, no mark, or turns that add nothing.
     """
     if mark <= 0:
         return None

@@ -1,1 +1,1 @@
-"""Readers of what other programs keep of their conversations."""
+"""Importers of conversations from other programs."""

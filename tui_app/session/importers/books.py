@@ -1,4 +1,4 @@
-"""The books of an import: its events in order, and an account of everything left out."""
+"""The result of an import: its events in order, and an account of everything left out."""
 
 import json
 from collections import Counter
@@ -37,42 +37,42 @@ class ImportedEvent:
     time: float
     """Seconds since the epoch, as the other program recorded it."""
     kept: "tuple[ImportedEvent, ...]" = ()
-    """Of a compaction: the events before it that stayed in view beside the summary."""
+    """For a compaction: the earlier events that stay in view with the summary."""
 
 
 @frozen(kw_only=True)
 class Imported:
     """A conversation of another program.
 
-    The events are meant to be appended in order right after a ``session.start``, so the event at index
-    ``i`` gets log number ``i + 2``; the ranges of imported compactions are written for these numbers.
+    The events are meant to be appended right after a ``session.start``: the event at index ``i`` gets log
+    number ``i + 2``, and the ranges of imported compactions use these numbers.
     """
 
     format: str = ""
-    """Name of the format, which the reader itself does not know."""
+    """Name of the format; the reader itself does not know it."""
     title: str
-    """One line; empty when the file suggests none."""
+    """One line; empty if the file suggests none."""
     cwd: str
     model: str
-    """The model's name as written in the file, without a provider in front; empty when unknown."""
+    """The model's name as in the file, without a provider prefix; empty if unknown."""
     events: tuple[ImportedEvent, ...]
     skipped: tuple[SkippedLine, ...]
-    """In order of ``line``; one line may be here more than once."""
+    """Ordered by ``line``. One line may occur more than once."""
     tool_calls: int
     tool_results: int
-    """Results that the file holds; calls without one got one that says so, and a note counts them."""
+    """Results in the file. Calls without one get a substitute, and a note counts them."""
     notes: tuple[str, ...]
     """Sentences about what was left out on purpose or changed."""
     branch: str = ""
-    """The branch of the repository that it was held on; empty when the file does not say."""
+    """The repository's branch at the time; empty if the file does not say."""
     places: frozenset[int] = frozenset()
-    """Lines (or places in a list) that became an event or are counted in the notes."""
+    """Lines (or list places) that became an event or are counted in the notes."""
     unknown: int = 0
     """Lines of a kind that the format does not have."""
     read: int = 0
     """Lines that are JSON, or messages of the list."""
     is_own: bool = False
-    """Whether it is a session of this program: complete as it is, with nothing to count or take back."""
+    """Whether it is a session of this program: complete, without anything to count or answer."""
 
 
 @frozen
@@ -80,16 +80,16 @@ class OpenCall:
     """A call that waits for its result."""
 
     call_id: str
-    """Id in the import; unique in it, unlike the file's own."""
+    """Id in the import; unique there, unlike the file's own."""
     name: str
 
 
 @dataclass
 class Calls:
-    """Gives every call an id of its own and finds the call that a result answers.
+    """Assigns unique ids to calls and finds the call that a result answers.
 
-    Some programs use an id again later. Such calls are told apart here, each paired in order of
-    occurrence, because a provider refuses a history in which one id stands for two calls.
+    Some programs reuse an id. Such calls get ids of their own here and are paired with results in order of
+    occurrence, because a provider refuses a history with two calls of one id.
     """
 
     renamed: int = 0
@@ -97,12 +97,12 @@ class Calls:
     _open: dict[str, list[OpenCall]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
     _copies: dict[str, int] = field(default_factory=dict)
-    """The last number that was tried after each id."""
+    """The last number tried as a suffix of each id."""
 
     def begin(self, file_id: str, name: str) -> str:
-        """Register a call under the id it has in the file and return the id to use.
+        """Register a call under its id in the file and return the id to use.
 
-        A call without any id gets one.
+        A call without an id gets one.
         """
         base = file_id or f"imported-{len(self._used) + 1}"
         call_id, copy = base, self._copies.get(base, 1)
@@ -116,9 +116,9 @@ class Calls:
         return call_id
 
     def finish(self, file_id: str, name: str) -> OpenCall | None:
-        """The oldest call of this id that is not answered yet, now answered; None when there is none.
+        """Return the oldest unanswered call with this id and mark it answered; None if there is none.
 
-        For files that give results no id it is the oldest of all, if possible of the tool that is named.
+        If the file has no ids of results, take the oldest call of all, preferably of the named tool.
         """
         waiting = [calls for id, calls in self._open.items() if calls and file_id in ("", id)]
         of_tool = (calls for calls in waiting if calls[0].name == name)
@@ -126,14 +126,14 @@ class Calls:
         return found.pop(0) if found else None
 
     def why_not(self, file_id: str) -> str:
-        """Say why :meth:`finish` found no call."""
+        """Return the reason why :meth:`finish` found no call."""
         if file_id in self._open:
             return "second result of a tool call that already has one"
         return "tool result without its call"
 
 
 NOTES = "notes the program wrote into the conversation were left out"
-"""Finishes a sentence of the account, see :meth:`Timeline.leave`."""
+"""End of a sentence of the account, see :meth:`Timeline.leave`."""
 ToolOutcome = Literal["success", "error", "denied", "interrupted"]
 
 
@@ -141,14 +141,14 @@ class Timeline:
     """The events of one import so far.
 
     Args:
-        time: Of what comes next, in seconds since the epoch.
-        listed: Whether what is read are the messages of a list, and not lines.
-        checked: Whether pydantic-ai checks the messages; else there are none, for a glance at a file.
+        time: Time of what comes next, in seconds since the epoch.
+        listed: Whether the input is a list of messages, not lines.
+        checked: Whether messages are made and checked by pydantic-ai; without, the result is only a preview.
     """
 
     def __init__(self, time: float, *, listed: bool = False, checked: bool = True) -> None:
         self.time, self.line = time, 0
-        """Of what is being read."""
+        """Number of the line being read."""
         self.events: list[ImportedEvent] = []
         self.skipped: list[SkippedLine] = []
         self.calls = Calls()
@@ -156,36 +156,36 @@ class Timeline:
         self.places: set[int] = set()
         """Lines that became an event or were left out on purpose."""
         self.first_at: dict[int, ImportedEvent] = {}
-        """By line: the first event that it became."""
+        """The first event that a line became, by line."""
         self.unknown: set[int] = set()
         """Lines of a kind that the format does not have."""
         self.notes: list[str] = []
-        """Sentences that come before those that count."""
+        """Sentences that come before the counts."""
         self._reported: set[int] = set()
         self._at, self._checked = "message {} of the list: " if listed else "", checked
 
     def skip(self, reason: str, line: int | None = None, *, unknown: bool = False) -> None:
-        """Report what cannot be used, of a line or of the one that is being read."""
+        """Report something unusable in a line, or in the one being read."""
         at = self.line if line is None else line
         self.skipped.append(SkippedLine(line=at, reason=self._at.format(at) + reason))
         self._reported.add(at)
         self.unknown |= {at} if unknown else set()
 
     def count(self, what: str, times: int = 1) -> None:
-        """Count something that was left out on purpose; ``what`` finishes the sentence ``3 ...``."""
+        """Count something left out on purpose; ``what`` completes the sentence ``3 ...``."""
         self._left_out[what] += times
 
     def leave(self, what: str, line: int | None = None) -> None:
-        """Leave a line out on purpose, or the one that is being read; see :meth:`count`."""
+        """Leave out a line, or the one being read, on purpose; see :meth:`count`."""
         self.count(what)
         self.places.add(self.line if line is None else line)
 
     def knows(self, line: int) -> bool:
-        """Whether the line became an event, was left out on purpose, or is reported."""
+        """Return whether the line became an event, was left out on purpose, or is reported."""
         return line in self.places or line in self._reported
 
     def add(self, data: Payload, message: Json | None = None) -> bool:
-        """Append an event; a message that pydantic-ai refuses is reported and not added."""
+        """Append an event. A message that pydantic-ai refuses is reported instead."""
         try:
             text = canonical(message) if message is not None and self._checked else None
         except MessageRefusedError as error:
@@ -201,12 +201,12 @@ class Timeline:
         self.add(SystemMessage(text=text), message or request(part, self.time))
 
     def user(self, content: Content, message: Json | None = None, beside: Sequence[str] = ()) -> None:
-        """Append what the user said: an empty prompt is reported, notes of a program are left out.
+        """Append a prompt. An empty one is reported; notes by a program are left out.
 
         Args:
             content: The prompt.
-            message: The request as it is; made of the prompt when it is None.
-            beside: What the model read with it and nobody typed, such as files that the prompt names.
+            message: The request in pydantic-ai's form; None to make it from the prompt.
+            beside: Texts that the model read with it and the user did not type, such as files named in it.
         """
         if not content or content == [""]:
             return self.skip("empty user message")
@@ -218,7 +218,7 @@ class Timeline:
         self.count("prompts held notes or marks of the program, which were left out", own != sent)
         items = [said for _, said in kept]
         attached = tuple(attachment_name(item) for item in items if is_file(item))
-        # A command is read by the model with its marks, by which facts know it, too.
+        # The model reads a command with its marks, which also identify it for fact extraction.
         read = [*(item if is_marked_command(item) else said for item, said in kept), *beside]
         part: Json = {"part_kind": "user-prompt", "timestamp": iso(self.time)}
         part["content"] = read[0] if len(read) == 1 and isinstance(read[0], str) else read
@@ -227,7 +227,7 @@ class Timeline:
         return None
 
     def response(self, message: Json, cost: float | None = None) -> bool:
-        """Append a model's response and the calls it makes; return whether it was accepted."""
+        """Append a model's response and its calls; return whether it was accepted."""
         parts: list[Json] = message["parts"]
         if not parts:
             self.skip("empty assistant message")
@@ -244,7 +244,7 @@ class Timeline:
         if not self.add(data, message):
             return False
         for part in calls:
-            # Text that a model wrote stays as it is, even when it is broken.
+            # A model's text stays unchanged, even if it is invalid JSON.
             args = part.get("args") or {}
             args = args if isinstance(args, str) else json.dumps(args, ensure_ascii=False)
             self.add(ToolCall(tool_call_id=part["tool_call_id"], name=part["tool_name"], args=args))
@@ -253,7 +253,7 @@ class Timeline:
     def result(
         self, call: OpenCall, content: Content, outcome: ToolOutcome, message: Json | None = None
     ) -> None:
-        # The other outcomes have the same name in pydantic-ai.
+        # The other outcomes have the same names in pydantic-ai.
         name = "failed" if outcome == "error" else outcome
         message = message or return_request(call.call_id, call.name, content, name, self.time)
         text = plain_text(message["parts"][0].get("content"))
@@ -266,15 +266,15 @@ class Timeline:
         tokens: tuple[int, int] = (0, 0),
         kept: Sequence[ImportedEvent] = (),
     ) -> None:
-        """Append a compaction that the other program made: what comes before it leaves the agent view.
+        """Append a compaction made by the other program, which hides the messages before it.
 
         Args:
-            summary: What took the place of the history.
+            summary: The summary that replaced the history.
             trigger: Why it was made.
-            tokens: Size of the context before and after, as the other program reported; 0 when unknown.
-            kept: Events before it that stayed.
+            tokens: Size of the context before and after, as reported by the other program; 0 if unknown.
+            kept: Earlier events that stay in view.
         """
-        # What it hid is filled in at the end, when every event has its number.
+        # The ranges it hid are filled in at the end, when all events have their numbers.
         data = CompactionComplete(
             job="", outcome="success", trigger=trigger, policy="", performed_by="provider", summary=summary,
             tokens_before=tokens[0], tokens_after=tokens[1],
@@ -285,7 +285,7 @@ class Timeline:
     def finish(
         self, title: str, cwd: str, model: str, branch: str = "", read: int = 0, *, is_own: bool = False
     ) -> Imported:
-        """Close the books: answer what was left open, and count."""
+        """Complete the import: add missing results and the counts."""
         self.count("calls reused an id and got a new one", self.calls.renamed)
         counted = [f"{count:,} {what}." for what, count in sorted(self._left_out.items()) if count]
         events = self.events
@@ -310,21 +310,21 @@ def _texts(parts: list[Any], kind: str) -> str:
 
 
 FIRST_SEQ = 2
-"""Log number of the first imported event: number 1 is the session's start."""
+"""Log number of the first imported event; number 1 is the session's start."""
 NO_RESULT = "No result: the transcript holds none for this call."
-"""What a call is answered with whose result is not in the file."""
+"""The result of calls that have none in the file."""
 
 
 T = TypeVar("T", ImportedEvent, Record)
 
 
 def closed_calls(events: Iterable[T], answer: Callable[[T, ToolCall], T]) -> Iterator[T]:
-    """Events with an answer to every call, after the results that follow its response.
+    """Add a result for every unanswered call, after the other results of its response.
 
-    A result that came when the model had gone on is moved there, too: providers refuse it anywhere else.
+    Late results are moved there too: providers refuse them anywhere else.
 
     Args:
-        events: In order.
+        events: The events, in order.
         answer: Makes the result of a call that has none.
     """
     events = list(events)
@@ -359,14 +359,14 @@ def _no_result(event: ImportedEvent, call: ToolCall) -> ImportedEvent:
 
 
 def compacted(events: Sequence[ImportedEvent], summary: str) -> tuple[ImportedEvent, ...]:
-    """A conversation that ends in a compaction, which keeps nothing but a summary."""
+    """Append a compaction that replaces the whole conversation by a summary."""
     books = Timeline(events[-1].time)
     books.compaction(summary, "manual")
     return tuple(number_compactions([*events, *books.events]))
 
 
 def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
-    """Fill in what each compaction hid, by the log numbers that the events will get."""
+    """Fill in what each compaction hid, by the log numbers that the events will have."""
     numbered: list[ImportedEvent] = []
     view: list[ImportedEvent] = []
     summaries = 0
@@ -375,10 +375,10 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
             numbered.append(event)
             view.append(event)
             continue
-        # The summary of the compaction before is one of the messages that this one hid.
+        # The previous compaction's summary is one of the messages hidden by this one.
         before = sum(each.data.TYPE in MESSAGES for each in view) + summaries
         kept = set(map(id, event.kept))
-        # A result that the file does not have stays with its call.
+        # The substitute for a missing result stays with its call.
         called = {each.data.tool_call_id for each in event.kept if isinstance(each.data, ToolCall)}
         kept |= {
             id(each)
@@ -397,7 +397,7 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
 
 
 def _removable(events: Sequence[ImportedEvent], kept: Collection[int]) -> tuple[tuple[int, int], ...]:
-    """Ranges of log numbers of all that left the view: system prompts stay, and what a compaction kept."""
+    """Return log number ranges of what left the view: all but system prompts and kept events."""
     ranges: list[tuple[int, int]] = []
     for seq, event in enumerate(events, FIRST_SEQ):
         if isinstance(event.data, SystemMessage) or id(event) in kept:
@@ -410,11 +410,11 @@ def _removable(events: Sequence[ImportedEvent], kept: Collection[int]) -> tuple[
 
 
 class MessageRefusedError(ValueError):
-    """pydantic-ai does not accept the message; the text says where and why."""
+    """Raised when pydantic-ai does not accept a message; the text tells where and why."""
 
 
 def canonical(message: Json) -> str:
-    """Check one message with pydantic-ai and return its JSON text as pydantic-ai writes it.
+    """Check a message with pydantic-ai and return its JSON text as pydantic-ai writes it.
 
     Raises:
         MessageRefusedError: if it is no valid message.
@@ -436,7 +436,7 @@ def request(part: Json, time: float) -> Json:
 
 
 def return_request(call_id: str, name: str, content: Content, outcome: str, time: float) -> Json:
-    """The answer of a tool; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
+    """Return a tool's result; ``outcome`` in pydantic-ai's words (``success``, ``failed``, ...)."""
     part = {
         "part_kind": "tool-return", "tool_name": name, "tool_call_id": call_id, "content": content,
         "outcome": outcome, "timestamp": iso(time),
@@ -449,7 +449,7 @@ def call_part(call_id: str, name: str, args: Json | str) -> Json:
 
 
 def plain_text(content: Any) -> str:
-    """The readable text of a part's content: binary items are named, other values are written as JSON."""
+    """Return the readable text of a part's content. Binary items are named, others become JSON."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -469,15 +469,15 @@ def plain_text(content: Any) -> str:
 
 
 def is_file(item: str | Json) -> TypeGuard[Json]:
-    """Whether a content item is an image, a document or the like and no text."""
+    """Return whether a content item is an image, a document or the like."""
     return not isinstance(item, str) and "content" not in item
 
 
 def attachment_name(item: Json) -> str:
-    """What to call a content item that is no text: its media type, else its kind."""
+    """Return the name of a content item that is no text: its media type, or else its kind."""
     return str(item.get("media_type") or item["kind"])
 
 
 def iso(time: float) -> str:
-    """Seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
+    """Format seconds since the epoch as ISO 8601 in UTC, cut to milliseconds."""
     return datetime.fromtimestamp(time, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""Content blocks of other programs as pydantic-ai content: texts, and small files as binary parts."""
+"""Conversion of other programs' content blocks to pydantic-ai content: texts and small binary parts."""
 
 import base64
 import binascii
@@ -13,9 +13,9 @@ from tui_app.session.importers.source import Json, shown
 from tui_app.session.importers.values import list_at, text_at, value_at
 
 MAX_BINARY_CHARS = 2_000_000
-"""Base64 characters of an image or document that is still taken over (about 1.5 MB of data)."""
+"""Maximum base64 characters of an imported image or document (about 1.5 MB of data)."""
 BESIDE = "beside"
-"""Type of a block that the model read with a prompt, and nobody typed."""
+"""Type of a block that the model read with a prompt and the user did not type."""
 _DATA_URL = re.compile(r"data:(?P<media>[\w.+-]+/[\w.+-]+);base64,(?P<data>.*)", re.DOTALL)
 _MEDIA_TYPE = re.compile(r"(image|audio|video|application|text)/[\w.+-]{1,80}")
 _TEXT_TYPES = ("text", "input_text", "output_text", "refusal")
@@ -23,13 +23,13 @@ _FILES = {
     "image": "image", "document": "document", "image_url": "image", "input_image": "image",
     "imageUrl": "image", "input_audio": "audio", "file": "file",
 }  # fmt: skip
-"""By type of a block: what it is called where it cannot be taken over."""
+"""Name of a block that cannot be imported, by its type."""
 _ADDRESSES = ("image_url.url", "image_url", "imageUrl.url", "file.file_data", "source.url")
 _DATA = (
     ("source.media_type", "source.data"), ("mimeType", "data"), ("media_type", "data"),
     ("input_audio.format", "input_audio.data"),
 )  # fmt: skip
-"""Where media type and base64 are."""
+"""Paths of media type and base64 data."""
 
 
 def text_block(text: Any) -> Json:
@@ -37,7 +37,7 @@ def text_block(text: Any) -> Json:
 
 
 def attached(name: str, text: str = "", tag: str = "attached_files") -> Json:
-    """A file as the model read it beside a prompt."""
+    """Return a file that the model read with a prompt."""
     return {"type": BESIDE, "text": f"<{tag}>\n{name}\n{text}\n</{tag}>"}
 
 
@@ -50,7 +50,7 @@ def _address(url: Any) -> Json:
 
 
 def file_block(each: Json) -> Json:
-    """A file beside a message, by whatever names a program calls what it knows of it."""
+    """Return a file of a message, under any of the names that programs use for its fields."""
     if each.get("type") == "image" and "url" in each:
         return _address(each["url"])
     name = text_at(each, "displayName", "file_name", "filename", "name", "filePath", "path", "type")
@@ -60,24 +60,24 @@ def file_block(each: Json) -> Json:
 
 @frozen
 class ContentReader:
-    """Turns the blocks of one message into content.
+    """Converts the blocks of one message to content.
 
-    A block that cannot be taken over leaves a line of text in its place, so that neither the user nor
-    the model misses that something was there.
+    A block that cannot be imported is replaced by a line of text, so that neither user nor model overlooks
+    it.
     """
 
     left_out: Callable[[str], None]
-    """Called with why a block was replaced or dropped."""
+    """Called with the reason for a replaced or dropped block."""
     of_tool: bool = False
-    """Whether a tool answered it: what is no block is data then."""
+    """Whether a tool answered it: then values that are no blocks are data."""
 
     def content(self, blocks: Any) -> Content:
-        """Read text or a list of blocks; text alone comes back as one string or a list of them."""
+        """Convert text or a list of blocks. Text alone becomes one string or a list of them."""
         if blocks is None or isinstance(blocks, str):
             return blocks or ""
         if not isinstance(blocks, list):
             return json.dumps(blocks, ensure_ascii=False)
-        # One that holds several pictures is one of each.
+        # A block with several pictures counts as one block for each.
         several = ([_address(url) for url in list_at(block, "image_urls")] or [block] for block in blocks)
         items = [item for apart in several for item in map(self._item, apart) if item != ""]
         if len(items) == 1 and isinstance(items[0], str):
@@ -134,7 +134,7 @@ class ContentReader:
             decoded = base64.b64decode(data, validate=True)
         except (binascii.Error, ValueError):
             return self._missing(kind, "its data is not base64")
-        # Written anew: pydantic-ai is stricter about the last character than most who write base64.
+        # Re-encoded: pydantic-ai is stricter about the last character than most encoders.
         return {"kind": "binary", "data": base64.b64encode(decoded).decode(), "media_type": media_type}
 
     def _missing(self, kind: str, reason: str) -> str:
@@ -143,7 +143,7 @@ class ContentReader:
 
 
 def joined(content: Content) -> Content:
-    """Put texts that follow each other together: tools answer with one text, not with many."""
+    """Join texts into one, as tools answer with a single text."""
     if isinstance(content, str):
         return content
     if all(isinstance(item, str) for item in content):

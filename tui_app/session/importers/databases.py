@@ -1,6 +1,6 @@
-"""Conversations that programs keep in SQLite: read as they are, also where nothing may be written.
+"""Reading conversations from other programs' SQLite databases, even where nothing may be written.
 
-``FILE#SESSION`` names one of several; without it the newest is read.
+``FILE#SESSION`` names one of several; without a name the newest is read.
 """
 
 import json
@@ -18,30 +18,30 @@ from tui_app.session.importers.source import Json, Source, parse_json
 
 Row = dict[str, Any]
 Rows = Callable[..., list[Row]]
-"""Asks a database, by a query and its values."""
+"""Runs a query with its values."""
 
 
 @frozen(kw_only=True)
 class Store:
-    """How a program keeps conversations in a database."""
+    """How a program stores conversations in a database."""
 
     tables: Mapping[str, frozenset[str]]
-    """It is a store of this program when it has these tables with these columns."""
+    """Tables with their columns by which a database of this program is recognized."""
     heads: Callable[[Rows], list[Row]]
-    """Rows about its conversations with their ``id``, newest first."""
+    """Rows of its conversations with their ``id``, newest first."""
     title: tuple[str, ...]
-    """Columns of these rows, the first that holds something."""
+    """Columns of these rows; the first non-empty one is the title."""
     folder: str
     updated: str
     document: Callable[[Rows, Row], Json]
-    """A conversation as a document of the format, by the row about it."""
+    """Builds a document of the format from a conversation's row."""
 
     def fits(self, path: Path) -> bool:
         found = columns_of(path)
         return all(found.get(table, set()) >= columns for table, columns in self.tables.items())
 
     def sessions(self, path: Path) -> list[Json]:
-        """What it says of its conversations, newest first; nothing when it cannot be read."""
+        """Return title, folder and time of its conversations, newest first; none if unreadable."""
         return [
             {
                 "id": row["id"], "title": next(filter(None, map(row.get, self.title)), None),
@@ -51,7 +51,7 @@ class Store:
         ]  # fmt: skip
 
     def conversation(self, source: Source) -> Json:
-        """The conversation that is named, else the newest; empty when there is none.
+        """Return the named conversation, or else the newest; empty if there is none.
 
         Raises:
             ImportFormatError: if it is damaged as a whole.
@@ -78,7 +78,7 @@ def _rows(database: sqlite3.Connection, query: str, *values: str) -> list[Row]:
 
 
 def columns_of(path: Path) -> dict[str, set[str]]:
-    """The tables of a database with their columns; none when it cannot be read."""
+    """Return the tables of a database with their columns; none if it cannot be read."""
     try:
         with reading(path) as database:
             names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
@@ -91,17 +91,17 @@ def columns_of(path: Path) -> dict[str, set[str]]:
 
 @contextmanager
 def reading(path: Path, tables: Sequence[str] = ()) -> Iterator[sqlite3.Connection]:
-    """Open a database to read it, also in a folder where nothing may be written.
+    """Open a database for reading, even in a folder where nothing may be written.
 
-    SQLite keeps files beside one that has a write-ahead log, even to read it. Without a log it is read as it
-    is, else from a copy.
+    SQLite writes files next to one with a write-ahead log even when only reading. So a file without a log is
+    opened as immutable, and one with a log is copied.
 
     Args:
         path: The database.
-        tables: What is read of it: tables with columns that the file holds.
+        tables: The tables to read, which must contain stored rows.
 
     Raises:
-        sqlite3.Error: if it is no database, another program holds it, or one of the tables is none.
+        sqlite3.Error: if it is no database, another program has locked it, or a table is not stored.
     """
     with ExitStack() as stack:
         database = stack.enter_context(closing(_connect(path, "mode=ro")))
@@ -120,7 +120,7 @@ def reading(path: Path, tables: Sequence[str] = ()) -> Iterator[sqlite3.Connecti
         for name in tables:
             pages = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (name,)).fetchall()
             columns = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
-            # A view or a virtual table has no page, and a column that is worked out is marked.
+            # A view or virtual table has no page, and a generated column is marked.
             if any(not page for (page,) in pages) or any(column[-1] for column in columns):
                 raise sqlite3.DatabaseError(f"{name} has no rows of its own")
         database.set_authorizer(_stored_only)
@@ -130,7 +130,7 @@ def reading(path: Path, tables: Sequence[str] = ()) -> Iterator[sqlite3.Connecti
 def _stored_only(
     action: int, _table: str | None, _column: str | None, _: str | None, inside: str | None
 ) -> int:
-    """Let rows be read that the file holds: a view or an expression in it could make any number of them."""
+    """Allow only stored rows to be read: a view or an expression could generate any number of rows."""
     made = inside is not None or action not in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
     return sqlite3.SQLITE_DENY if made else sqlite3.SQLITE_OK
 
@@ -140,7 +140,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def parsed(text: Any) -> Any:
-    """A value that a row or a small file keeps as JSON; what is damaged says so in its place."""
+    """Parse a value that a row or small file has as JSON; damage yields a text that reports it."""
     try:
         return parse_json(text) if isinstance(text, str) else json.dumps(str(text))
     except ValueError:

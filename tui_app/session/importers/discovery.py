@@ -1,4 +1,4 @@
-"""The transcripts of other programs on this machine, newest first, with what a list shows of each."""
+"""Discovery of other programs' transcripts on this machine, newest first, with what a list shows of each."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,21 +11,21 @@ from tui_app.session.importers.shape import Shape
 from tui_app.session.importers.source import ImportFormatError, Source, open_regular
 
 _BYTES = (65_536, 1_048_576)
-"""How much of a file is read at its beginning, and how much when there is no title."""
+"""Bytes read from the start of a file, and bytes read if no title is found there."""
 _END = 65_536
-"""How much is read at its end: titles are written when there is something to name."""
+"""Bytes read from the end: titles are written late."""
 
 
 def find_transcripts(
     env: Mapping[str, str], *, home: Path, cwd: Path, go_on: Callable[[], bool] = lambda: True
 ) -> list[LocalTranscript]:
-    """Look in the places where the programs keep them. Blocks: it reads the beginning of every file.
+    """Look where the programs store transcripts. Blocks: it reads the beginning of every file.
 
     Args:
-        env: The environment; the programs' own variables move the places.
+        env: The environment; the programs' own variables change the places.
         home: The user's home folder.
         cwd: The current folder, for programs that write into the project.
-        go_on: Asked between two files; the search ends when it says no.
+        go_on: Called between two files; the search ends when it returns False.
     """
     found: list[LocalTranscript] = []
     for shape, place in ((each, place) for each in TABLE for place in each.places):
@@ -35,7 +35,7 @@ def find_transcripts(
                     return []
                 found += _looked_into(shape, each)
         except OSError:
-            # A folder that may not be read hides what is in it, and nothing else.
+            # An unreadable folder hides only its own content.
             continue
     return sorted(found, key=lambda each: (-each.time, str(each.path)))
 
@@ -53,7 +53,7 @@ def _looked_into(shape: Shape, found: LocalTranscript) -> list[LocalTranscript]:
 
 
 def glance(path: Path, shape: Shape, mtime: float) -> tuple[str, str, float]:
-    """Title, folder and time of a conversation by the beginning and the end of its file.
+    """Return the title, folder and time of a conversation, from the beginning and the end of its file.
 
     Raises:
         ImportFormatError: if it is no file but a pipe or a device.

@@ -1,4 +1,4 @@
-"""A list of messages inside of a JSON document, wherever exports and request logs put it."""
+"""Finding the list of messages in a JSON document, wherever exports and request logs put it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
@@ -12,9 +12,9 @@ _HOMES = (
     "messages", "traj", "request", "conversation", "chat", "body", "input", "data", "result", "values",
     "checkpoint", "channel_values",
 )  # fmt: skip
-"""Keys under which exports and request logs keep their messages, best first."""
+"""Keys under which exports and request logs have their messages, best first."""
 _MADE = (*_HOMES, "output", "generations", "choices", "message")
-"""Keys under which a run keeps what it made of its inputs."""
+"""Keys under which a run has its outputs."""
 _MAX_DEPTH = 4
 
 
@@ -24,11 +24,11 @@ class Found:
 
     messages: list[Any]
     owner: Json = field(default_factory=dict)
-    """What the objects around the list hold, the inner ones first; empty when there are none."""
+    """Fields of the objects around the list, inner ones take precedence; empty if there are none."""
     others: int = 0
-    """Further conversations in the same file."""
+    """Number of further conversations in the file."""
     numbers: Sequence[int] = ()
-    """Their lines; empty where the place in the list is all there is."""
+    """Their line numbers; empty if there are only list places."""
 
 
 def is_pydantic_message(item: Any) -> bool:
@@ -36,7 +36,7 @@ def is_pydantic_message(item: Any) -> bool:
 
 
 def is_role_message(item: Any) -> bool:
-    """Whether it looks like a message of OpenAI's chat completions."""
+    """Return whether it looks like a message of OpenAI's chat completions."""
     if not isinstance(item, dict) or item.get("role") not in ROLES:
         return False
     return "content" in item or "tool_calls" in item
@@ -49,7 +49,7 @@ def find_messages(
     depth: int = _MAX_DEPTH,
     homes: Sequence[str] = _HOMES,
 ) -> Found | None:
-    """Look for a list that holds messages: the value itself, below the usual keys, in the items of a list."""
+    """Find a list of messages: the value itself, below the usual keys, or in the items of a list."""
     owner = owner or {}
     if isinstance(value, list):
         if any(map(is_message, value)):
@@ -67,7 +67,7 @@ def find_messages(
 
 
 def _of_run(run: Json, is_message: Callable[[Any], bool], owner: Json) -> Found | None:
-    """The messages of a traced run: what it was given, and what it made when that does not repeat it."""
+    """Return the messages of a traced run: its inputs, and its outputs unless these repeat the inputs."""
     given = find_messages(run.get("inputs"), is_message, owner)
     made = find_messages(run.get("outputs"), is_message, owner, homes=_MADE)
     if given is None or made is None:

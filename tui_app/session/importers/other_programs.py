@@ -1,6 +1,6 @@
-"""Programs that are known by what nobody else writes: those whose files are not read.
+"""Recognition of programs whose files cannot be imported.
 
-Their files look like another format that is read; as such they would lose calls, results, and who said what.
+Their files look like a supported format, but read as such they would lose calls, results and authors.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ _SIGNS = (
     ("OpenCode's run --format json", "type=step_start sessionID part"),
     ("smolagents", "step_number model_output"), ("ShareGPT, or a set for training", "conversations.from"),
 )  # fmt: skip
-"""Programs whose files are not read, in the order in which they are asked, and what only they write."""
+"""Programs whose files cannot be read, in the order of the checks, with signs that only they have."""
 _ITEM = ("OpenAI's Responses API", "type=function_call|function_call_output call_id")
 _TABLES = (
     ("Crush", {"goose_db_version"}),
@@ -28,17 +28,17 @@ _TABLES = (
     ("Goose", {"sessions", "messages", "schema_version"}),
     ("LangGraph", {"checkpoints", "writes"}),
 )
-"""Databases that are not read, by tables that they have."""
+"""Databases that cannot be read, by their tables."""
 
 
 def program_of(source: Source, records: list[Json]) -> str:
-    """The name of the program whose file it is; empty for others.
+    """Return the name of the unsupported program that wrote a file; empty if none did.
 
     Args:
         source: The file.
         records: Its records, and the messages in them.
     """
-    # On lines of their own the same items are an old rollout of Codex.
+    # As separate lines, the same items are an old rollout of Codex.
     signs = _SIGNS if source.document is None else (_ITEM, *_SIGNS)
     told = (program for program, sign in signs if any(meets(record, sign) for record in records))
     return next(told, "")

@@ -1,4 +1,4 @@
-"""Where programs keep their transcripts: a search through the folders or databases of one of them."""
+"""Places where other programs store their transcripts: searches in folders or databases."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,13 +20,15 @@ class LocalTranscript:
     path: Path
     """What to import: a file, or ``FILE#SESSION`` for a session in a database."""
     program: str = ""
-    """Name of the format it is expected to be in; empty where that is the one whose place it is."""
+    """Name of the expected format; empty for the format that the place belongs to."""
     title: str = ""
-    """Of the program, else the first prompt; empty when neither is near its beginning."""
+    """From the program, or else the first prompt; empty if neither is near the beginning of the file."""
     cwd: str = ""
     time: float = -1.0
-    """When the conversation was last written to, in seconds since the epoch; else the file. Negative while
-    the file has to be looked into."""
+    """Last change of the conversation in seconds since the epoch, or else of the file.
+
+    Negative while the file has not been looked into.
+    """
     size: int = 0
     """Bytes; 0 for a session in a database."""
 
@@ -45,13 +47,13 @@ Place = Callable[[Env, Path, Path], Iterator[LocalTranscript]]
 
 
 def folder_of(env: Env, variable: str, usual: Path) -> Path:
-    """The folder that a variable names, else the usual one."""
+    """Return the folder that a variable names, or else the usual one."""
     value = env.get(variable, "").strip()
     return from_home(value) if value else usual
 
 
 def files_in(variable: str, usual: str, *patterns: str) -> Place:
-    """Search the folder that a variable names, else the usual one in the home folder."""
+    """Search the folder that a variable names, or else the usual one in the home folder."""
 
     def search(env: Env, home: Path, _cwd: Path) -> Iterator[LocalTranscript]:
         root = folder_of(env, variable, home / usual)
@@ -62,7 +64,7 @@ def files_in(variable: str, usual: str, *patterns: str) -> Place:
 
 
 def stores_in(store: Store, variable: str, usual: str, *patterns: str) -> Place:
-    """Search databases in the folder that a variable names, else the usual one in the home folder."""
+    """Search databases in the folder that a variable names, or else the usual one in the home folder."""
     files = files_in(variable, usual, *patterns)
 
     def search(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:

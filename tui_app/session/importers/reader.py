@@ -1,4 +1,4 @@
-"""The one reader: a file of a known shape becomes the events of a log."""
+"""The importer: reads a file of a known shape into events of a log."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -32,12 +32,12 @@ _THOUGHTS: Mapping[str, tuple[str, ...]] = {
     "redacted_thinking": (), "redacted-reasoning": (), "redactedThinking": (), "input_json_delta": (),
 }  # fmt: skip
 _CALLS = ("tool_use", "toolCall", "tool_call", "function_call", "tool-call", "toolRequest")
-"""How types of blocks end that are calls: some say where the tool runs."""
+"""Suffixes of the types of call blocks; some have a prefix for where the tool runs."""
 _CALL_ID = ("tool_call_id", "toolCallId", "id", "call_id")
 _CALL_NAME = ("toolCall.value.name", "function.name", "name", "function_name", "toolName", "function")
 _CALL_ARGS = ("toolCall.value.arguments", "function.arguments", "arguments", "args", "input")
 _RESULTS = ("tool_result", "tool-result", "toolResponse")
-"""How types of blocks end that are results."""
+"""Suffixes of the types of result blocks."""
 _RESULT_ID = ("tool_use_id", "toolUseID", "toolCallId", "source_call_id", "id")
 _RESULT_CONTENT = (
     "content", "toolResult.value.content", "toolResult.value", "toolResult.error", "result", "output.value",
@@ -50,9 +50,9 @@ _STATES = (
 _FAILED = (True, "error", "errored", "failed", "error-text", "error-json")
 _DENIED = ("rejected-by-user", "denied", "canceled", "cancelled")
 _OUTPUT = ("result", "output", "error")
-"""Where a call has what the tool answered."""
+"""Fields of a call that contain the tool's result."""
 _DONE = ("completed", "success", *_FAILED[1:], *_DENIED)
-"""States of calls that were answered, if only with nothing."""
+"""States of calls that have a result, even an empty one."""
 _REASONING = ("reasoning_content", "reasoning", "reasoning.text", "thinking.text")
 _FINISH = {
     "stop": "stop", "end_turn": "stop", "stop_sequence": "stop", "length": "length", "max_tokens": "length",
@@ -62,7 +62,7 @@ _FINISH = {
 }  # fmt: skip
 _NAMES = ("id", "uuid", "conversation_id", "conversationId", "sessionId")
 _NO_RECORD = "00000000-"
-"""How ids begin that stand for no record."""
+"""Prefix of ids that refer to no record."""
 
 
 @dataclass
@@ -73,9 +73,9 @@ class _Answer:
     time: float
     model: str
     response: str
-    """What the program calls it; several records may be one response."""
+    """The program's id of the response. Several records may form one response."""
     signed_by: str
-    """Who signed its thoughts; only the same one can read them again."""
+    """The provider that signed the thinking; no other can read the signatures."""
     parts: list[Json] = field(default_factory=list)
     usage: Counter[str] = field(default_factory=Counter)
     finish: str | None = None
@@ -83,14 +83,14 @@ class _Answer:
     cost: float | None = None
     lines: set[int] = field(default_factory=set)
     calls: dict[str, Json] = field(default_factory=dict)
-    """What it calls, by the id in the file."""
+    """Calls by their id in the file."""
 
     def text(self, value: str, *, more: bool) -> None:
-        """Append what the model said; what is blank adds nothing, unless more of it follows."""
+        """Append text. Blank text is dropped unless more may follow."""
         if more and self.parts and self.parts[-1]["part_kind"] == "text":
             self.parts[-1]["content"].append(value)
         elif value.strip() or (more and value):
-            # Joined once: at every piece it would take the square of the length.
+            # Joined once at the end: joining at every piece would take quadratic time.
             self.parts.append({"part_kind": "text", "content": [value]})
 
     def thinking(self, text: str, signature: str = "", name: str = "") -> None:
@@ -100,7 +100,7 @@ class _Answer:
             self.parts.append({"part_kind": "thinking", "content": text, **signed, **named})
 
     def is_continued(self, response: str) -> bool:
-        """Whether more of that response goes on with it: a record of thoughts may have no name."""
+        """Return whether a record continues this response. A record with only thinking may have no id."""
         only_thoughts = self.parts and all(part["part_kind"] == "thinking" for part in self.parts)
         return response == self.response and bool(response or only_thoughts)
 
@@ -128,8 +128,8 @@ class Reader:
 
     Args:
         source: The file, or its beginning and its end.
-        shape: Of its format.
-        checked: Whether the messages are made; without them it is a glance, which needs no pydantic-ai.
+        shape: The shape of its format.
+        checked: Whether messages are made. Without, the result is a preview that needs no pydantic-ai.
     """
 
     def __init__(self, source: Source, shape: Shape, *, checked: bool = True) -> None:
@@ -142,11 +142,11 @@ class Reader:
         self.title = self.cwd = self.model = self.branch = ""
         self._answer: _Answer | None = None
         self._told: dict[str, Content] = {}
-        """By the id of a call: what the tool said."""
+        """Content of tool results, by call id."""
         self._is_typed = False
-        """Whether what the user typed is in elements."""
+        """Whether elements mark what the user typed."""
         self._numbers: dict[Any, int] = {}
-        """By the id of a record: its line."""
+        """Line numbers of records, by id."""
 
     def read(self) -> Imported:
         shape, out = self.shape, self.out
@@ -179,12 +179,12 @@ class Reader:
         return out.finish(title, self.cwd, self.model, self.branch, len(numbers))
 
     def set_clock(self, record: Any) -> None:
-        """Set the clock to the first time that a record has."""
+        """Set the clock to the first time found in a record."""
         moments = (seconds(value_at(record, path), -1.0) for path in self.shape.time)
         self.out.time = next((moment for moment in moments if moment >= 0), self.out.time)
 
     def _conversation(self) -> Found:
-        """The conversation that is wanted: the one that is named, else the newest, else the first."""
+        """Find the wanted conversation: the named one, or else the newest, or else the first."""
         source, shape = self.source, self.shape
         value, found = source.value, None
         if source.is_database:
@@ -217,7 +217,7 @@ class Reader:
         return Found(newest, owner, others)
 
     def _known(self, numbered: list[tuple[int, Any]]) -> Records:
-        """The records of the conversation itself; others, and those of sub-agents, are put in the books."""
+        """Return the records of the main conversation; leave out and count others, and subagents'."""
         known: Records = []
         for number, record in numbered:
             if isinstance(record, dict):
@@ -237,7 +237,7 @@ class Reader:
         self.model = text_at(record, *self.shape.models) or self.model
 
     def _branch(self, numbered: Records, owner: Json) -> Records:
-        """The messages on the way to the last one; links to missing messages are mended by their order."""
+        """Return the messages on the path to the last one. File order repairs links to missing ones."""
         if self.shape.links is None:
             return numbered
         key, parent, last = self.shape.links
@@ -253,18 +253,17 @@ class Reader:
             above = text_at(numbered[at][1], parent)
             missing = bool(above) and above not in places and not above.startswith(_NO_RECORD)
             self.out.count("links to missing records were repaired by file order", missing and at > 0)
-            # In a log that names no last message a second root takes nothing back.
+            # In a log that names no last message, a second root does not replace anything.
             at = places.get(above, at - 1 if missing or not (above or last) else -1)
-        # What has no place in the tree is read where it stands: reports, records about the chat.
+        # Records outside of the tree stay in place: reports, records about the chat.
         loose = {at for at, (_, each) in enumerate(numbered) if parent not in each or not text_at(each, key)}
         for at, (number, _) in enumerate(numbered):
             if at not in path and at not in loose and not self.out.knows(number):
                 self.out.leave("messages on abandoned branches were left out", number)
-        # A table of messages may be in any order; the way from the first to the last is not.
+        # A table of messages may be in any order, but the path from first to last has one.
         return [numbered[at] for at in (sorted(loose.union(path)) if loose else [*path][::-1])]
 
     def _take(self, step: Json) -> None:
-        """Read a message in the shared spelling."""
         shape = self.shape
         self.set_clock(step)
         self.cwd = self.cwd or text_at(step, *shape.cwd)
@@ -284,7 +283,7 @@ class Reader:
         return None
 
     def _steps(self, record: Json) -> list[Json]:
-        """A record as messages in the shared spelling."""
+        """Convert a record to messages in the shared form."""
         shape, kind = self.shape, text_at(record, *self.shape.kind)
         if self._is(record, shape.about):
             return [{**record, **side_record()}]
@@ -330,7 +329,7 @@ class Reader:
         if said:
             self._end_answer()
         if said and (begun := self.shape.continued) and text_at(said[0], "text").startswith(begun):
-            # A model wrote it, though it was told in the user's name.
+            # A model wrote it, although it has the user's role.
             self._respond(step).text(self._text(said), more=False)
             self._end_answer()
         elif said:
@@ -343,7 +342,7 @@ class Reader:
         return None
 
     def _typed(self, blocks: Iterable[Any]) -> tuple[list[Any], list[str], bool]:
-        """What the user said, what the model read beside it, and whether the program wrote more."""
+        """Split a prompt: the user's blocks, texts added for the model, and whether notes were added."""
         said: list[Any] = []
         beside: list[str] = []
         framed = False
@@ -361,7 +360,7 @@ class Reader:
         return said, beside, framed
 
     def _has_typed(self, record: Json) -> bool:
-        """Whether a record has an element with what the user typed."""
+        """Return whether a record has an element with what the user typed."""
         typed, shape = self.shape.typed, self.shape
         if typed is None:
             return False
@@ -371,7 +370,7 @@ class Reader:
         return any(next(elements(text, typed), None) for text in texts)
 
     def _respond(self, step: Json) -> _Answer:
-        """The answer that a message belongs to: the one that the model is giving, or a new one."""
+        """Return the answer to which a message belongs: the current one, or a new one."""
         response = text_at(step, "response")
         if self._answer is not None and not step.get("more") and not self._answer.is_continued(response):
             self._end_answer()
@@ -404,7 +403,7 @@ class Reader:
         for block in [*blocks, *([text_block(step["refusal"])] if step.get("refusal") else [])]:
             kind = text_at(block, "type")
             if waiting and not kind.endswith(_CALLS):
-                # The model goes on when all calls of a step are answered.
+                # Answers continue after all calls of a step have their results.
                 self._block_results(waiting)
                 waiting, answer = [], self._respond(step)
             if kind in _THOUGHTS:
@@ -427,7 +426,7 @@ class Reader:
         )
 
     def _call(self, answer: _Answer, call: Any) -> list[Any]:
-        """Take a call; it is returned when it holds its result as well."""
+        """Add a call; return it in a list if it contains its result too."""
         call_id, name = text_at(call, *_CALL_ID), text_at(call, *_CALL_NAME)
         if not name:
             self.out.skip(f"tool call without a tool's name: {shown(call)}")
@@ -444,7 +443,7 @@ class Reader:
         return [call] if is_done else []
 
     def _end_answer(self) -> None:
-        """The answer is whole: it becomes an event."""
+        """Complete the current answer and add its event."""
         answer, self._answer, out = self._answer, None, self.out
         if answer is None:
             return
@@ -523,11 +522,11 @@ class Reader:
         "system": _system, "user": _user, "assistant": _assistant, "tool": _tool, "thought": _thought,
         "note": _note, "aside": _aside, "summary": _summary, "trouble": _trouble,
     }  # fmt: skip
-    """How the messages of each role are taken."""
+    """The handler of messages of each role."""
 
 
 def _listed(conversation: Any, shape: Shape) -> list[Any] | None:
-    """The messages of a conversation, of a table of them its values; None when it has none."""
+    """Return the messages of a conversation; the values if they are in a table; None if there are none."""
     found = (value_at(conversation, path) for path in shape.talk)
     tables = (list(each.values()) if isinstance(each, dict) else each for each in found)
     listed = next((each for each in tables if isinstance(each, list) and each), None)

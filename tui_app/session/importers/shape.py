@@ -1,7 +1,7 @@
-"""What a format is: where messages are, who said them, when, and with which model.
+"""Shapes: where a format has its messages, their authors, times and models.
 
-What names cannot say, ``convert`` puts in the spelling that all share: messages with a role, whose content is
-text or blocks as Anthropic's API has them. ``order`` says which records of a file stand, in which order.
+What paths cannot express is done by ``convert``, which returns the shared form: messages with a role, whose
+content is text or blocks as in Anthropic's API. ``order`` selects and orders the records of a file.
 """
 
 import re
@@ -18,11 +18,13 @@ from tui_app.session.importers.source import Json, Source
 from tui_app.session.importers.values import value_at
 
 Records = list[tuple[int, Json]]
-"""Records with their lines, or with their places in a list."""
+"""Records with their line numbers or list places."""
 
 ASIDE, THOUGHT, NOTE, SUMMARY, TROUBLE = "aside", "thought", "note", "summary", "trouble"
-"""Roles beside those of a chat: about the conversation, thinking alone, what nobody typed, what took the
-place of a history, and an error."""
+"""Roles in addition to those of a chat.
+
+About the conversation, thinking only, not typed by the user, a summary that replaces history, and an error.
+"""
 USUAL: Mapping[str, str] = {
     "system": "system", "developer": "system", "user": "user", "human": "user", "assistant": "assistant",
     "model": "assistant", "agent": "assistant", "thinking": THOUGHT, "tool": "tool", "function": "tool",
@@ -40,54 +42,54 @@ ANTHROPIC_TOKENS = {
 ABOUT = "records about the chat were left out"
 SUB_AGENTS = "records of sub-agents were left out"
 _MAX_UNCLOSED = 100
-"""Names of elements without an end that are looked for in one text."""
+"""Maximum number of unclosed element names per text."""
 
 
 @frozen(kw_only=True)
 class Shape:
-    """How one program writes conversations. Names are paths; of several the first that holds something."""
+    """How one program writes conversations. Names are paths; of several, the first with a value counts."""
 
     name: str
-    """Of the format."""
+    """Name of the format."""
     program: str
-    """What the user calls it."""
+    """The user's name for it."""
     signs: tuple[str, ...] = ()
-    """Tell (see :func:`values.meets`) what can only be in this format: a record, or a message in one."""
+    """Signs (see :func:`values.meets`) of a record, or of a message in one, that only this format has."""
     fits: Callable[[Source], bool] = lambda _: False
-    """Whether a file can only be in this format, where no record alone tells it."""
+    """Recognizes a file that can only be in this format, if a single record does not show it."""
     is_message: Callable[[Any], bool] | None = None
-    """Tells the messages that are looked for inside of documents of any kind."""
+    """Recognizes the messages to look for inside documents of any kind."""
     is_lines: bool = True
-    """Whether what is no JSON value is JSON a line."""
+    """Whether a file that is no single JSON value is read as JSON lines."""
     is_last: bool = False
-    """Whether others may look like it: it is asked when nobody else knows the file."""
+    """Whether other formats may look like it: then it is tried last."""
     find: Callable[[Source], Found | None] = lambda _: None
-    """The conversation in a file that keeps it as nobody else does."""
+    """Finds the conversation in a file with a layout of its own."""
     read_file: Callable[[Source, Timeline], Imported] | None = None
-    """Reads a file for itself: the program's own events."""
+    """Reads the whole file: for the program's own events."""
     store: Store | None = None
-    """A database in which it keeps them."""
+    """The database in which the program stores conversations."""
     places: tuple[Place, ...] = ()
     """Where its transcripts are found."""
     talk: tuple[str, ...] = ()
-    """The messages of a conversation; where none is there, they are the lines or the list itself."""
+    """Paths of a conversation's messages; if none exists, they are the lines or the list itself."""
     role: tuple[str, ...] = ("role",)
     roles: Mapping[str, str] = field(default_factory=lambda: USUAL)
     content: tuple[str, ...] = ("content",)
     calls: tuple[str, ...] = ("tool_calls", "toolCalls")
-    """Beside the content: calls, each perhaps with what the tool answered."""
+    """Calls next to the content, possibly with their results."""
     results: tuple[str, ...] = ("results",)
     files: tuple[str, ...] = ()
-    """Beside the content: files that were sent with it."""
+    """Files sent with the content."""
     quiet: tuple[str, ...] = ()
-    """How types of blocks begin that say nothing."""
+    """Prefixes of types of blocks without content."""
     block: Callable[[Any], Any] = lambda each: each
-    """A block of the content in the shared spelling."""
+    """Converts a block of the content to the shared form."""
     message: str = ""
-    """Where in a record the message is, if it is not the record itself."""
+    """Path of the message in a record, if it is not the record itself."""
     kind: tuple[str, ...] = ("type",)
     kinds: Mapping[str, Json | Callable[[Json], Json | list[Json]]] = field(default_factory=dict)
-    """What records of each kind are: fields in the shared spelling (:func:`filled`), or what turns them."""
+    """Fields in the shared form (:func:`filled`) or a conversion, for each kind of record."""
     about: tuple[str, ...] = ()
     """Signs of records about the conversation."""
     noted: tuple[str, ...] = ()
@@ -98,51 +100,56 @@ class Shape:
     cost: tuple[str, ...] = ("cost", "usage.cost")
     """Of a message, in dollars."""
     tokens: Mapping[str, str] = field(default_factory=dict)
-    """Of a message, each under paths with blanks between: ``total`` input, or what of it is ``fresh``,
-    ``read`` and ``written`` (cache); ``output``, and what of it was ``thought``, or ``apart`` from it."""
+    """Token counts of a message, each with paths separated by blanks.
+
+    ``total`` is the input, or ``fresh``, ``read`` and ``written`` (cache) its parts; ``output`` includes
+    ``thought`` but not ``apart``.
+    """
     title: tuple[str, ...] = ("title",)
     cwd: tuple[str, ...] = ("cwd",)
     models: tuple[str, ...] = ()
-    """Of a conversation, for messages that do not say it."""
+    """Model of a conversation, for messages that do not name one."""
     changed: tuple[str, ...] = ()
-    """When a conversation was last written, for files of several."""
+    """Last change of a conversation, for files with several."""
     links: tuple[str, str, tuple[str, ...]] | None = None
-    """Id and parent of a message, and where a conversation says which message is the last."""
+    """Id and parent of a message, and the conversation's fields that name the last message."""
     nested: str = ""
-    """Where a message has those that follow it, in files that write the tree as one."""
+    """Path of the messages that follow a message, in files that nest the tree."""
     sidecar: str = ""
-    """A file beside it with title, folder and model; ``{stem}`` is the name without its end."""
+    """A file next to it with title, folder and model; ``{stem}`` is the file name without its suffix."""
     marks: tuple[str, ...] = ()
-    """What is among messages and is none."""
+    """Texts between messages that are no messages."""
     typed: re.Pattern[str] | None = None
-    """How an element begins in which the program puts what the user typed; its name is the group ``tag``.
-    In a conversation that has one, nothing else was typed."""
+    """Opening of an element that contains what the user typed; its name is the group ``tag``.
+
+    In a conversation with such an element, everything else was not typed.
+    """
     note: re.Pattern[str] | None = None
-    """How texts begin that the program wrote in the user's name."""
+    """Beginning of texts that the program wrote in the user's name."""
     frame: re.Pattern[str] | None = None
     """What the program itself writes around a summary."""
     continued: str = ""
-    """How a prompt begins with which the program hands over what another session was about."""
+    """Beginning of a prompt in which the program hands over a summary of another session."""
     tells_trigger: bool = False
-    """Whether its files say why a compaction was made."""
+    """Whether its files record why a compaction was made."""
     denied: tuple[str, ...] = ()
-    """How results begin of calls that the user did not allow, where no field says so."""
+    """Beginnings of results of calls that the user denied, if no field records it."""
     stopped: tuple[str, ...] = ()
-    """How results begin of calls that the user stopped."""
+    """Beginnings of results of calls that the user stopped."""
     is_side: Callable[[Json], bool] = lambda _: False
-    """Whether a record is of a sub-agent; a file of nothing else is the conversation of one."""
+    """Whether a record belongs to a subagent. A file of nothing else is a subagent's conversation."""
     order: Callable[[Records, Timeline], Records] = lambda records, _: records
-    """The records that were not undone, in their order; the others are counted in the notes."""
+    """Selects and orders the valid records; the others are counted as left out."""
     convert: Callable[[Json], Json | list[Json]] | None = None
-    """A record of any other kind as messages in the shared spelling."""
+    """Converts a record of any other kind to messages in the shared form."""
     take: Callable[[Any, Json], None] | None = None
-    """Takes a record for itself, where it is kept as it is; it is given the reader."""
+    """Takes the reader and a record that is stored unchanged."""
 
 
 def elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[re.Match[str], str, int]]:
-    """The elements in a text whose opening a pattern tells: each with what is inside of it, and its end.
+    """Iterate over the elements whose opening matches: the match, the content, and the end.
 
-    Unlike with one pattern for all of it, a text of nothing but openings takes no longer than another.
+    Unlike with one pattern for whole elements, a text of nothing but openings takes no longer than another.
     """
     unclosed: set[str] = set()
     at = 0
@@ -161,7 +168,7 @@ def elements(text: str, opening: re.Pattern[str]) -> Iterator[tuple[re.Match[str
 
 
 def filled(table: Json, record: Json) -> Json:
-    """Fields of a message: paths in the record begin with a point; the first that says something counts."""
+    """Fill in a message's fields: paths in the record begin with a point; the first with a value counts."""
 
     def value(given: Any) -> Any:
         if isinstance(given, list):
@@ -175,5 +182,5 @@ def filled(table: Json, record: Json) -> Json:
 
 
 def side_record(left: str = ABOUT, **fields: Any) -> Json:
-    """A record about the conversation, with the sentence that counts it."""
+    """Return a record about the conversation, with the sentence under which it is counted."""
     return {"role": ASIDE, "left": left, **fields}

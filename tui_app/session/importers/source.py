@@ -1,4 +1,4 @@
-"""Reading a foreign file: bytes to JSON values, whatever is wrong with them."""
+"""Reading a foreign file as JSON values, however damaged it is."""
 
 import codecs
 import gzip
@@ -22,7 +22,7 @@ from tui_app.text import cut
 Json = dict[str, Any]
 
 MAX_DEPTH = 150
-"""Levels of nesting that are accepted: pydantic's JSON parser stops at 200, and messages add some."""
+"""Maximum nesting: pydantic's JSON parser stops at 200 levels, and messages add some."""
 _DATABASE = b"SQLite format 3\x00"
 _KINDS = {
     stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
@@ -32,13 +32,13 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ZSTD, _GZIP = b"\x28\xb5\x2f\xfd", b"\x1f\x8b"
 _CHUNK = 65_536
 _SMALL, _MAX_UNPACKED, _MAX_RATIO = 1_000_000, 1_000_000_000, 250
-"""Bytes that any compressed file may hold, that one may hold at most, and how many times its own size."""
+"""Bytes any compressed file may unpack to, the maximum for one, and the maximum ratio to its size."""
 _MAX_TRIES = 1_000
-"""Places in a torn line at which a whole record is looked for."""
+"""Maximum number of places in a torn line to look for a whole record."""
 
 
 class ImportFormatError(ValueError):
-    """The file is none of the formats that were tried; the text is one sentence for the user."""
+    """Raised for a file in none of the formats tried; the text is one sentence for the user."""
 
 
 @frozen(kw_only=True)
@@ -46,7 +46,7 @@ class SkippedLine:
     """Something in the file that could not be used."""
 
     line: int
-    """Line number from 1; in a file that is one JSON list, the place in that list from 1."""
+    """Line number from 1; in a file that is one JSON list, the place in it from 1."""
     reason: str
 
 
@@ -55,31 +55,31 @@ class Lines:
     """A file read line by line."""
 
     records: tuple[tuple[int, Any], ...]
-    """Objects and lists, each with the number of its line from 1."""
+    """Objects and lists, each with its line number from 1."""
     skipped: tuple[SkippedLine, ...]
     replaced: int
-    """Lines that held bytes that are not UTF-8."""
+    """Number of lines with bytes that are not UTF-8."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's bytes, read once, and the two ways to look at them."""
+    """A file's bytes, read once, as a JSON document or as lines."""
 
     path: Path
     raw: bytes
     mtime: float
-    """Seconds since the epoch; stands in for times that the file does not give."""
+    """Seconds since the epoch; used for times missing in the file."""
     part: str = ""
-    """Which session of a file that holds several, as written after ``#``; empty for the newest."""
+    """Id of a session in a file with several, as given after ``#``; empty for the newest."""
 
     @property
     def document(self) -> Any:
-        """The whole file as one JSON value, as far as it goes; None when it is not one."""
+        """The file as one JSON value, as far as it is readable; None if it is not one."""
         return self._document[0]
 
     @cached_property
     def value(self) -> Any:
-        """The document; of a file that has an object or a list on each line, the list of them."""
+        """The document, or the list of values in a file of JSON lines."""
         if self.document is not None:
             return self.document
         return [data for _, data in self.lines.records] or None
@@ -104,7 +104,7 @@ class Source:
                 end, trouble = error.pos, "damaged"
         except ValueError:
             pass
-        # A file that has whole lines is a file of lines, and one of those may be damaged.
+        # A file with a whole record on a line is a file of lines, of which one may be damaged.
         whole = any(isinstance(data, dict) for _, data in self.lines.records)
         begun, length, is_deep = closed("" if whole else text[:end], MAX_DEPTH)
         trouble = "nested too deeply" if is_deep else trouble
@@ -116,8 +116,8 @@ class Source:
 
     @cached_property
     def lines(self) -> Lines:
-        """The file as JSON, a value a line; what is no object and no list is listed with its line number."""
-        # Only \n ends a record: splitlines() would also cut at U+2028 and friends inside of texts.
+        """The file as JSON lines. Lines without an object or list are reported with their number."""
+        # Only \n ends a record: splitlines() would also split at U+2028 and others inside of texts.
         chunks = self.raw.split(b"\n")
         records: list[tuple[int, Any]] = []
         torn: dict[int, tuple[str, str]] = {}
@@ -142,10 +142,10 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Read a file, one session of a database (``FILE#SESSION``), or a folder with a file for each event.
+    """Read a file, one session of a database (``FILE#SESSION``), or a folder with a file per event.
 
     Raises:
-        ImportFormatError: if it is no file but a pipe or a device, which may never end.
+        ImportFormatError: if it is a pipe or a device, which may never end, or another folder.
         OSError: if the file cannot be read.
     """
     part = ""
@@ -159,33 +159,33 @@ def read_source(path: Path) -> Source:
     else:
         with open_regular(path) as file:
             raw = file.read(len(_DATABASE))
-            # A database is read by queries; it may be far larger than what is wanted of it.
+            # A database is queried instead: it may be far larger than the wanted session.
             raw += b"" if raw == _DATABASE else file.read()
     if raw.startswith(_UTF_16):
-        # As a shell on Windows writes what a program printed.
+        # PowerShell writes redirected output as UTF-16.
         raw = raw.decode("utf-16", "replace").encode()
     return Source(path=path, raw=raw.removeprefix(_BOM), mtime=path.stat().st_mtime, part=part)
 
 
 def _one_line(path: Path) -> bytes:
-    """A file as one line: JSON has line breaks between values only."""
+    """Return a file as one line. JSON has line breaks only between values."""
     with open_regular(path) as file:
         return file.read().removeprefix(_BOM).replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def _whole(text: str, usual: set[str]) -> Iterator[Json]:
-    """The whole records on a line on which another one was torn, as by a program that was killed.
+    """Find whole records on a line with a torn one, as a killed program leaves it.
 
     Args:
         text: The line.
-        usual: Keys of most of the file's records, by which one is told from what only stands inside of one.
+        usual: Keys of most records of the file, to tell a record from an object inside one.
     """
     decoder = json.JSONDecoder()
     at, like = 0, len(usual) // 2 + 1
     try:
         decoder.decode(text)
     except json.JSONDecodeError as error:
-        # One that breaks off in the middle was torn there; at the end it may be that alone.
+        # Text after the error means that a record was torn there; otherwise the line may just be cut off.
         like = like if error.pos >= len(text.rstrip()) else 1
     except (ValueError, RecursionError):
         return
@@ -204,7 +204,7 @@ def _whole(text: str, usual: set[str]) -> Iterator[Json]:
 
 
 def beside_file(path: Path, name: str) -> Json:
-    """What a small file beside a transcript says; empty when it says nothing that can be used."""
+    """Return the JSON object in a small file next to a transcript; empty if there is none."""
     try:
         with open_regular(path.with_name(name.format(stem=path.stem))) as file:
             value = parse_json(file.read(1_000_000).decode("utf-8", "replace"))
@@ -214,12 +214,12 @@ def beside_file(path: Path, name: str) -> Json:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a file to read it, and nothing that looks like one: a pipe may wait for ever, a device never end.
+    """Open a regular file for reading. A pipe may block forever, and a device never end.
 
-    One that was compressed is read as what it holds.
+    A compressed file is unpacked.
 
     Raises:
-        ImportFormatError: if it is something else.
+        ImportFormatError: if it is no regular file.
         OSError: if it cannot be read.
     """
     mode = path.stat().st_mode
@@ -238,7 +238,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def unpacked(raw: bytes) -> bytes:
-    """What was compressed with zstd or gzip, as far as it goes."""
+    """Unpack zstd or gzip, as far as it is readable."""
     if sys.version_info >= (3, 14):
         from compression import zstd
     else:
@@ -254,17 +254,17 @@ def unpacked(raw: bytes) -> bytes:
             left -= len(chunk)
     except (EOFError, OSError, zlib.error, zstd.ZstdError):
         left = 0
-    # What breaks off is reported as a line that does.
+    # The added line makes the importer report that the content is cut off.
     return b"".join(chunks) + b"\n{" * (left == 0)
 
 
 def parse_json(text: str) -> Any:
-    r"""Parse JSON so that the result can be written again as strict UTF-8 JSON.
+    """Parse JSON so that the result can be written as strict UTF-8 JSON.
 
-    Half surrogate pairs become U+FFFD, and numbers that JSON does not know (NaN, infinities) become text.
+    Lone surrogates become U+FFFD, and numbers unknown to JSON (NaN, infinities) become text.
 
     Raises:
-        ValueError: if it is not JSON, is nested too deeply or holds a number with thousands of digits.
+        ValueError: if it is not JSON, is nested too deeply or has a number with thousands of digits.
     """
     try:
         value = json.loads(
@@ -279,7 +279,7 @@ def parse_json(text: str) -> Any:
 
 
 def shown(value: object) -> str:
-    """Quote a piece of the file for a message: escaped, and of 40 characters at most."""
+    """Quote a piece of the file for a message: escaped, at most 40 characters."""
     return cut(ascii(value), 40)
 
 
@@ -303,7 +303,7 @@ def _mended(value: Any) -> Any:
 
 
 def _parse_or_reason(text: str, *, cut: bool) -> Json | list[Any] | str:
-    """A value, or why there is none."""
+    """Return a value, or the reason why there is none."""
     try:
         value = parse_json(text)
     except json.JSONDecodeError as error:
@@ -320,18 +320,18 @@ _CLOSER = {"{": "}", "[": "]"}
 
 
 def closed(text: str, depth: int) -> tuple[str, int, bool]:
-    """Close the brackets that are open where the text breaks off, or where it is nested too deeply.
+    """Close all brackets that are open where the text breaks off or is nested too deeply.
 
-    What follows the last comma or bracket is dropped: it may be half a value.
+    What follows the last comma or bracket is dropped, because it may be half a value.
 
     Args:
         text: The document.
-        depth: Brackets that may be open at once.
+        depth: Maximum number of open brackets.
 
     Returns:
-        The document, how many characters of the original it holds, and whether it ends where that is nested
-        too deeply. It is empty when the text does not begin as a JSON list or object, or does not end inside
-        of one.
+        The document, how many characters of the original it has, and whether it was nested too deeply. It is
+        empty
+        if the text does not begin as a JSON list or object, or does not end inside of one.
     """
     if not text.lstrip().startswith(("{", "[")):
         return "", 0, False
@@ -351,6 +351,6 @@ def closed(text: str, depth: int) -> tuple[str, int, bool]:
         elif mark != "," and (not open_brackets or _CLOSER[open_brackets.pop()] != mark or not open_brackets):
             return "", 0, False
         cut = token.start() if mark == "," else token.end()
-    # Joined once: at every token it would take the square of the depth.
+    # Joined once at the end: joining at every token would take quadratic time.
     closers = "".join(_CLOSER[mark] for mark in reversed(open_brackets))
     return (text[:cut] + closers if cut else ""), cut, deep

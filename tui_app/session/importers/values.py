@@ -1,4 +1,4 @@
-"""Small values out of foreign records, whatever type they turn out to have."""
+"""Reading values from foreign records, whatever their type."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -14,20 +14,20 @@ _MAX_COUNT = 2**53
 
 
 def count(value: Any) -> int:
-    """A count of tokens; 0 for everything that is none."""
+    """Return a token count; 0 for any other value."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
         return 0
     return value
 
 
 def seconds(value: Any, fallback: float) -> float:
-    """A time as seconds since the epoch, from ISO 8601 text, seconds or milliseconds; else the fallback."""
+    """Return a time in seconds since the epoch, from ISO 8601, seconds or milliseconds; else the fallback."""
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
             return fallback
-        # A time without a zone is taken as UTC: the reader's own zone would make imports differ by machine.
+        # A time without a zone counts as UTC: with the local zone, imports would differ between machines.
         return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     if isinstance(value, bool) or not isinstance(value, int | float):
         return fallback
@@ -36,36 +36,36 @@ def seconds(value: Any, fallback: float) -> float:
 
 
 def first_at(record: Any, *paths: str) -> Any:
-    """The first value under one of the paths that is not None."""
+    """Return the first value at these paths that is not None."""
     return next((value for path in paths if (value := value_at(record, path)) is not None), None)
 
 
 def number_at(record: Any, *paths: str) -> int:
-    """The first count under one of the paths that is not 0."""
+    """Return the first count at these paths that is not 0."""
     return next(filter(None, (count(value_at(record, path)) for path in paths)), 0)
 
 
 def value_at(record: Any, path: str) -> Any:
-    """What is in a record under keys with points between; None when it is not there."""
+    """Return the value at a dotted path; None if it is missing."""
     for key in path.split("."):
         record = record.get(key) if isinstance(record, dict) else None
     return record
 
 
 def text_at(record: Any, *paths: str) -> str:
-    """The first text that is not empty under one of the paths; else an empty one."""
+    """Return the first non-empty text at these paths, else an empty one."""
     found = (value_at(record, path) for path in paths)
     return next((value for value in found if isinstance(value, str) and value), "")
 
 
 def object_at(record: Any, path: str) -> Json:
-    """The object under a path; an empty one when there is none."""
+    """Return the object at a path, else an empty one."""
     value = value_at(record, path)
     return value if isinstance(value, dict) else {}
 
 
 def list_at(record: Any, path: str) -> list[Any]:
-    """The list under a path; an empty one when there is none."""
+    """Return the list at a path, else an empty one."""
     value = value_at(record, path)
     return value if isinstance(value, list) else []
 
@@ -75,18 +75,18 @@ def objects_at(record: Any, path: str) -> list[Json]:
 
 
 def meets(record: Any, sign: str) -> bool:
-    """Whether a record meets all conditions of a sign, with blanks between.
+    """Return whether a record meets all conditions of a sign, which are separated by blanks.
 
-    A condition is a path, which must be there (after ``!`` must not); after ``=`` one of the values it may
-    have, with ``|`` between, after ``!=`` one of those it may not have, after ``^=`` how a text begins, and
-    after ``*=`` what is in one. A path goes into the items of a list: one of them is enough.
+    A condition is a path that must exist (with a leading ``!``, must not). It may be followed by ``=`` and
+    the allowed values, separated by ``|``, by ``!=`` and the disallowed ones, by ``^=`` and prefixes, or by
+    ``*=`` and substrings. A path continues into the items of a list, one of which is enough.
     """
     return isinstance(record, dict) and all(_holds(record, *each) for each in _conditions(sign))
 
 
 @lru_cache(maxsize=512)
 def _conditions(sign: str) -> list[tuple[list[str], str, tuple[str, ...]]]:
-    """Path, how to compare, and what with."""
+    """Return the path, comparison and values of each condition."""
     found = (re.fullmatch(r"(!?)([^!=^*]+)([!=^*]*)(.*)", each) for each in sign.split())
     return [(each[2].split("."), each[1] or each[3], tuple(each[4].split("|"))) for each in found if each]
 
@@ -111,7 +111,7 @@ _HOW: dict[str, Callable[[str, tuple[str, ...]], bool]] = {
 
 
 def block_list(content: Any) -> list[Any]:
-    """A message's content as blocks, whether it was written as text, as a list or not at all."""
+    """Return a message's content as a list of blocks, from text, a list, an object or nothing."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return content if isinstance(content, list) else [content] if isinstance(content, dict) else []

@@ -1,1 +1,1 @@
-"""Where sessions are kept: SQLite or PostgreSQL."""
+"""Databases that store sessions: SQLite or PostgreSQL."""

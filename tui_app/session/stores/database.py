@@ -1,4 +1,4 @@
-"""Opens sessions where they are kept: a file of this machine, or a server that several machines share."""
+"""Opening the database of sessions: a file on this machine, or a server that several machines share."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,24 +14,24 @@ Database = Path | SessionServer
 
 
 def database_of(store: str, file: Path) -> Database:
-    """Where sessions are kept.
+    """Choose the database.
 
     Args:
-        store: The setting of that name; empty for this machine's file.
+        store: The setting ``store``; empty for the file on this machine.
         file: That file.
     """
     return SessionServer(store) if store else file
 
 
 def open_store(database: Database, *, read_only: bool = False) -> "SessionStore":
-    """Open a store of sessions; one that is to be written is made where it is missing.
+    """Open the store of sessions; a writable one is created if missing.
 
     Raises:
         StorageError: if the file or the server cannot be used.
-        sqlite3.DatabaseError: if a file comes from a newer version.
+        sqlite3.DatabaseError: if a newer version wrote the file.
         OSError: if a file cannot be created.
     """
-    # Neither database is needed for the first frame, and few need the second one.
+    # Imported here: the first frame needs neither database, and few users need the second one.
     if isinstance(database, SessionServer):
         need_driver()
         from tui_app.session.stores.postgres_store import PostgresStore
@@ -43,7 +43,7 @@ def open_store(database: Database, *, read_only: bool = False) -> "SessionStore"
 
 
 def log_exists(database: Database) -> bool:
-    """Whether there is a log; an empty file is left when the first start is cut off.
+    """Return whether there is a log. Interrupting the very first start leaves an empty file.
 
     Raises:
         StorageError: if the server cannot be reached, or its driver is not installed.
@@ -62,9 +62,9 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
     """Follow a session that another process writes.
 
     Args:
-        database: Where it is.
-        session: Whole id of it.
-        lock_file: Its lock, where the database is a file.
+        database: Its database.
+        session: Its full id.
+        lock_file: Its lock, if the database is a file.
 
     Raises:
         StorageError: if the database cannot be used.
@@ -80,10 +80,10 @@ def follow(database: Database, session: str, lock_file: Path) -> "Follower":
 
 
 def need_driver() -> None:
-    """Refuse with a sentence where the extra for servers is missing.
+    """Check that the driver of the server is installed.
 
     Raises:
-        StorageError: if it is not installed.
+        StorageError: if it is not.
     """
     try:
         import psycopg  # noqa: F401

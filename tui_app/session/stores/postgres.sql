@@ -21,7 +21,7 @@ CREATE INDEX events_by_word ON plimsoll.events USING gin (words) WHERE words IS 
 CREATE INDEX sessions_by_folder ON plimsoll.sessions (cwd);
 
 -- version 2
--- The context boards. The code that reads and writes them lives in the room memory.
+-- The context boards; their code is in the package memory.
 
 CREATE TABLE plimsoll.memories (
     id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, token text NOT NULL UNIQUE,
@@ -43,7 +43,7 @@ CREATE TABLE plimsoll.consolidations (
 );
 
 -- version 3
--- A message is an item of the model's view, on every screen, each tool result by itself.
+-- A message is an item of the model's view; each tool result is a separate one.
 
 UPDATE plimsoll.sessions SET messages = (SELECT count(*) FROM plimsoll.events
     WHERE session = sessions.id
@@ -51,7 +51,7 @@ UPDATE plimsoll.sessions SET messages = (SELECT count(*) FROM plimsoll.events
         'memory.inbox'));
 
 -- version 4
--- How large each log is, kept up to date with every event.
+-- Size of each log, updated with every event.
 
 ALTER TABLE plimsoll.sessions ADD COLUMN bytes bigint NOT NULL DEFAULT 0;
 
@@ -60,7 +60,7 @@ UPDATE plimsoll.sessions
         COALESCE(octet_length(message), 0)), 0) FROM plimsoll.events WHERE session = sessions.id);
 
 -- version 5
--- What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
+-- Snapshots of a session's folds. They repeat the log, change as it grows, and may be deleted at any time.
 
 CREATE TABLE plimsoll.snapshots (
     session text NOT NULL, part integer NOT NULL, seq integer NOT NULL, data text NOT NULL,
@@ -68,4 +68,4 @@ CREATE TABLE plimsoll.snapshots (
 );
 
 -- version 6
--- Words are cut otherwise beyond ASCII; the program cuts them anew.
+-- Words beyond ASCII are split differently; the program splits them again.

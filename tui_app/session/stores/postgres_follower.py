@@ -1,4 +1,4 @@
-"""Follows a session that another machine writes."""
+"""Following a session that another machine writes."""
 
 import time
 
@@ -11,15 +11,15 @@ from tui_app.session.stores.postgres_store import channel_of, holder_of
 from tui_app.settings.spec import SessionServer
 
 _AGAIN_S = 0.5
-"""Seconds between two attempts to connect again."""
+"""Seconds between two attempts to reconnect."""
 
 
 class PostgresFollower:
-    """Listens on a connection of its own.
+    """Listens for news of one session, on a connection of its own.
 
     Args:
-        server: Which database.
-        session: Whole id of the session.
+        server: The server.
+        session: Full id of the session.
 
     Raises:
         StorageError: if the server cannot be used.
@@ -32,14 +32,14 @@ class PostgresFollower:
             self._listen()
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait for news of the session; after a lost connection there may always be some."""
+        """Wait for news of the session; after a lost connection, report that there may be some."""
         try:
             if not (self._wire.alive and self._wire.backend == self._listening):
                 if not self._wire.alive:
                     self._wire.renew()
                 self._listen()
                 return True
-            # All that has come is taken: several events of one moment are looked at once.
+            # Takes all that arrived together, so that several events at once cause one reload.
             news = list(self._wire.db.notifies(timeout=timeout_s, stop_after=1))
         except (psycopg.Error, StorageError):
             time.sleep(min(timeout_s, _AGAIN_S))

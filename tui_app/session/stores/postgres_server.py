@@ -1,4 +1,4 @@
-"""The PostgreSQL server: the connection, opened again when lost; its errors as sentences; the schema."""
+"""The PostgreSQL server: its connection, reopened when lost, its errors as sentences, and the schema."""
 
 import json
 import os
@@ -27,11 +27,11 @@ Connection = psycopg.Connection[tuple[object, ...]]
 KEPT = "Everything saved before is kept there."
 _WAIT_S = 60.0
 _NO_SLOT = ("too many clients already", "remaining connection slots are reserved", "too many connections for")
-"""What the server says when all its connections are taken, or all of a role or database."""
+"""Messages of a server whose connections, or those of a role or database, are all in use."""
 _DEFAULTS = {
     "connect_timeout": "5",
     "client_encoding": "utf8",
-    # A cable that was pulled out is noticed in half a minute, not in hours.
+    # An unplugged cable is detected within half a minute instead of hours.
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -42,7 +42,7 @@ SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalive
 SET search_path = plimsoll;
 SET synchronous_commit = on; SET lock_timeout = '60s'; SET idle_in_transaction_session_timeout = '60s';
 """
-"""The server, too, must notice soon that we are gone; and a commit that returned is on its disk."""
+"""Let the server too detect a dead connection soon, and have its disk hold a commit that returned."""
 
 
 def this_machine() -> str:
@@ -50,7 +50,7 @@ def this_machine() -> str:
 
 
 def this_window() -> str:
-    """What other windows call this one."""
+    """Return what other windows call this one."""
     return f"another window, on {this_machine()}"
 
 
@@ -61,7 +61,7 @@ def _translated(query: str) -> bytes:
 
 @frozen
 class PostgresDb:
-    """A connection that understands the statements of every store."""
+    """A connection that accepts the statements of every store (``?`` as placeholder)."""
 
     connection: Connection
 
@@ -77,8 +77,8 @@ class Wire:
     """One connection to the server.
 
     Args:
-        server: Where to connect.
-        read_only: Let the server refuse every change.
+        server: The server.
+        read_only: Have the server refuse every change.
 
     Raises:
         StorageError: if the server cannot be used.
@@ -88,9 +88,9 @@ class Wire:
         self.server = server
         self._read_only = read_only
         with self.explaining():
-            # The driver gives no code for it. In another language it is an error like any other.
+            # The driver has no code for this. In another language the message counts as any other error.
             self.db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
-            """The connection as it is, lost or not."""
+            """The current connection, which may be lost."""
 
     @property
     def alive(self) -> bool:
@@ -99,11 +99,11 @@ class Wire:
 
     @property
     def backend(self) -> int:
-        """Number of the server's process that serves us; 0 when the connection is lost."""
+        """Process id of the server's backend for this connection; 0 if the connection is lost."""
         return self.db.info.backend_pid if self.alive else 0
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """Read something; once more on a new connection where the old one turns out to be lost.
+        """Run a read; repeat it once on a new connection if the old one turns out to be lost.
 
         Raises:
             StorageError: if the server cannot be asked.
@@ -119,7 +119,7 @@ class Wire:
             return work(self.db)
 
     def renew(self, seconds: float = 0.0) -> None:
-        """Connect again, trying for some seconds: a server that starts again needs a moment.
+        """Reconnect, retrying for some seconds, because a restarting server needs a moment.
 
         Raises:
             psycopg.Error: if it did not work in that time.
@@ -128,7 +128,7 @@ class Wire:
         self.db = self._connect_within(seconds, lambda _: True)
 
     def _connect_within(self, seconds: float, passes: Callable[[str], bool]) -> Connection:
-        """Connect, trying again for some seconds where an error may pass."""
+        """Connect; retry for some seconds if the error may be temporary."""
         until, pause = time.monotonic() + seconds, 0.1
         while True:
             try:
@@ -141,7 +141,7 @@ class Wire:
 
     @contextmanager
     def explaining(self) -> Iterator[None]:
-        """Turn the driver's errors into explanations."""
+        """Turn the driver's errors into ``StorageError``."""
         try:
             yield
         except psycopg.Error as error:
@@ -172,14 +172,14 @@ class Wire:
 
 
 def open_wire(server: SessionServer, *, read_only: bool) -> tuple[Wire, int]:
-    """A connection to a server whose schema is of a version that this program knows, and that version.
+    """Connect to a server and check or migrate its schema; return the connection and the schema's version.
 
     Args:
-        server: Where to connect.
-        read_only: Let the server refuse every change; else the schema is brought to this version.
+        server: The server.
+        read_only: Have the server refuse every change; otherwise the schema is migrated.
 
     Raises:
-        StorageError: if the server cannot be used, or was used by a newer version.
+        StorageError: if the server cannot be used, or a newer version used it.
     """
     wire = Wire(server, read_only=read_only)
     try:
@@ -191,7 +191,7 @@ def open_wire(server: SessionServer, *, read_only: bool) -> tuple[Wire, int]:
 
 
 def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
-    """An error of the driver as a sentence without secrets."""
+    """Turn an error of the driver into a sentence without secrets."""
     where = f"the session server {server.shown}"
     match error:
         case psycopg.errors.DiskFull():
@@ -206,7 +206,7 @@ def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
                 "Its owner must grant that; see docs/shared-sessions.md.",
             )
         case psycopg.ProgrammingError() if error.sqlstate is None:
-            # What is wrong with an address may quote its password.
+            # The driver's message about an address may quote its password.
             return StorageError(
                 f"The address {server.shown} is not understood.", "Correct the setting store."
             )
@@ -220,7 +220,7 @@ def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
 
 
 def _reason(error: psycopg.Error, server: SessionServer) -> str:
-    """The driver's own words in one line, without the question it asks below an address."""
+    """Return the driver's message on one line, without the hint it adds after an address."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
     told = " ".join(line for line in lines if not line.startswith("\t"))
     said = error.diag.message_primary or told or type(error).__name__
@@ -230,30 +230,30 @@ def _reason(error: psycopg.Error, server: SessionServer) -> str:
 
 
 _TURN = 0x506C696D736F6C6C
-"""Key of the lock under which one process at a time migrates: "Plimsoll"."""
+"""Key of the advisory lock that lets one process at a time migrate: "Plimsoll"."""
 _THERE = "SELECT count(*) FROM pg_tables WHERE schemaname = 'plimsoll' AND tablename = 'version'"
-"""Asks the tables themselves: ``to_regclass`` answers from a cache that waiting for a lock does not renew."""
+"""Reads the catalog itself: ``to_regclass`` uses a cache that waiting for a lock does not refresh."""
 
 MIGRATIONS = read_steps("postgres.sql")
-"""Statements that lead from version N to N+1."""
+"""Statements that migrate from version N to N+1."""
 _CUT_BY_PAIRS = 6
-"""The first version whose index finds words inside of scripts without spaces."""
+"""The first version whose index finds words inside scripts without spaces."""
 WITH_SNAPSHOTS = 5
-"""The first version that has a table of them."""
+"""The first version with a table of snapshots."""
 
 
 def version_of(db: Connection) -> int:
-    """Version of the schema; 0 where there is nothing of ours yet."""
+    """Return the schema version; 0 if our schema does not exist yet."""
     if not _one(db, _THERE):
         return 0
     return int(str(_one(db, "SELECT number FROM plimsoll.version")))
 
 
 def check(db: Connection, server: SessionServer) -> int:
-    """Version of the schema, which must be one that this program knows.
+    """Return the schema version.
 
     Raises:
-        StorageError: if it was made by a newer version of the program.
+        StorageError: if a newer version of the program made it.
     """
     version = version_of(db)
     if version > len(MIGRATIONS):
@@ -265,23 +265,23 @@ def check(db: Connection, server: SessionServer) -> int:
 
 
 def migrate(db: Connection, server: SessionServer) -> int:
-    """Bring the schema to this version: all steps or none, one process at a time.
+    """Migrate the schema to this version: all steps or none, one process at a time.
 
     Returns:
         That version.
 
     Raises:
-        StorageError: if it was made by a newer version of the program.
+        StorageError: if a newer version of the program made the schema.
         psycopg.Error: if the server refuses.
     """
     if check(db, server) == len(MIGRATIONS):
         return len(MIGRATIONS)
     with db.transaction():
-        # Freed with the transaction, however that ends.
+        # Released when the transaction ends, however it ends.
         db.execute("SELECT pg_advisory_xact_lock(%s)", (_TURN,))
         version = check(db, server)
         if not version:
-            # Asked first: who may only use the schema of another may not say "if not exists" either.
+            # Not "if not exists": a role that may only use an existing schema is refused that too.
             if not _one(db, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"):
                 db.execute("CREATE SCHEMA plimsoll")
             db.execute("CREATE TABLE plimsoll.version (number integer NOT NULL)")
@@ -296,7 +296,7 @@ def migrate(db: Connection, server: SessionServer) -> int:
 
 
 def _index_again(db: Connection) -> None:
-    """Cut the words anew of all that is not plain ASCII, some events at a time."""
+    """Split everything that is not plain ASCII into words again, 500 events at a time."""
     place: tuple[object, object] = ("", 0)
     query = (
         "SELECT session, seq, data FROM plimsoll.events WHERE (session, seq) > (%s, %s) AND words IS NOT NULL"
@@ -319,23 +319,23 @@ def _one(db: Connection, query: str) -> object:
 
 
 class SideLine:
-    """Asks a server over a connection of its own for each question, in a thread that holds nobody up.
+    """Asks a server over a separate connection per question, in a thread of its own.
 
     May be used from any thread.
 
     Args:
-        server: Which database; its schema is brought to this version.
-        patience_s: Seconds a question may take, connecting included.
+        server: The server; its schema is migrated.
+        patience_s: Maximum seconds per question, connecting included.
     """
 
     def __init__(self, server: SessionServer, patience_s: float) -> None:
         self._server, self._patience_s = server, patience_s
 
     def ask(self, work: Callable[[Connection], T]) -> T:
-        """Do something with a connection; once more on a new one where that turns out to be lost.
+        """Run some work on a connection; repeat it once on a new one if the connection was lost.
 
         Raises:
-            StorageError: if the server cannot be asked, or has not answered in time; it may still do it.
+            StorageError: if the server cannot be asked, or did not answer in time. It may still do the work.
         """
         answer: Future[T] = Future()
 
@@ -343,10 +343,10 @@ class SideLine:
             try:
                 with closing(open_wire(self._server, read_only=False)[0]) as wire:
                     answer.set_result(wire.ask(work))
-            except BaseException as error:  # raised where the question was asked
+            except BaseException as error:  # raised in the caller's thread
                 answer.set_exception(error)
 
-        # The program may end while a question is open.
+        # A daemon, so that the program can end while a question is open.
         threading.Thread(target=serve, daemon=True).start()
         try:
             return answer.result(self._patience_s)

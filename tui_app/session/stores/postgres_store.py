@@ -1,4 +1,4 @@
-"""Sessions on a PostgreSQL server: the same events as in the file, and one writer over all machines."""
+"""The store of sessions on a PostgreSQL server: the events of the file, one writer for all machines."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,28 +29,28 @@ from tui_app.settings.spec import SessionServer
 
 
 def phrase(words: Iterable[str], *, begins: bool) -> str:
-    """Words side by side, as a ``tsquery``; empty for none.
+    """Express adjacent words as a ``tsquery``; empty for none.
 
     Args:
-        words: As the index holds them.
-        begins: Whether the last one may go on.
+        words: As in the index.
+        begins: Whether the last word is a prefix.
     """
     wanted = [f"'{word[:LONGEST]}'" for word in words]
     return f"({' <-> '.join(wanted)}{':*' if begins else ''})" if wanted else ""
 
 
 def channel_of(session: str) -> str:
-    """Where news of a session is told: nobody hears of one whose id they do not know."""
+    """Return the channel's name for a session. Only those who know the session's id can listen."""
     return f"plimsoll_{session}"
 
 
 def storable(text: str) -> str:
-    """What is only shown, as the server can hold it: a NUL becomes an escape, as half characters do."""
+    """Make a text that is only displayed storable: NUL is escaped, as lone surrogates are."""
     return plain(text).replace("\0", "\\x00")
 
 
 def _figures(payload: Payload, _row: EventRow) -> str | None:
-    """The numbers by themselves: reading them must not read the texts beside them."""
+    """Return the numbers for a column of their own, so that reading them does not read the texts."""
     if payload.TYPE not in COUNTED:
         return None
     data = payload_to_json(payload)
@@ -68,7 +68,7 @@ POSTGRES = Dialect(
 
 
 def notify_followers(db: Connection, session: str) -> None:
-    """Let everybody who follows a session look at it, once this is committed."""
+    """Notify all followers of a session when the transaction commits."""
     db.execute("SELECT pg_notify(%s, '')", (channel_of(session),))
 
 
@@ -80,27 +80,27 @@ _HOLDERS = (
 
 
 def key_of(session: str) -> int:
-    """The lock's number: 64 bits that hardly any other session, or other use of the database, has."""
+    """Return the session's lock number: 64 bits of a hash, so other uses of the database hardly collide."""
     digest = blake2b(f"plimsoll session {session}".encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 @dataclass(slots=True)
 class WriterHold:
-    """A session that is ours to write."""
+    """A session that this process has locked for writing."""
 
     session: str
     epoch: int
     last: int
-    """Number of the newest event that we know of."""
+    """Log number of the newest event that we know of."""
     backend: int
-    """The server's process that holds the lock for us."""
+    """Process id of the server's backend that has the lock for us."""
     lost: StorageError | None = None
-    """Why nothing more can be written; None while it can."""
+    """Why nothing more can be written; None while writing is possible."""
 
 
 def holder_of(db: Connection, session: str) -> str:
-    """Who writes a session, in words; empty when nobody does."""
+    """Describe the writer of a session; empty if there is none."""
     if db.execute(_HOLDERS, (key_of(session),)).fetchone() is None:
         return ""
     row = db.execute("SELECT writer FROM plimsoll.sessions WHERE id = %s", (session,)).fetchone()
@@ -111,7 +111,7 @@ def lock_take(db: Connection, session: str) -> WriterHold:
     """Become the writer of a session.
 
     Raises:
-        SessionLocked: if another process is.
+        SessionLocked: if another process is the writer.
         SessionDeleted: if there is no such session.
     """
     if not _try(db, session):
@@ -128,14 +128,14 @@ def lock_take(db: Connection, session: str) -> WriterHold:
 
 
 def take_again(db: Connection, hold: WriterHold) -> int:
-    """Become the writer again on a new connection, if no other process was meanwhile.
+    """Become the writer again on a new connection, unless another process was the writer meanwhile.
 
     Returns:
-        Number of the newest event on the server.
+        Log number of the newest event on the server.
 
     Raises:
-        Overtaken: if another process was, or is.
-        SessionDeleted: if the session is gone.
+        Overtaken: if another process was the writer, or is.
+        SessionDeleted: if the session no longer exists.
     """
     if not _try(db, hold.session):
         # The server may not have noticed yet that our old connection is gone.
@@ -158,10 +158,10 @@ def take_again(db: Connection, hold: WriterHold) -> int:
 
 
 def borrow(db: Connection, session: str) -> None:
-    """Become the writer until the transaction ends: what is written besides must not overtake a writer.
+    """Become the writer until the transaction ends, so that this write cannot overtake another writer.
 
     Raises:
-        SessionLocked: if another process writes it.
+        SessionLocked: if another process writes the session.
     """
     row = db.execute("SELECT pg_try_advisory_xact_lock(%s)", (key_of(session),)).fetchone()
     if not (row and row[0]):
@@ -193,7 +193,7 @@ class ServerLock:
     _held: bool = field(default=True)
 
     def release(self) -> None:
-        """Let others write; without the server there is nothing to let go of."""
+        """Let others write; does nothing if the connection is lost."""
         if self._held:
             self._held = False
             self.store.release_all()
@@ -201,24 +201,24 @@ class ServerLock:
 
 T = TypeVar("T")
 _PATIENCE_S = 5.0
-"""Seconds in which a lost connection may come back before the user hears of it."""
+"""Seconds for which a lost connection is retried before an error reaches the user."""
 
 
 def has_log(server: SessionServer) -> bool:
-    """Whether sessions were ever kept on a server. Raises ``StorageError``."""
+    """Return whether a server has ever stored sessions. Raises ``StorageError``."""
     with closing(Wire(server, read_only=True)) as wire:
         return wire.ask(schema.version_of) > 0
 
 
 class PostgresStore(SessionStore):
-    """See ``SessionStore``; whatever is read is read once more where the connection was lost.
+    """See ``SessionStore``. A read is repeated once if the connection was lost.
 
     Args:
-        server: Which database.
-        read_only: For the screen, which reads texts while the engine writes: change not even the schema.
+        server: The server.
+        read_only: For the screen, which reads while the engine writes: do not even migrate the schema.
 
     Raises:
-        StorageError: if the server cannot be used, or was used by a newer version.
+        StorageError: if the server cannot be used, or a newer version used it.
     """
 
     path = None
@@ -247,7 +247,7 @@ class PostgresStore(SessionStore):
     def release_all(self) -> None:
         hold, self._hold = self._hold, None
         if hold is not None and hold.lost is None and hold.backend == self._wire.backend:
-            # A lock whose connection is gone is free already.
+            # If the connection is lost, the server has freed the lock already.
             with suppress(psycopg.Error):
                 release(self._wire.db, hold)
 
@@ -266,12 +266,12 @@ class PostgresStore(SessionStore):
     def found(
         self, terms: Iterable[tuple[Sequence[str], bool]], limit: int, sessions: Collection[str] | None = None
     ) -> list[Sequence[Any]]:
-        """Rows as ``search`` has them of messages that hold all of some phrases, the best fits first.
+        """Return rows of messages that match all phrases, best first, with the columns of ``search``.
 
         Args:
-            terms: Words of the index that stand side by side, and whether the last one may go on.
-            limit: How many to return at most.
-            sessions: Whole ids of those that are searched; None for all.
+            terms: Adjacent words of the index, and whether the last one is a prefix.
+            limit: Maximum number of rows.
+            sessions: Full ids of the sessions to search; None for all.
 
         Raises:
             StorageError: if the server cannot be reached.
@@ -290,15 +290,15 @@ class PostgresStore(SessionStore):
         """Write events.
 
         Raises:
-            SessionDeleted: if the session is no longer there.
-            SessionLocked: if another process writes it, and we never did.
-            StorageError: if the server cannot be reached, or another process writes the session by now.
+            SessionDeleted: if the session no longer exists.
+            SessionLocked: if another process writes it, and this one never did.
+            StorageError: if the server cannot be reached, or another process has become the writer.
         """
         hold = self._hold if self._hold is not None and self._hold.session == session else None
 
         def write(db: Connection) -> list[Record]:
             with db.transaction():
-                # No other process writes the session until the transaction ends.
+                # The row stays locked until the transaction ends, so no other process writes the session.
                 query = "SELECT last, epoch, writer FROM plimsoll.sessions WHERE id = %s FOR UPDATE"
                 row = db.execute(query, (session,)).fetchone()
                 if row is None:
@@ -329,7 +329,7 @@ class PostgresStore(SessionStore):
 
         if session:
             return self._wire.ask(change)
-        # Done twice, it would be two sessions.
+        # Not repeated: that could create two sessions.
         with self._wire.explaining():
             return change(self._living())
 
@@ -347,7 +347,7 @@ class PostgresStore(SessionStore):
     def _write_held(
         self, hold: WriterHold, write: Callable[[Connection], list[Record]], events: Sequence[Event]
     ) -> list[Record]:
-        """Write what only the holder of the lock may, also where the connection is lost over it."""
+        """Write as the holder of the lock, reconnecting if the connection is lost."""
         if hold.lost is not None:
             raise hold.lost
         with self._wire.explaining():
@@ -360,7 +360,7 @@ class PostgresStore(SessionStore):
                     raise
             except (SessionDeleted, Overtaken) as error:
                 raise self._end(hold, error) from None
-            # The answer may be lost, and not what it was about: no other process can have written meanwhile.
+            # Perhaps only the reply was lost. No other process can have written meanwhile.
             if self._regain(hold) == hold.last:
                 return write(self._wire.db)
             return [
@@ -369,7 +369,7 @@ class PostgresStore(SessionStore):
             ]
 
     def _regain(self, hold: WriterHold) -> int:
-        """Connect and lock again; number of the newest event. Whoever came meanwhile ends the writing."""
+        """Reconnect and lock again; return the newest log number. If another writer came, writing ends."""
         if not self._wire.alive:
             self._wire.renew(_PATIENCE_S)
         try:

@@ -1,7 +1,7 @@
-"""The statements about one session's log, whichever database is behind it, and its folds as they are kept.
+"""The SQL about one session's log, shared by both databases, and saved snapshots of its folds.
 
-A snapshot of the folds says nothing that the log does not say: opening a long session folds only its end. One
-that is missing, or made by other rules, is made anew.
+A snapshot contains nothing that the log does not: with it, opening a long session folds only the newest
+events. One that is missing, damaged or made by other rules is rebuilt.
 """
 
 import json
@@ -33,66 +33,66 @@ HEADS_AT_ONCE, _SEQS_AT_ONCE = 4_000, 500
 BEHIND_ALL = 2**31 - 1
 FORWARD = "seq > ? ORDER BY seq LIMIT ?"
 LEDGER, STATS, _VIEW = -2, -1, 0
-"""Parts of a snapshot; each other part is the messages that the event with its number hides."""
+"""Parts of a snapshot. Every other number is an event, and its part the messages that it hides."""
 DAMAGED = (ValueError, TypeError, KeyError, IndexError)
-"""What comes of reading one that no program has written so."""
+"""Errors of reading a snapshot that no version of the program wrote in this form."""
 IS_HIDDEN = (
-    # The head of a first event is empty but for the session whose sub-agent works there.
+    # The head of a first event is empty, except for the parent session of a subagent's session.
     "(EXISTS (SELECT 1 FROM events AS first WHERE first.session = sessions.id AND first.seq = 1"
     " AND substr(first.head, 1, 5) = '{\"s\":') AND NOT EXISTS (SELECT 1 FROM events AS later"
     f" WHERE later.session = sessions.id AND later.type = '{SubAgentPromoted.TYPE}'))"
 )
-"""Whether a row of ``sessions`` is that of a sub-agent, and was not promoted."""
+"""Whether a row of ``sessions`` belongs to a subagent and was not promoted."""
 
 
 class Rows(Protocol):
-    """What a statement has found."""
+    """The result of a statement."""
 
     @property
     def rowcount(self) -> int: ...
 
     def fetchone(self) -> Any:
-        """The next row; None at the end."""
+        """Return the next row; None at the end."""
 
     def fetchall(self) -> list[Any]: ...
 
 
 class Db(Protocol):
-    """A connection that understands the statements of every store."""
+    """A connection that accepts the statements of every store."""
 
     def execute(self, query: str, values: Sequence[object] = (), /) -> Rows:
-        """Run one statement, in which ``?`` stands for a value."""
+        """Run one statement; ``?`` is the placeholder for a value."""
 
     def executemany(self, query: str, rows: Sequence[Sequence[object]], /) -> object: ...
 
 
 @frozen(kw_only=True)
 class Dialect:
-    """What databases say in different words."""
+    """What differs between the databases."""
 
     text: Callable[[str], str]
-    """A text that is only shown, as the database can hold it."""
+    """Convert a text that is only displayed to one that the database can store."""
     last: str
-    """Number of the newest event, of a row of ``sessions``."""
+    """SQL for the log number of the newest event, in a row of ``sessions``."""
     keeps_last: bool
-    """Whether that is a column, which has to be written with each event."""
+    """Whether that is a column, which has to be written with every event."""
     place: str
-    """The rows of ``sessions`` in the order in which they were made."""
+    """SQL for the order in which the rows of ``sessions`` were created."""
     figures: str
-    """Figures of an event as JSON, of a row of ``events``."""
+    """SQL for an event's figures as JSON, in a row of ``events``."""
     beside: Mapping[str, Callable[[Payload, EventRow], object]]
-    """Columns of ``events`` besides those of every database, with what is in them."""
+    """Columns of ``events`` that only this database has, each with the function that computes it."""
 
 
 def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
-    """Tokens of the view once more has happened.
+    """Return the tokens of the view after more events.
 
     Args:
         tokens: Tokens before.
-        events: What happened, in order.
+        events: The events, in order.
 
     Returns:
-        None when the view was rewritten and its new size is not said, so that it must be counted anew.
+        None if the view was rewritten without its new size in the event, so that it has to be counted.
     """
     is_known = True
     for data in events:
@@ -111,11 +111,11 @@ def tokens_after(tokens: int, events: Iterable[Payload]) -> int | None:
 
 
 def view_tokens(view: AgentView, last: UsageInfo | None) -> int:
-    """Count a view, with what the last request carried besides.
+    """Count the tokens of a view, including what the last request carried in addition to the messages.
 
     Args:
         view: The messages that are sent.
-        last: What was measured with the last request; None before the first.
+        last: The measurement of the last request; None before the first.
     """
     known = Known(last, factor=(last.factor if last is not None else None) or 1.0)
     return known.usage(view, "").total
@@ -127,7 +127,7 @@ def find_heads(db: Db, session: str, where: str, values: Sequence[object]) -> li
 
 
 def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
-    """Light rows of some log numbers, as far as there are such events."""
+    """Return the heads with these log numbers; missing ones are left out."""
     wanted, found = list(seqs), list[Head]()
     for first in range(0, len(wanted), _SEQS_AT_ONCE):
         some = wanted[first : first + _SEQS_AT_ONCE]
@@ -136,21 +136,20 @@ def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
 
 
 def all_heads(db: Db, session: str, after: int = 0) -> Iterator[Head]:
-    """All light rows after a log number, in order."""
+    """Yield all heads after a log number, in order."""
     while part := find_heads(db, session, FORWARD, (after, HEADS_AT_ONCE)):
         yield from part
         after = part[-1].seq
 
 
 def last_of(db: Db, session: str, kind: str) -> Record | None:
-    """The newest event of a type."""
     newest = "WHERE session = ? AND type = ? ORDER BY seq DESC LIMIT 1"
     row = db.execute(f"SELECT seq, type, time, data FROM events {newest}", (session, kind)).fetchone()
     return record_of(session, row) if row else None
 
 
 def figures(db: Db, dialect: Dialect, session: str, after: int) -> list[tuple[int, str, Mapping[str, Any]]]:
-    """Figures of the counted events after a log number; their texts stay in the database."""
+    """Return the figures of the counted events after a log number; their texts are not read."""
     query = (
         f"SELECT seq, type, {dialect.figures} FROM events WHERE session = ? AND seq > ?"
         f" AND type IN ({', '.join('?' * len(COUNTED))}) ORDER BY seq"
@@ -162,41 +161,45 @@ def figures(db: Db, dialect: Dialect, session: str, after: int) -> list[tuple[in
 
 @dataclass(slots=True)
 class Folded:
-    """The folds of one session, as far as they have come, and what is stored of them."""
+    """The folds of one session, and how far they are stored."""
 
     session: str
     view: AgentView = field(default_factory=AgentView)
     stats: StatsFold = field(default_factory=StatsFold)
     stored: int = 0
-    """Log number of the snapshot that is stored; 0 for none."""
+    """Log number of the stored snapshot; 0 for none."""
     groups: dict[int, HiddenItems] = field(default_factory=dict)
-    """The groups of hidden messages that are stored, by the event that hides them."""
+    """The stored groups of hidden messages, by the event that hides them."""
 
 
 def sealed(session: str, part: int, text: str) -> str:
-    """A part of a snapshot after its checksum: what is damaged there is made anew."""
+    """Prefix a part of a snapshot with a checksum, so that damage is noticed and the part rebuilt."""
     return f"{crc32(f'{session} {part} {text}'.encode()):08x}{text}"
 
 
 def is_sealed(session: str, part: int, kept: str) -> bool:
-    """Whether a part is what was written; those of earlier versions have no checksum, and are not read."""
+    """Return whether a part is undamaged. Parts of earlier versions have no checksum, and are never read."""
     return kept.startswith(("{", "[")) or sealed(session, part, kept[8:]) == kept
 
 
 def unsealed(session: str, part: int, kept: str) -> str:
-    """The part again. Raises ``ValueError`` where it is not what was written."""
+    """Return the part without its checksum.
+
+    Raises:
+        ValueError: if it is damaged.
+    """
     if sealed(session, part, kept[8:]) != kept:
         raise ValueError("damaged")
     return kept[8:]
 
 
 def load_folds(db: Db, session: str, read: Read) -> Folded:
-    """Read the folds of a session as they were kept; those that were not begin with its first event.
+    """Load the saved folds of a session; without a snapshot they are empty.
 
     Args:
         db: The database.
-        session: Whole id of the session.
-        read: Reads heads of the session by their numbers.
+        session: Full id of the session.
+        read: Reads heads of the session by log number.
     """
     query = "SELECT part, data FROM snapshots WHERE session = ? AND part != ?"
     rows = db.execute(query, (session, LEDGER)).fetchall()
@@ -212,9 +215,9 @@ def load_folds(db: Db, session: str, read: Read) -> Folded:
 
 
 def save_folds(db: Db, folded: Folded) -> None:
-    """Store the folds of a session, within a transaction; only what has changed is written."""
+    """Store the folds of a session, within a transaction; writes only what changed."""
     session, view, groups = folded.session, folded.view, folded.view.groups()
-    # Whoever else stores one waits; of a session that was deleted meanwhile nothing is kept.
+    # Locks the row: other writers of a snapshot wait, and nothing is stored for a deleted session.
     if not db.execute("UPDATE sessions SET title = title WHERE id = ?", (session,)).rowcount:
         return
     query = "SELECT seq FROM snapshots WHERE session = ? AND part = ?"
@@ -232,14 +235,14 @@ def save_folds(db: Db, folded: Folded) -> None:
 def put_parts(
     db: Db, session: str, texts: Mapping[int, str], *, seq: int = 0, gone: Collection[int] = ()
 ) -> None:
-    """Write parts of a session's snapshot in the place of those there were.
+    """Replace parts of a session's snapshot.
 
     Args:
         db: The database, within a transaction.
-        session: Whole id of the session.
-        texts: By its number, what each part holds.
-        seq: Number of the event up to which they are folded.
-        gone: Parts that there are no longer.
+        session: Full id of the session.
+        texts: The new content of each part, by number.
+        seq: Log number of the last event folded into them.
+        gone: Parts to delete.
     """
     db.executemany(
         "DELETE FROM snapshots WHERE session = ? AND part = ?", [(session, part) for part in (*gone, *texts)]
@@ -251,6 +254,6 @@ def put_parts(
 
 
 def catch_up(db: Db, folded: Folded) -> None:
-    """Fold what the log of a session holds beyond its view."""
+    """Fold the events that are newer than the view."""
     for head in all_heads(db, folded.session, folded.view.last):
         folded.view.apply(head)

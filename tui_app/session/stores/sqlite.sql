@@ -15,12 +15,12 @@ CREATE TABLE events (
 CREATE INDEX events_by_type ON events (session, type, seq);
 
 -- version 2
--- The index of words keeps no text of its own; version 8 fills it, with triggers that hold it to the log.
+-- The word index stores no text. Version 8 fills it, with triggers that keep it in step with the log.
 
 CREATE VIRTUAL TABLE said USING fts5 (session, text, content='', tokenize='unicode61');
 
 -- version 3
--- Without a request nothing was counted. The history of an import is wholly in view until then.
+-- Before the first request nothing was counted. Until then, all of an import's history is in view.
 
 UPDATE sessions SET tokens = (SELECT COALESCE(SUM(category.value), 0)
     FROM events, json_each(events.head, '$.k') AS category WHERE events.session = sessions.id
@@ -29,7 +29,7 @@ UPDATE sessions SET tokens = (SELECT COALESCE(SUM(category.value), 0)
     WHERE session = sessions.id AND seq = 1)<>'';
 
 -- version 4
--- The context boards. The code that reads and writes them lives in the room memory.
+-- The context boards; their code is in the package memory.
 
 CREATE TABLE memories (
     id INTEGER PRIMARY KEY AUTOINCREMENT, repository TEXT NOT NULL, branch TEXT NOT NULL,
@@ -48,14 +48,14 @@ CREATE TABLE consolidations (
 );
 
 -- version 5
--- A message is an item of the model's view, on every screen, each tool result by itself.
+-- A message is an item of the model's view; each tool result is a separate one.
 
 UPDATE sessions SET messages = (SELECT COUNT(*) FROM events WHERE session = sessions.id
         AND type IN ('system.message', 'user.message', 'assistant.message', 'tool.result',
         'memory.inbox'));
 
 -- version 6
--- How large each log is, kept up to date with every event.
+-- Size of each log, updated with every event.
 
 ALTER TABLE sessions ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 
@@ -65,7 +65,7 @@ UPDATE sessions
     FROM events WHERE session = sessions.id);
 
 -- version 7
--- What the folds of a session have come to; it repeats the log, is changed as that grows, and may always go.
+-- Snapshots of a session's folds. They repeat the log, change as it grows, and may be deleted at any time.
 
 CREATE TABLE snapshots (
     session TEXT NOT NULL, part INTEGER NOT NULL, seq INTEGER NOT NULL, data TEXT NOT NULL,
@@ -73,9 +73,9 @@ CREATE TABLE snapshots (
 );
 
 -- version 8
--- Calls are found by what the model wrote in them, and words are cut by the program, so that they are found
--- inside of scripts without spaces too. Said once, as a view: the schema should fit the first page.
--- A damaged event has no words, and stops nothing.
+-- Calls are indexed by their arguments, and the program splits the words, so that they are also found in
+-- scripts without spaces. Declared once, as a view: the schema should fit in the first page.
+-- A damaged event has no words, and causes no error.
 
 DROP TRIGGER IF EXISTS said_more;
 
@@ -100,6 +100,6 @@ INSERT INTO said (rowid, session, text) SELECT spoken.*
     FROM spoken JOIN events ON events.rowid = place WHERE json_valid(data);
 
 -- version 9
--- What was written can be told from what has become of it; rows of older versions have no checksum.
+-- Checksums detect damaged rows; rows of older versions have none.
 
 ALTER TABLE events ADD COLUMN sum INTEGER;

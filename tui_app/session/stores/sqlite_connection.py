@@ -1,4 +1,4 @@
-"""The connection to the sessions file, or an explanation why there is none."""
+"""The connection to the sessions file, or the reason why there is none."""
 
 import sqlite3
 import time
@@ -11,38 +11,38 @@ from tui_app.session.stores.migrations import check, migrate
 from tui_app.session.stores.word_index import add_index_words
 
 _WAIT_S = 60.0
-"""Seconds that other programs' work on the file is waited for: a hundred may begin in the same moment."""
+"""Seconds to wait for other programs' work on the file: a hundred of them may start at the same moment."""
 
 _NO_MEMORY = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
-"""What SQLite says where it cannot make the memory that readers and writers share."""
+"""SQLite's errors when it cannot create the shared memory of readers and writers."""
 
 _CRAMPED = ("busy_timeout=2000", "locking_mode=EXCLUSIVE", "temp_store=MEMORY", "journal_mode=MEMORY")
-"""How a file is written that cannot take any more of its disk."""
+"""Settings for writing a file that cannot use any more of its disk."""
 
 _RESERVE, RESERVED_FROM = 1 << 19, 1 << 20
-"""Bytes that are kept back on the disk, so that there is room to delete; beside a file of this size."""
+"""Bytes reserved on the disk so that there is room to delete; the file size from which they are reserved."""
 
 SYNCHRONOUS = "FULL"
 """A commit that returned must survive a power cut: nothing shown as done may be lost."""
 
 
 def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Connection:
-    """Open the sessions file; statements are committed one by one unless a transaction is begun.
+    """Open the sessions file in autocommit mode, outside of explicit transactions.
 
     Args:
-        path: The file; it and its folder are created with owner-only rights.
+        path: The file; it and its folder are created with owner-only permissions.
         read_only: Create and change nothing.
-        cramped: Write without taking any more of the disk, alone: a crash in the middle damages the file.
+        cramped: Write without using more of the disk, with exclusive access. A crash damages the file.
 
     Raises:
-        StorageError: if the file is no database, none of ours, cannot be written, or is not there to be read.
-        sqlite3.DatabaseError: if it comes from a newer version.
+        StorageError: if the file is no database, is not ours, cannot be written, or is missing when reading.
+        sqlite3.DatabaseError: if a newer version wrote it.
         OSError: if it cannot be created.
     """
     log = path.with_name(f"{path.name}-wal")
-    # In this order: another program may be making both.
+    # In this order: another program may be creating both.
     if has_events(log) and not has_events(path):
-        # SQLite would delete it.
+        # SQLite would delete the log.
         raise StorageError(
             f"The sessions file {path} is missing, and {log.name} holds what was written last.",
             "To bring it back: plimsoll doctor --repair.",
@@ -65,10 +65,10 @@ def connect(path: Path, *, read_only: bool, cramped: bool = False) -> sqlite3.Co
                 if not cramped:
                     _write_ahead(db)
                 migrate(db)
-                # Events of a session that is not listed would never be seen again.
+                # An event of a session that is not in the list would never be seen again.
                 db.execute("PRAGMA foreign_keys=ON")
         except UnicodeDecodeError:
-            # SQLite quotes what it cannot make sense of.
+            # SQLite quotes bytes that are not UTF-8.
             db.close()
             raise sqlite3.DatabaseError("Could not decode to UTF-8") from None
         except BaseException:
@@ -82,15 +82,15 @@ def lossy(text: bytes) -> str:
 
 
 def has_events(path: Path) -> bool:
-    """Whether there is a log in a file; an empty one is left when the first start is cut off."""
-    # Another process may remove it meanwhile, as SQLite does with its own beside the log.
+    """Return whether a file contains a log. Interrupting the very first start leaves an empty file."""
+    # Another process may remove the file meanwhile, as SQLite does with its write-ahead log.
     with suppress(FileNotFoundError):
         return path.stat().st_size > 0
     return False
 
 
 def open_file(path: Path, mode: str) -> sqlite3.Connection:
-    """Connect to a file; one that is only read can be read on a full or read-only disk as well.
+    """Connect to a file. For reading, this also works on a full or read-only disk.
 
     Raises:
         sqlite3.Error: if it cannot be opened.
@@ -99,7 +99,7 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
     def opened(how: str) -> sqlite3.Connection:
         uri = f"{path.absolute().as_uri()}?{how}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
-        # What is damaged is told where it is understood; what stands beside it can be read.
+        # Damaged text is reported where it is decoded; the rest of the file stays readable.
         db.text_factory = lossy
         return db
 
@@ -119,13 +119,13 @@ def open_file(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _write_ahead(db: sqlite3.Connection) -> None:
-    """Make the file one with a write-ahead log, which readers and a writer share.
+    """Switch the file to a write-ahead log, which readers and a writer share.
 
-    Two programs that make a new one at the same moment would be told at once that it is locked: SQLite
-    does not wait where a reader becomes the only writer.
+    If two programs create a file at the same moment, SQLite reports at once that it is locked: it does not
+    wait when a reader becomes the only writer.
 
     Raises:
-        sqlite3.OperationalError: if another program holds the file for longer than any start takes.
+        sqlite3.OperationalError: if another program locks the file for longer than any start takes.
     """
     until = time.monotonic() + _WAIT_S
     while True:
@@ -140,7 +140,7 @@ def _write_ahead(db: sqlite3.Connection) -> None:
 
 
 def identity(path: Path) -> tuple[int, int]:
-    """What tells a file apart from another one of its name; zeros where there is none."""
+    """Return device and inode, which distinguish files of the same name; zeros if there is none."""
     with suppress(OSError):
         found = path.stat()
         return found.st_dev, found.st_ino
@@ -148,7 +148,7 @@ def identity(path: Path) -> tuple[int, int]:
 
 
 def missing_file_error(path: Path) -> StorageError:
-    """Why a sessions file that has been there cannot be used."""
+    """Return the error for a sessions file that disappeared."""
     return StorageError(
         f"The sessions file {path} was deleted or moved while it was open.",
         "Everything saved is where the file is now. Move it back, then start again.",
@@ -156,13 +156,13 @@ def missing_file_error(path: Path) -> StorageError:
 
 
 def reserve_of(path: Path) -> Path:
-    """The file that keeps some of the disk back: deleting it makes room for deleting more."""
+    """Return the file that reserves disk space. Deleting it makes room for deleting sessions."""
     return path.with_name(f"{path.name}-reserve")
 
 
 def keep_back(path: Path) -> None:
-    """Keep some of the disk back, where there is room."""
-    # It loads the compression libraries, and the first frame waits for this file.
+    """Reserve disk space if there is enough."""
+    # This import loads the compression libraries, and the first frame waits for this module.
     import shutil
 
     with suppress(OSError):

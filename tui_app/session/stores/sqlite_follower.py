@@ -1,4 +1,4 @@
-"""Follows a session of this machine's file, which another window writes."""
+"""Following a session in this machine's file that another window writes."""
 
 import time
 from pathlib import Path
@@ -7,11 +7,11 @@ from tui_app.session.lock import holder
 from tui_app.session.stores.sqlite_connection import connect
 
 _LOOK_S = 0.2
-"""Seconds between two looks; one costs a few microseconds."""
+"""Seconds between two checks; one takes a few microseconds."""
 
 
 class SqliteFollower:
-    """Sees by SQLite's own counter that the file has changed.
+    """Detects changes of the file by SQLite's ``data_version``.
 
     Args:
         database: The sessions file.

@@ -1,4 +1,4 @@
-"""All sessions in one SQLite file: append-only events, never updated, never deleted by a compaction."""
+"""The store of sessions in one SQLite file: events are appended and never updated."""
 
 import sqlite3
 from collections.abc import Callable, Iterable
@@ -39,13 +39,13 @@ class SqliteStore(SessionStore):
     """The sessions of one data directory. Not thread-safe: open one per thread.
 
     Args:
-        path: The database file; it and its folder are created with owner-only rights.
-        read_only: For the screen, which reads texts while the engine writes.
-        cramped: To delete where the disk is full; see :func:`connect`.
+        path: The database file; it and its folder are created with owner-only permissions.
+        read_only: For the screen, which reads while the engine writes.
+        cramped: To delete on a full disk; see :func:`connect`.
 
     Raises:
-        StorageError: if the file is no database, none of ours, or cannot be written.
-        sqlite3.DatabaseError: if it comes from a newer version.
+        StorageError: if the file is no database, is not ours, or cannot be written.
+        sqlite3.DatabaseError: if a newer version wrote it.
     """
 
     dialect = SQLITE
@@ -69,13 +69,13 @@ class SqliteStore(SessionStore):
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_FULL:
                 raise
-            # Other windows have the file open: its newest events first, so few that the log has room.
+            # Other windows have the file open: delete the newest events first, few enough to fit in the log.
             some = "SELECT rowid FROM events WHERE session = ? ORDER BY seq DESC LIMIT 4"
             while self._db.execute(f"DELETE FROM events WHERE rowid IN ({some})", (session,)).rowcount:
                 self._db.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
             super().delete(session)
         if self._cramped:
-            # The disk gets back what was the session's.
+            # Return the freed space to the disk.
             self._db.execute("VACUUM")
 
     def lock(self, _session: str, file: Path) -> WriterLock:
@@ -89,7 +89,7 @@ class SqliteStore(SessionStore):
 
     def _change(self, work: Callable[[Db], T], session: str = "") -> T:
         if identity(self.path) != self._opened:
-            # What is written into a deleted file would be gone with the program, and nothing would say so.
+            # Text written into a deleted file would be lost silently when the program ends.
             raise missing_file_error(self.path)
         with transaction(self._db):
             return work(self._db)

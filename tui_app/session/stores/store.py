@@ -1,4 +1,4 @@
-"""The store of sessions: all that is read and written of them, whatever database is behind it; its errors."""
+"""The store of sessions: everything read and written, for either database, and its errors."""
 
 import json
 import logging
@@ -49,9 +49,9 @@ from tui_app.session.views.agent_view import AgentView
 
 T = TypeVar("T")
 Event = tuple[Payload, str | None, float]
-"""What happened, the pydantic-ai message it carries as JSON text, and when, in seconds since the epoch."""
+"""An event, the pydantic-ai message it carries as JSON text, and its time in seconds since the epoch."""
 EVERY = 256
-"""Events between two snapshots, about."""
+"""Approximate number of events between two snapshots."""
 _log = logging.getLogger(__name__)
 _FEW, _RECORDS_AT_ONCE = 64, 200
 _SESSION_ID = re.compile(r"[0-9a-f]{4,32}")
@@ -62,32 +62,36 @@ _BEGIN = (
 
 
 def is_session_id(text: str) -> bool:
-    """Whether a text is an id as this program gives them: nothing else may become part of a path."""
+    """Return whether it is a session id as this program makes them. Nothing else may be in a path."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
 @frozen(kw_only=True)
 class SessionInfo:
-    """One line of the list of sessions."""
+    """One row of the session list."""
 
     id: str
     title: str
     cwd: str
     model: str
     created: float
-    """When it was made here: an imported conversation is older."""
+    """When the session was created here; an imported conversation is older."""
     updated: float
     events: int
     messages: int
-    """Of the whole history, whether or not the context still holds them: system prompts, prompts, answers,
-    and each result by itself. Summaries are not counted."""
+    """Messages of the whole history, in the context or not.
+
+    Counts system prompts, prompts, answers and every tool result. Summaries are not counted.
+    """
     tokens: int
-    """Estimated tokens of the agent view: what was measured last, and what was said since. Without
-    instructions and tools before anything was measured."""
+    """Estimated tokens of the agent view: the last measurement plus what was added since.
+
+    Excludes instructions and tools until something was measured.
+    """
 
     @property
     def used(self) -> float:
-        """When it was last used; importing it is a use."""
+        """When the session was last used; importing counts as a use."""
         return max(self.created, self.updated)
 
 
@@ -95,87 +99,87 @@ _COLUMNS = tuple(SessionInfo.__dataclass_fields__)
 
 
 class WriteLock(Protocol):
-    """The right to write one session, which ends with the process that holds it."""
+    """The right to write one session. It ends with the process that has it."""
 
     def release(self) -> None:
-        """Let others write; releasing twice is harmless."""
+        """Let others write. Releasing twice is harmless."""
 
 
 class Follower(Protocol):
-    """Tells a read-only reader when a session has grown. For one thread at a time."""
+    """Notifies a read-only reader when a session has grown. For one thread at a time."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until there may be something new, for so many seconds at most; whether there may."""
+        """Wait at most that many seconds for news; return whether there may be some."""
 
     def holder(self) -> str:
-        """Who writes the session, in words; empty when nobody does."""
+        """Describe the writer of the session; empty if there is none."""
 
     def close(self) -> None: ...
 
 
 class SessionStore(ABC):
-    """The sessions of one database and their events. Not thread-safe: open one for each thread.
+    """The sessions of one database and their events. Not thread-safe: open one per thread.
 
-    What goes wrong with the database is a ``sqlite3.Error``; a ``StorageError`` can be shown as it is.
+    Database failures are raised as ``sqlite3.Error``; a ``StorageError`` can be shown to the user as it is.
     """
 
     dialect: Dialect
     path: Path | None
-    """The file, where there is one."""
+    """The database file; None for a server."""
 
     def __init__(self, *, read_only: bool, snapshots: bool) -> None:
         self._read_only = read_only
         self._snapshots = snapshots
-        """Whether the database has a table of them; a reader of an older one has to do without."""
+        """Whether the database has a table of snapshots. Older ones opened for reading have none."""
 
     @abstractmethod
     def close(self) -> None: ...
 
     @abstractmethod
     def lock(self, session: str, file: Path) -> WriteLock:
-        """Become the one writer of a session.
+        """Become the only writer of a session.
 
         Args:
-            session: Whole id of the session.
+            session: Full id of the session.
             file: Lock file in the session's folder, for a store on this machine.
 
         Raises:
-            SessionLocked: if it is written elsewhere; the text says where, as far as that is known.
-            OSError: if the lock file cannot be made.
+            SessionLocked: if another process writes the session; its text names the place if known.
+            OSError: if the lock file cannot be created.
         """
 
     @abstractmethod
     def holder(self, session: str, file: Path) -> str:
-        """Who writes a session, in words; empty when nobody does. Takes the lock file as ``lock`` does."""
+        """Describe the writer of a session; empty if there is none. Uses the same lock file as ``lock``."""
 
     @abstractmethod
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
-        """Messages and summaries that hold a word, or a longer one beginning with it; the best fits first.
+        """Return messages and summaries with a word that starts with one of these, best match first.
 
         Args:
-            session: Which session.
+            session: Full id of the session.
             words: Letters, digits and underscores; case does not matter.
-            limit: Events to return at most.
+            limit: Maximum number of events.
         """
 
     @abstractmethod
     def _ask(self, work: Callable[[Db], T]) -> T:
-        """Read something, once more where the connection was lost over it."""
+        """Run a read; repeat it once if the connection was lost."""
 
     @abstractmethod
     def _change(self, work: Callable[[Db], T], session: str = "") -> T:
-        """Do all of something or nothing.
+        """Run a change in one transaction.
 
         Args:
-            work: May be done twice where it concerns a session.
-            session: Id of the session; empty where there is none yet.
+            work: May run twice if it concerns a session.
+            session: Id of the session; empty if it does not exist yet.
         """
 
-    def _announce(self, session: str) -> None:  # noqa: B027 - a file is looked at
-        """Tell who follows a session of what is being written, once it is committed."""
+    def _announce(self, session: str) -> None:  # noqa: B027 - followers of a file look at the file
+        """Notify followers of a session of the events being written, once they are committed."""
 
     def _begin_alone(self, db: Db) -> None:  # noqa: B027 - a file has one writer at a time
-        """Let no other process begin a session in this way until the transaction ends."""
+        """Keep other processes from creating a session with a check until the transaction ends."""
 
     def _infos(self, rest: str, *values: object) -> list[SessionInfo]:
         columns = ", ".join(self.dialect.last if name == "events" else name for name in _COLUMNS)
@@ -184,24 +188,24 @@ class SessionStore(ABC):
         return [SessionInfo(**dict(zip(_COLUMNS, row, strict=True))) for row in rows if is_session_id(row[0])]
 
     def sessions(self, *, hidden: bool = False) -> list[SessionInfo]:
-        """All sessions, the one used last first.
+        """Return all sessions, most recently used first.
 
         Args:
-            hidden: Whether those of sub-agents are among them.
+            hidden: Include the sessions of subagents.
         """
         which = "" if hidden else f"WHERE NOT {IS_HIDDEN}"
         listed = self._infos(f"{which} ORDER BY {self.dialect.place} DESC")
         return sorted(listed, key=attrgetter("used"), reverse=True)
 
     def children(self, session: str) -> list[str]:
-        """Ids of the hidden sessions in which sub-agents of a session work, or have worked."""
+        """Return the ids of the hidden sessions of a session's subagents, running or finished."""
         return self._ask(partial(_children, session=session))
 
     def info(self, session: str) -> SessionInfo:
-        """One session, by its id or an unambiguous beginning of it.
+        """Return one session by its id or an unambiguous prefix.
 
         Raises:
-            SessionNotFound: if there is none, or more than one fits.
+            SessionNotFound: if none matches, or more than one.
         """
         wanted, found = self.dialect.text(session), list[SessionInfo]()
         if session:
@@ -213,11 +217,11 @@ class SessionStore(ABC):
         return found[0]
 
     def heads(self, session: str, after: int = 0) -> Iterator[Head]:
-        """Light rows of a session after a log number (0: all), in order."""
+        """Iterate over the heads of a session after a log number (0: all), in order."""
         return self._pages(session, FORWARD, min(after, BEHIND_ALL))
 
     def newest(self, session: str, types: Collection[str]) -> Iterator[Head]:
-        """Light rows of some types, the newest first; no more are read than are asked for."""
+        """Iterate over the heads of some types, newest first; reads no more than the caller takes."""
         where = "type = '{}' AND seq < ? ORDER BY seq DESC LIMIT ?"
         runs = (self._pages(session, where.format(kind), BEHIND_ALL) for kind in types)
         return merge(*runs, key=attrgetter("seq"), reverse=True)
@@ -226,15 +230,15 @@ class SessionStore(ABC):
         most = _FEW
         while part := self._ask(partial(find_heads, session=session, where=where, values=(at, most))):
             yield from part
-            # Who wants but the first ones does not wait for thousands.
+            # Small first pages: a caller that needs only the first few does not wait for thousands.
             at, most = part[-1].seq, min(most * 4, HEADS_AT_ONCE)
 
     def heads_of(self, session: str, seqs: Collection[int]) -> list[Head]:
-        """Light rows of some log numbers, as far as there are such events, in any order."""
+        """Return the heads with these log numbers, in any order; missing ones are left out."""
         return self._ask(lambda db: heads_of(db, session, seqs))
 
     def agent_view(self, session: str) -> AgentView:
-        """What the next request of a session is built from, as of its newest event."""
+        """Return the state that the next request of a session is built from, as of its newest event."""
         folded = self._ask(lambda db: self._loaded(db, session))
         self._ask(lambda db: catch_up(db, folded))
         if not self._read_only and folded.view.last - folded.stored > 2 * EVERY:
@@ -242,7 +246,7 @@ class SessionStore(ABC):
         return folded.view
 
     def kept_stats(self, session: str) -> StatsFold:
-        """The figures of a session as they were kept last; what came since is to be folded."""
+        """Return the saved figures of a session; newer events are not folded in yet."""
         with suppress(*DAMAGED):
             return StatsFold.from_text(self._kept(session, STATS))
         return StatsFold()
@@ -252,7 +256,7 @@ class SessionStore(ABC):
         return record_of(session, row) if row else None
 
     def message(self, session: str, seq: int) -> str | None:
-        """The pydantic-ai message an event carries, as JSON text."""
+        """Return the pydantic-ai message that an event carries, as JSON text."""
         row = self._row_of(session, seq, "message")
         return row[0] if row else None
 
@@ -261,7 +265,7 @@ class SessionStore(ABC):
         return self._ask(lambda db: db.execute(query, (session, min(seq, BEHIND_ALL))).fetchone())
 
     def records(self, session: str) -> Iterator[tuple[Record, str | None]]:
-        """All events of a session with their messages, in order."""
+        """Iterate over all events of a session with their messages, in order."""
         after, columns = 0, "seq, type, time, data, message"
         query = f"SELECT {columns} FROM events WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
 
@@ -277,22 +281,22 @@ class SessionStore(ABC):
         return self._ask(lambda db: last_of(db, session, kind))
 
     def figures(self, session: str, after: int = 0) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-        """Number, type and figures of the events after a log number that ``/stats`` counts."""
+        """Yield the log number, type and figures of the events after a log number that ``/stats`` counts."""
         return iter(self._ask(lambda db: figures(db, self.dialect, session, after)))
 
     def sizes(self) -> dict[str, int]:
-        """Bytes of each session's log, by id."""
+        """Return the size of each session's log in bytes, by id."""
         query = "SELECT id, bytes FROM sessions"
         rows = self._ask(lambda db: db.execute(query).fetchall())
         return {session: size for session, size in rows if is_session_id(session)}
 
     def prompts(self, cwd: str, most: int, chars: int) -> list[tuple[str, int, float, str]]:
-        """Session, number, time and beginning of the prompts of a folder, newest first.
+        """Return the session, log number, time and first characters of a folder's prompts, newest first.
 
         Args:
             cwd: The folder.
-            most: Prompts to return at most.
-            chars: Characters of each.
+            most: Maximum number of prompts.
+            chars: Maximum number of characters of each.
         """
         query = (
             "SELECT session, seq, time, data FROM events JOIN sessions ON sessions.id = session"
@@ -302,7 +306,7 @@ class SessionStore(ABC):
         rows = self._ask(lambda db: db.execute(query, values).fetchall())
         said: list[tuple[str, int, float, str]] = []
         for session, seq, time, data in rows:
-            # One that is damaged is missing, and stops nothing.
+            # A damaged prompt is left out.
             with suppress(DamagedEvent):
                 payload = payload_of(session, seq, UserMessage.TYPE, data)
                 said.append((session, seq, time, getattr(payload, "text", "")[:chars]))
@@ -316,13 +320,13 @@ class SessionStore(ABC):
         events: Sequence[Event] = (),
         check: Callable[[], None] | None = None,
     ) -> str:
-        """Begin a session with its first event, and with more: all or no session; returns its id.
+        """Create a session with its first event and more, in one transaction; return its id.
 
         Args:
             start: The first event.
             time: Seconds since the epoch.
-            events: The others.
-            check: Raises where none is to begin; no other process begins one with a check meanwhile.
+            events: The other events.
+            check: Raises if no session may be created. Meanwhile no other process creates one with a check.
         """
         row = (*map(self.dialect.text, (start.title, start.cwd, start.model)), time, time)
 
@@ -331,7 +335,7 @@ class SessionStore(ABC):
                 self._begin_alone(db)
                 check()
             session = secrets.token_hex(4)
-            # Ids of many machines may meet here: one that is taken is drawn again.
+            # On a server, ids of many machines meet: draw again if one is taken.
             while db.execute(_BEGIN, (session, *row)).rowcount != 1:
                 session = secrets.token_hex(4)
             self._write(db, session, [(start, None, time), *events])
@@ -342,11 +346,11 @@ class SessionStore(ABC):
         return session
 
     def append(self, session: str, payload: Payload, message: str | None, *, time: float) -> Record:
-        """Write one event; it survives a power cut when this returns. Raises ``SessionDeleted``."""
+        """Write one event. When this returns, it survives a power cut. Raises ``SessionDeleted``."""
         return self.append_many(session, [(payload, message, time)])[0]
 
     def append_many(self, session: str, events: Sequence[Event]) -> list[Record]:
-        """Write several events: all of them or none. Raises ``SessionDeleted``."""
+        """Write several events, all or none. Raises ``SessionDeleted``."""
         records = self._append(session, events)
         if records:
             self._keep(session, records[0].seq, records[-1].seq)
@@ -360,16 +364,16 @@ class SessionStore(ABC):
         self._change(lambda db: db.execute(query, values), session)
 
     def set_model(self, session: str, model: str) -> None:
-        """Note which model a session goes on with."""
+        """Record the model a session continues with."""
         query, values = "UPDATE sessions SET model = ? WHERE id = ?", (self.dialect.text(model), session)
         self._change(lambda db: db.execute(query, values), session)
 
     def delete(self, session: str) -> None:
-        """Delete a session, with those of its sub-agents."""
+        """Delete a session and those of its subagents."""
 
         def remove(db: Db) -> None:
             for each in (*_children(db, session), session):
-                # First its row, for which a writer of the session waits.
+                # First lock the session's row, which writers lock, too.
                 db.execute("UPDATE sessions SET title = title WHERE id = ?", (each,))
                 for table, key in (("snapshots", "session"), ("events", "session"), ("sessions", "id")):
                     db.execute(f"DELETE FROM {table} WHERE {key} = ?", (each,))
@@ -377,7 +381,7 @@ class SessionStore(ABC):
         self._change(remove, session)
 
     def _write(self, db: Db, session: str, events: Sequence[Event]) -> list[Record]:
-        """Write events after the newest one, within a transaction, and what the list says of the session."""
+        """Append events and update the session's row, within the caller's transaction."""
         query = f"SELECT {self.dialect.last}, tokens FROM sessions WHERE id = ?"
         if (row := db.execute(query, (session,)).fetchone()) is None:
             raise SessionDeleted(session)
@@ -418,7 +422,6 @@ class SessionStore(ABC):
         return records
 
     def _tokens(self, db: Db, session: str, before: int, events: Sequence[Payload]) -> int:
-        """Tokens of the view after events that have just been written."""
         tokens = tokens_after(before, events)
         if tokens is not None:
             return tokens
@@ -428,7 +431,7 @@ class SessionStore(ABC):
         return view_tokens(folded.view, usage)
 
     def kept_ledger(self, session: str) -> str:
-        """What was kept of the session's ledger, as JSON; empty where nothing was."""
+        """Return the saved ledger of the session as JSON; empty if none was saved."""
         return self._kept(session, LEDGER)
 
     def _kept(self, session: str, part: int) -> str:
@@ -439,7 +442,7 @@ class SessionStore(ABC):
         return ""
 
     def keep_ledger(self, session: str, ledger: str) -> None:
-        """Keep what the session's ledger has come to; where that fails, it is folded anew the next time."""
+        """Save the session's ledger. If that fails, it is rebuilt from the log the next time."""
         try:
             if self._snapshots:
                 self._change(lambda db: put_parts(db, session, {LEDGER: ledger}))
@@ -447,18 +450,17 @@ class SessionStore(ABC):
             _log.warning("The ledger of %s could not be kept: %s", session, error)
 
     def _loaded(self, db: Db, session: str) -> Folded:
-        """The folds of a session as they were kept."""
         return (
             load_folds(db, session, partial(self.heads_of, session)) if self._snapshots else Folded(session)
         )
 
     def _keep(self, session: str, first: int, last: int) -> None:
-        """Keep what the log has come to every so many events, of which the newest have just been written."""
+        """Save a snapshot if the events just written cross a multiple of ``EVERY``."""
         if first // EVERY < (last + 1) // EVERY:
             self._save(session)
 
     def _save(self, session: str, folded: Folded | None = None) -> None:
-        """Keep the folds of a log; where that fails, more of it is folded the next time."""
+        """Save the folds of a log. If that fails, more events are folded the next time."""
 
         def fold(db: Db) -> Folded:
             known = folded or self._loaded(db, session)
@@ -469,7 +471,7 @@ class SessionStore(ABC):
 
         try:
             known = self._ask(fold)
-            # What can be undone by one event more has to be folded from before it.
+            # What one more event can undo has to be folded from before it, so no snapshot now.
             if not known.view.cuts:
                 self._change(lambda db: save_folds(db, known))
         except sqlite3.Error as error:
@@ -486,11 +488,11 @@ def _children(db: Db, session: str) -> list[str]:
 
 
 class SessionNotFound(LookupError):
-    """No session has this id; the message names it."""
+    """No unique session has this id; the message names it."""
 
 
 class SessionDeleted(StorageError):
-    """A session was deleted while it was open."""
+    """Raised when a session was deleted while it was open."""
 
     def __init__(self, session: str) -> None:
         super().__init__(
@@ -500,14 +502,14 @@ class SessionDeleted(StorageError):
 
 
 def explained(error: BaseException, database: Path | None) -> str:
-    """Say why something was not possible.
+    """Return the reason for an error as a sentence for the user.
 
     Args:
         error: What was raised.
-        database: The sessions file, where it is known.
+        database: The sessions file, if known.
 
     Returns:
-        The reason in words; empty for an error that should never happen, whose words are for a log.
+        The reason; empty for an unexpected error, whose text belongs in a log.
     """
     match error:
         case SessionNotFound() | Refusal():

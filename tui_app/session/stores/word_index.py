@@ -1,4 +1,4 @@
-"""What the indexes of words take for a word: the same in every store, in what is said and what is sought."""
+"""Splitting text into words for the word index: the same for every store, for messages and for queries."""
 
 import re
 import sqlite3
@@ -11,22 +11,23 @@ _JOINED = (
     "\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua980-\ua9ff\uaa00-\uaadf\uac00-\ud7ff\uf900-\ufaff"
     "\U0001aff0-\U0001b16f\U00020000-\U0003ffff"
 )
-"""Scripts whose words are not parted by spaces, or carry their endings: those of East and South-East Asia."""
+"""Scripts of East and South-East Asia, which do not separate words by spaces or attach endings to them."""
 _RUNS = re.compile(rf"[{_JOINED}]+")
 WORD = re.compile(rf"(?:[^\W_]|[{_JOINED}])+")
-"""A word as it is written, the marks of its letters included."""
+"""A word as written, with its combining marks."""
 _ACCENTS = re.compile("[\u0300-\u036f\u0591-\u05c7\u0640\u064b-\u065f\u0670]")
 
 
 def index_words(text: str, *, ends: bool = True) -> Iterator[str]:
-    """The words of a text without accents and case, in order.
+    """Iterate over the words of a text in order, without accents and case.
 
-    Runs of a script that does not part its words are cut into pairs of letters, each with the next, so that
-    whatever stands inside of one is found as a phrase.
+    Runs of a script without spaces are cut into overlapping pairs of letters, so that any part of a run is
+    found as a phrase.
 
     Args:
-        text: Anything.
-        ends: Whether a run at the end of the text is over; else its last letter does not stand by itself.
+        text: Any text.
+        ends: Whether a run at the end of the text is complete; if not, its last letter is not a word of its
+            own.
     """
     if text.isascii():
         yield from _WORDS.findall(text.lower())
@@ -45,14 +46,14 @@ def index_words(text: str, *, ends: bool = True) -> Iterator[str]:
 
 
 def is_joined(text: str) -> bool:
-    """Whether a text begins in a script that has no spaces: no border of a word need be there."""
+    """Return whether a text begins in a script without spaces; a match need not start at a word border."""
     return _RUNS.match(text) is not None
 
 
 def add_index_words(db: sqlite3.Connection) -> None:
-    """Let a connection to the sessions file use ``index_words``, as the triggers of its index do.
+    """Register ``index_words`` with SQLite, for the triggers of the index.
 
-    It is given bytes: half a character is no text, and a prompt that holds one must not be lost.
+    It takes bytes: a lone surrogate is no valid text, and a prompt with one must not be lost.
     """
 
     def words(said: bytes | None) -> str:
@@ -64,13 +65,13 @@ def add_index_words(db: sqlite3.Connection) -> None:
 LONGEST = 256
 """Characters of a word that count."""
 _MOST_BYTES = 900_000
-"""Of words and their places in one event; the server takes a million."""
+"""Bytes of an event's words and their positions. The server's maximum is a million."""
 _MOST_PLACES = 64
 _LAST_PLACE = 16_383
 
 
 def vector(text: str) -> str | None:
-    """The words of a text with their places, as a ``tsvector``; None where it has none."""
+    """Return the words of a text with their positions, as a ``tsvector``; None if there are none."""
     places: dict[str, list[int]] = {}
     size = 0
     for place, whole in enumerate(index_words(text), start=1):

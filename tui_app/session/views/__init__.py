@@ -1,1 +1,1 @@
-"""The two views folded from the log."""
+"""The two views folded from the log: the agent's and the user's."""

@@ -1,9 +1,9 @@
-"""The agent view as a fold of the log: which messages the next request is built from.
+"""The agent view as a fold of the log: the messages from which the next request is built.
 
-The view is a short list of the messages that are visible; what an event took out of it is kept as a group
-under that event's number, so undoing the event is putting its group back. Every message has a place in one
-order that never changes, however often it leaves and returns. An event costs what it touches, not what was
-said before.
+The view is a short list of visible messages. What an event removes is kept as a group under that event's
+number, and undoing the event restores the group. Every message has a fixed place in one order, no matter how
+often it leaves and returns. The cost of an event depends on what it changes, not on the length of the
+history.
 """
 
 import sys
@@ -49,22 +49,22 @@ from tui_app.session.views.view_items import (
 from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1
-"""Place of the message in an event that carries just one; see ``Head.form``."""
+"""Place of the message in an event that carries only one; see ``Head.form``."""
 _FORMAT = 13
-"""Version of a view as text. Raise it when the fold makes something else of a log: older ones are ignored."""
+"""Format of the stored view. Raise it when the same log gives another view: older ones are ignored."""
 _STRETCHES = 256
-"""Rewrites of a view that are remembered, so that a measurement counts again once they are undone."""
+"""Number of rewrites remembered, so that a measurement is valid again once they are undone."""
 _APART = ("cuts", "_heads", "_hidden", "_tally")
-"""What the text of a view does not have."""
+"""Fields that the stored text leaves out."""
 
 
 def pictured(head: Head) -> int:
-    """Tokens of pictures and the like in a message."""
+    """Return the tokens of attachments that are no text."""
     return head.tokens.get("attachments", 0) if head.pictured else 0
 
 
 def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
-    """Tell whether a log number lies in one of some inclusive ranges."""
+    """Return a test whether a log number is in one of these inclusive ranges."""
     ordered = sorted(ranges)
     lows = [low for low, _ in ordered]
     highs = list(accumulate((high for _, high in ordered), max))
@@ -77,7 +77,7 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 
 
 def message_weight(head: Head) -> MessageWeight:
-    """Size of one message in the form it has, from its head."""
+    """Return the size of a message in its present form, from its head."""
     counted = {name: count for name, count in head.tokens.items() if name in CATEGORIES}
     beside = around(head.tokens.get("thinking", 0), head.ids)
     tokens = Breakdown(**counted, pictured=pictured(head), around=beside)
@@ -89,17 +89,17 @@ class AgentView:
     """Folds heads, in log order, into the view.
 
     Attributes:
-        last: Log number of the last event that was folded.
+        last: Log number of the last folded event.
         version: Log number of the last event that rewrote the view.
-        compactions: Numbers of the compactions that stand, oldest first.
+        compactions: Numbers of the active compactions, oldest first.
         undone: Numbers of compactions and exclusions undone since the last other rewrite, newest last.
-        exclusions: Number of each exclusion that stands, and of the event since which it does.
-        rewrites: Numbers of the stages' rewrites that stand, oldest first.
-        restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
-        pins: Messages that stay word for word, by number.
-        edits: By the number of a compaction, those of the other words its summary was given, newest last.
+        exclusions: Number of each active exclusion, and of the event that last applied it.
+        rewrites: Numbers of the stages' active rewrites, oldest first.
+        restored: Messages that a stage must not change again because its rewrite was undone: type and number.
+        pins: Numbers of pinned messages, which stay word for word.
+        edits: Numbers of the edits of each compaction's summary, newest last, by the compaction's number.
         cuts: Number of each rewind, clear and merge that can be undone, and the view before it.
-        newest: The newest report of a provider, whatever has happened to the view since.
+        newest: The provider's newest report, even if the view has changed since.
     """
 
     last: int = 0
@@ -114,30 +114,30 @@ class AgentView:
     cuts: list[tuple[int, "AgentView"]] = field(default_factory=list)
     newest: Report = field(default_factory=Report)
     _shape: int = 0
-    """Tells how messages are shown from every other way, however it came about; see :meth:`_shaped`."""
+    """Identifies how messages are shown: equal values mean equal views; see :meth:`_shaped`."""
     _stretches: list[tuple[int, int, int]] = field(default_factory=list)
-    """Stretches of the log up to the last rewrite: the shape of the view, and the first and last number."""
+    """Parts of the log up to the last rewrite: the shape of the view, and the first and last number."""
     _heads: Heads = field(default_factory=Heads, compare=False)
     _visible: list[ViewItem] = field(default_factory=list)
     _hidden: dict[int, HiddenItems] = field(default_factory=dict)
-    """By the number of the event that took them out of the view, the messages it hides, in their order."""
+    """Hidden messages in order, by the number of the event that removed them from the view."""
     _acknowledged: dict[int, int] = field(default_factory=dict)
-    """By the number of its compaction, the number of what acknowledges its summary."""
+    """Number of the acknowledgement of a summary, by the number of its compaction."""
     _tally: Tally | None = field(default=None, compare=False)
-    """What is visible, counted; None where it has to be counted anew."""
+    """Counts of the visible messages; None if they have to be counted again."""
 
     def apply(self, head: Head) -> bool:
         """Fold one event.
 
         Returns:
-            Whether the view was rewritten (not merely extended at its end).
+            Whether the view was rewritten, not only extended at its end.
         """
         self.last = head.seq
         if is_private(head):
             return False
         if head.type in CARRYING:
             if head.type == BranchMerged.TYPE:
-                # Of several in a row each can be undone.
+                # Each of several merges in a row can be undone.
                 self.cuts.append((head.seq, replace(self.copy(), cuts=[])))
             else:
                 self.cuts.clear()
@@ -161,7 +161,7 @@ class AgentView:
         return True
 
     def _shaped(self) -> int:
-        """The same number for a view that is again what it was, but for what was said since."""
+        """Return a number that is equal for equal views, new messages aside."""
         edits = tuple(sorted(self.edits.items()))
         parts = tuple(self.compactions), tuple(self.rewrites), tuple(sorted(self.exclusions)), edits
         return hash(parts) if any(parts) else 0
@@ -197,7 +197,7 @@ class AgentView:
                 exclusion = head.ref or head.seq
                 self._heads[head.seq] = head
                 leaving = {seq for seq, _ in head.removed}
-                # The summary of a compaction that was undone may tell of them: it is not applied again.
+                # The summary of an undone compaction may reveal them, so it cannot be redone.
                 self.undone = [seq for seq in self.undone if seq != exclusion] if head.ref else []
                 self._hide([item for item in self._visible if item.seq in leaving], exclusion)
                 self.exclusions[exclusion] = head.seq
@@ -206,7 +206,7 @@ class AgentView:
             case RewriteUndone.TYPE if edited := self.edited_by(head.ref):
                 self._keep_edits(edited, lambda edit: edit != head.ref)
             case RewriteUndone.TYPE:
-                # Undone for good: its stage leaves these messages alone from now on.
+                # Undone for good: the stage does not change these messages again.
                 if head.ref in self.rewrites:
                     rewrite = self._heads[head.ref]
                     self.restored.update((rewrite.type, seq) for seq, _ in rewrite.changes)
@@ -218,7 +218,7 @@ class AgentView:
     def _cut(self, head: Head) -> bool:
         match head.type:
             case SessionRestored.TYPE if self.cuts and self.cuts[-1][0] == head.ref:
-                # What it was before the newest cut, but for the pins, which were set since.
+                # The view before the newest cut, except for the pins, which may have been set since.
                 _, before = self.cuts.pop()
                 for each in fields(self):
                     if each.name not in ("last", "pins", "cuts", "_heads", "_stretches"):
@@ -239,7 +239,8 @@ class AgentView:
                 for compaction in list(self.edits):
                     self._keep_edits(compaction, lambda edit: edit < head.ref)
                 since = [item for item in self._visible if item.seq >= head.ref]
-                # What was excluded before stays excluded; of what is left behind nothing comes back alone.
+                # What was excluded before stays excluded. Nothing that the rewind removed can come back
+                # alone.
                 self._hide([*since, *self._pull_excluded(head.ref)], head.seq)
                 self.undone.clear()
             case _:
@@ -248,16 +249,16 @@ class AgentView:
 
     @property
     def reversible(self) -> tuple[int, ...]:
-        """Number of the rewind, clear or merge that can be undone; none once something else has happened."""
+        """Number of the rewind, clear or merge that can be undone; none once another event followed."""
         return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "AgentView":
-        """An independent view, to try an event on."""
+        """Return an independent view, to try an event on."""
         parts = {each.name: copy(getattr(self, each.name)) for each in fields(self) if each.name != "_heads"}
         return AgentView(**parts, _heads=Heads(under=self._heads))
 
     def visible(self) -> list[Head]:
-        """Heads of the visible messages, in the order they are sent."""
+        """Return the heads of the visible messages, in the order they are sent."""
         self._load_heads(self._visible)
         return [self._shown(item) for item in self._visible]
 
@@ -269,29 +270,29 @@ class AgentView:
 
     @property
     def mark(self) -> tuple[int, int]:
-        """The version and the number of visible messages: with the same version the view has only grown."""
+        """The version and the number of visible messages: with an equal version the view has only grown."""
         return self.version, len(self._visible)
 
     def originals(self) -> list[Head]:
-        """What is visible, less the notes in the middle of a turn."""
+        """Return the visible messages without notes within a turn."""
         return [head for head in self.visible() if head.type not in NOTES]
 
     def newest_first(self) -> Iterator[Seen]:
-        """Every message from the end, hidden ones included, with its kind and whom it is shown to.
+        """Iterate over all messages from the newest, with kind and audience, including hidden ones.
 
-        A head is read when it is asked for.
+        Heads are read lazily.
         """
         runs = (zip(reversed(items), repeat(by)) for items, by in self._groups())
         every = merge(*runs, key=lambda each: each[0].order, reverse=True)
         return (self._seen(item, by) for item, by in every)
 
     def sent(self) -> list[Seen]:
-        """The messages of the next request, in the order they are sent."""
+        """Return the messages of the next request, in the order they are sent."""
         self._load_heads(self._visible)
         return [self._seen(item, 0) for item in self._visible]
 
     def seen_of(self, seq: int) -> Seen | None:
-        """The message with a log number, visible or hidden; None where there is none."""
+        """Return the message with a log number, visible or hidden; None if there is none."""
         found = ((item, by) for items, by in self._groups() for item in items if item.seq == seq)
         return next((self._seen(item, by) for item, by in found), None)
 
@@ -300,16 +301,16 @@ class AgentView:
         return seen(self._shown(item), hidden_by=hidden_by, stage=stage)
 
     def in_sight(self) -> tuple[frozenset[int], frozenset[int]]:
-        """Log numbers of the messages of the next request, and of those sent in a shorter form."""
+        """Return the log numbers of the messages of the next request, and of those sent in a shorter form."""
         every = frozenset(item.seq for item in self._visible)
         return every, frozenset(item.seq for item in self._visible if item.forms)
 
     def rewritten(self) -> dict[int, Head]:
-        """Visible messages that a stage has given another form, as they were, by number."""
+        """Return the original heads of the visible messages that a stage has changed, by number."""
         return {item.seq: self._original(item.seq) for item in self._visible if item.forms}
 
     def hidden_by(self, seq: int) -> list[Head]:
-        """Heads of the messages that an event took out of the view."""
+        """Return the heads of the messages that an event removed from the view."""
         items = self._items_hidden_by(seq)
         self._load_heads(items)
         return [self._shown(item) for item in items]
@@ -318,44 +319,44 @@ class AgentView:
         return self._hidden[seq].items if seq in self._hidden else ()
 
     def held_originals(self) -> list[Head]:
-        """Heads of the messages that the view holds, or holds in a summary, as they were said."""
+        """Return the original heads of the messages in the view, including those that a summary replaces."""
         items = sorted(chain(*self._held()), key=by_order)
         self._load_heads(items)
         return [self._original(item.seq) for item in items]
 
     def iter_held(self) -> Iterator[Head]:
-        """As ``held`` in no order, the visible ones first; each is looked at when it is asked for."""
+        """Like ``held``, but unordered and lazy, visible messages first."""
         return (self._original(item.seq) for items in self._held() for item in items)
 
     @property
     def excluded(self) -> dict[int, int]:
-        """The messages that a user keeps out of the model's sight, and which exclusion hides each."""
+        """Excluded messages, and the exclusion that hides each."""
         return {item.seq: by for by in self.exclusions for item in self._items_hidden_by(by)}
 
     def digests_of(self, seqs: Collection[int]) -> frozenset[int]:
-        """The digests in the view that tell of archived results among some messages."""
+        """Return the numbers of visible digests that describe archived results among these messages."""
         stages = (
             (seq, self._heads[seq]) for seq in (item.seq for item in self._visible) if seq in self.rewrites
         )
         return frozenset(seq for seq, head in stages if any(changed in seqs for changed, _ in head.changes))
 
     def is_exclusion(self, seq: int) -> bool:
-        """Whether a log number is that of an exclusion, undone or not."""
+        """Return whether a log number belongs to an exclusion, active or not."""
         return self._heads.first(seq, (MessageExcluded.TYPE,)) is not None
 
     def left_behind(self, cut: int = 0) -> bool:
-        """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
+        """Return whether a rewind or clear (given ``cut``, that one) hid messages that nothing replaces."""
         standing = (*self.compactions, *self.exclusions)
         return any(by not in standing and cut in (0, by) for by in self._hidden)
 
     def can_rewind(self, to: int) -> bool:
-        """Whether a log number is that of a prompt the view holds, or holds in a summary."""
+        """Return whether a log number is that of a prompt in the view, summarized ones included."""
         is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
         standing = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
         return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in standing))
 
     def edited_by(self, edit: int) -> int:
-        """Number of the compaction whose summary an edit has reworded that was not undone; 0 for none."""
+        """Return the number of the compaction whose summary an active edit changed; 0 if there is none."""
         found = (seq for seq, edits in self.edits.items() if edit in edits)
         return next(found, 0)
 
@@ -363,10 +364,10 @@ class AgentView:
         return [message_weight(head) for head in self.visible()]
 
     def tally(self) -> Tally:
-        """What the next request holds, counted; it follows the view until that is rewritten."""
+        """Return the counts of the next request. They follow the view until it is rewritten."""
         if self._tally is None:
             self._tally = Tally()
-            # An answer has measured this view if it was the same then.
+            # A measurement is valid if the view had the same shape then.
             known = [stretch[1:] for stretch in self._stretches if stretch[0] == self._shape]
             trusted = in_ranges([*known, (self.version, sys.maxsize)])
             self._tally.reset(self.message_weights(), trusted=trusted, newest=self.newest)
@@ -376,28 +377,28 @@ class AgentView:
         self._heads.read_with(read)
 
     def to_text(self) -> str:
-        """The view as JSON, less the messages it hides and the heads, which are in the log.
+        """Encode the view as JSON, without hidden messages and heads, which are stored apart or in the log.
 
-        A view whose newest cut can be undone has no such text: it has to be folded from before it.
+        A view whose newest cut can be undone cannot be encoded: it has to be folded from before that cut.
         """
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _APART}
         return msgspec.json.encode({"format": _FORMAT, "own": own}).decode()
 
     def groups(self) -> dict[int, HiddenItems]:
-        """The messages that are hidden, by the event that hides them; one that changes becomes another."""
+        """Return the hidden messages by the event that hides them. A changed group is a new object."""
         return dict(self._hidden)
 
     @classmethod
     def from_text(cls, text: str, groups: Mapping[int, str], read: Read) -> "AgentView | None":
-        """Make a view that was kept.
+        """Decode a stored view.
 
         Args:
             text: The view as JSON.
-            groups: The messages that it hides, as JSON, by the event that hides them.
-            read: Reads heads by their numbers.
+            groups: Its hidden messages as JSON, by the event that hides them.
+            read: Reads heads by number.
 
         Returns:
-            None where it was folded by other rules.
+            None if its format differs.
         """
         parts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
         if bytes(parts["format"]) != b"%d" % _FORMAT:
@@ -406,18 +407,17 @@ class AgentView:
         return replace(msgspec.json.decode(parts["own"], type=cls), _heads=Heads(read), _hidden=hidden)
 
     def _load_heads(self, items: Iterable[ViewItem]) -> None:
-        """Read the heads of some items, all at once."""
+        """Read the heads of some items in one query."""
         self._heads.load(seq for item in items for seq in (item.seq, *(form[0] for form in item.forms)))
 
     def _original(self, seq: int) -> Head:
-        """A message as it was said; a summary in the words it has now."""
+        """Return the original head of a message; of a summary, with its latest edit."""
         if edits := self.edits.get(seq):
             worded = self._heads[edits[-1]]
             return replace(self._heads[seq], tokens=worded.tokens, form=(worded.seq, ALONE))
         return self._heads.original(seq)
 
     def _shown(self, item: ViewItem) -> Head:
-        """A message in the form that the next request holds, or would hold."""
         said = self._original(item.seq)
         return self._heads.formed(said, item.forms[-1]) if item.forms else said
 
@@ -431,9 +431,9 @@ class AgentView:
             self.edits[compaction] = edits
 
     def _place_of(self, seq: int) -> Order:
-        """Where a message is, visible or hidden; empty where there is none."""
+        """Return the place of a message, visible or hidden; empty if there is none."""
         said = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
-        # What was put after another message is not in order of its number.
+        # A message inserted after another one cannot be found by its number.
         others = (item for items, _ in self._groups() for item in items if item.seq == seq)
         return next((item.order for item in chain(filter(None, said), others)), ())
 
@@ -443,7 +443,7 @@ class AgentView:
         Args:
             ref: Number of the other message; 0 for none.
             seq: Number of the message.
-            event: Number of the event that does it.
+            event: Number of the event that causes it.
         """
         order = self._place_of(ref) if ref else ()
         if not order:
@@ -455,7 +455,6 @@ class AgentView:
         insort(self._visible, ViewItem(seq, (*order, -event)), key=by_order)
 
     def _compact(self, done: Head, event: int) -> None:
-        """Let a summary stand for what it was made of."""
         leaves = in_ranges(done.removed)
         self._hide([item for item in self._visible if leaves(item.seq)], done.seq)
         self._put_after(done.ref, done.seq, event)
@@ -464,11 +463,11 @@ class AgentView:
         self.compactions.append(done.seq)
 
     def _undo(self, compactions: Iterable[int]) -> None:
-        """Undo compactions: what they hid is back, and their summaries are gone."""
+        """Undo compactions: restore what they hid, and remove their summaries."""
         standing = [seq for seq in compactions if seq in self.compactions]
         gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
         back = [item for compaction in standing for item in self._pop_hidden(compaction)]
-        # All that was excluded, what a summary holds too, and the exclusion of each.
+        # Everything excluded, including summarized messages, with its exclusion.
         heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if standing else []
         excluded = {seq: by for by, head in heads for seq, _ in head.removed}
         for item in back:
@@ -482,7 +481,7 @@ class AgentView:
         self.undone += standing
 
     def _rewrite(self, head: Head) -> None:
-        """Give messages another form, and put an archive's digest after the last of them."""
+        """Change the form of messages, and insert an archive's digest after the last of them."""
         self._heads[head.seq] = head
         self.rewrites.append(head.seq)
         forms = {seq: (head.seq, place) for place, (seq, _) in enumerate(head.changes)}
@@ -506,7 +505,7 @@ class AgentView:
             insort(self._visible, ViewItem(head.seq, (*last, -head.seq)), key=by_order)
 
     def _include(self, exclusion: int) -> None:
-        """Undo an exclusion; a digest of what is excluded still stays hidden by that."""
+        """Undo an exclusion. A digest of messages that are still excluded stays hidden with them."""
         del self.exclusions[exclusion]
         self.undone = [*self.undone, exclusion]
         back, excluded = self._pop_hidden(exclusion), self.excluded
@@ -519,7 +518,7 @@ class AgentView:
                 insort(self._visible, item, key=by_order)
 
     def _pull_excluded(self, first: int) -> list[ViewItem]:
-        """Take what was said from a number on out of the exclusions; an empty one is undone."""
+        """Take messages from a number on out of the exclusions. An exclusion that becomes empty ends."""
         pulled: list[ViewItem] = []
         for exclusion in list(self.exclusions):
             items = self._pop_hidden(exclusion)
@@ -531,14 +530,14 @@ class AgentView:
         return pulled
 
     def _following(self, order: Order) -> ViewItem | None:
-        """The message that comes next, visible or hidden."""
+        """Return the next message, visible or hidden."""
         place = bisect_right(self._visible, order, key=by_order)
         nexts = [*self._visible[place : place + 1]]
         nexts += filter(None, (items.following(order) for items in self._hidden.values()))
         return min(nexts, key=by_order, default=None)
 
     def _take_back(self, rewrites: Collection[int]) -> None:
-        """Undo rewrites: their forms are gone, and so are their digests."""
+        """Undo rewrites, removing their forms and digests."""
 
         def bare(items: Sequence[ViewItem]) -> list[ViewItem]:
             return [
@@ -554,11 +553,11 @@ class AgentView:
             self.rewrites = [seq for seq in self.rewrites if seq not in rewrites]
 
     def _change(self, change: Callable[[Sequence[ViewItem]], list[ViewItem]], first: int) -> None:
-        """Replace messages, visible and hidden, or take them out; their order stays.
+        """Change or remove messages, visible and hidden, without changing their order.
 
         Args:
-            change: Makes others of some.
-            first: The first log number whose messages or forms it changes.
+            change: Returns the changed messages.
+            first: The smallest log number whose messages or forms it changes.
         """
         self._visible = change(self._visible)
         self._change_hidden(change, first)
@@ -574,7 +573,7 @@ class AgentView:
                 self._hidden[by] = HiddenItems(changed)
 
     def _hide(self, leaving: Sequence[ViewItem], by: int) -> None:
-        """Take messages out of the view; an event that hides once more hides them all together."""
+        """Remove messages from the view. An event that hides again adds to its group."""
         if leaving:
             gone = {item.seq for item in leaving}
             self._visible = [item for item in self._visible if item.seq not in gone]
@@ -588,7 +587,7 @@ class AgentView:
         return group.items if group is not None else ()
 
     def _groups(self) -> Iterable[tuple[Sequence[ViewItem], int]]:
-        """Visible messages, and those that each event hides with its number."""
+        """Return the visible messages with 0, and each group of hidden ones with the number of its event."""
         return ((self._visible, 0), *((group.items, by) for by, group in self._hidden.items()))
 
     def _held(self) -> Iterable[Sequence[ViewItem]]:

@@ -1,4 +1,4 @@
-"""The user view as a fold of the log: everything that was ever said, as rows for transcript and timeline."""
+"""The user view as a fold of the log: the whole history, as rows for transcript and timeline."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -38,20 +38,20 @@ from tui_app.session.event_rows import is_private
 from tui_app.session.views.entries import Entry, EntryState
 
 INTERRUPTED = "Interrupted by the user"
-"""What the user is shown of one."""
+"""Text shown for an interruption marker."""
 _MARK = re.compile(r"\s*\[Request interrupted by user[^\]\n]{0,40}\]\s*")
 
 
 def is_interruption(text: str) -> bool:
-    """Whether a prompt is such a mark, and was not typed."""
+    """Return whether a prompt is an interruption marker, which was not typed."""
     return _MARK.fullmatch(text) is not None
 
 
 _KINDS: dict[str, RowKind] = {made.TYPE: made.ROW for made in PAYLOADS if made.ROW is not None}
 _REWINDABLE: Set[RowKind] = {"user", "assistant", "tool", "shell", "compaction", "rewrite", "merge"}
-"""What a rewind takes back."""
+"""Rows that a rewind undoes."""
 _LEFT: Set[RowKind] = _REWINDABLE | {"error", "truncation", "notice"}
-"""What a rewind leaves behind, because it belongs to what was said."""
+"""Rows that a rewind marks as removed, because they belong to the conversation."""
 _RESULT_STATES: dict[str, EntryState] = {"success": "ok", "denied": "denied", "interrupted": "interrupted"}
 _FAILED: EntryState = "failed"
 _STATES: Mapping[RowKind, tuple[EntryState, Mapping[str, EntryState]]] = {
@@ -67,7 +67,7 @@ _STATES: Mapping[RowKind, tuple[EntryState, Mapping[str, EntryState]]] = {
     "approval": ("ok", {"denied": "denied", "cancelled": "cancelled"}),
     "hook": ("ok", {**dict.fromkeys(("failed", "timeout", "missing"), _FAILED), "cancelled": "cancelled"}),
 }
-"""States of new rows: usually, and by the state of the head."""
+"""States of new rows: the default, and by the state of the head."""
 
 
 _OF_AGENTS = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
@@ -75,7 +75,7 @@ _OF_AGENTS = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE}
 
 @frozen
 class Change:
-    """One row that is new, or that takes the place of the row with the same number."""
+    """One row that is new or replaces the row with the same number."""
 
     entry: Entry
     new: bool
@@ -87,9 +87,9 @@ class UserView:
 
     Attributes:
         entries: The rows, in the order of the log.
-        since: Log number of the first event that was folded, where that is not the first there is: what is
-            said of rows before it is passed over.
-        titles: What rows before it say, by log number, as far as rewinds after it went back to them.
+        since: Log number of the first folded event if earlier ones were skipped; events about their rows are
+            ignored.
+        titles: Titles of rows before it to which later rewinds went back, by log number.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -98,16 +98,16 @@ class UserView:
     _places: dict[int, int] = field(default_factory=dict)
     _open_calls: dict[str, int] = field(default_factory=dict)
     _calls: dict[str, int] = field(default_factory=dict)
-    """All calls: a sub-agent in the background works on after the result of its own."""
+    """All calls: a background subagent still runs after the result of its call."""
     _edits: dict[int, list[int]] = field(default_factory=dict)
-    """By the number of a compaction, the edits of its summary that were not undone by themselves."""
+    """Numbers of the edits of a summary that were not undone one by one, by that of its compaction."""
     _excluded: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """By the number of an exclusion, the messages that left with it."""
+    """Messages removed by an exclusion, by its number."""
     _before: dict[int, list[Entry]] = field(default_factory=dict)
-    """By the number of a rewind or clear, the rows it marked, as they were."""
+    """The rows that a rewind or clear marked, in their state before it, by its number."""
 
     def apply(self, head: Head) -> Sequence[Change]:
-        """Fold one event; nothing changes where it shows nothing of its own."""
+        """Fold one event; return the changed rows, none if it does not show."""
         match head.type:
             case SessionRewind.TYPE | SessionClear.TYPE:
                 return self._cut(head)
@@ -127,7 +127,7 @@ class UserView:
                 return self._started(head)
 
     def _of_call(self, head: Head) -> Sequence[Change]:
-        """What a sub-agent does, and where its words come from, is told in the row of the call."""
+        """Update the row of a call: the progress of its subagent, or the origin of its arguments."""
         calls = self._calls if head.type in _OF_AGENTS else self._open_calls
         if (call := calls.get((*head.ids, "")[0])) is None:
             return ()
@@ -146,27 +146,27 @@ class UserView:
             return self._put(replace(row, at_work=False, cost=cost))
         if head.type == CallRepeated.TYPE:
             return self._put(replace(row, repeats=head.title, answered=head.state == "answered"))
-        # Of ordinary work, which nobody was asked about, the log alone has it.
+        # The origin of ordinary work, which needed no approval, is only in the log.
         told = head.model if head.state != "quiet" else ""
         words = head.title.partition(" · ")[2] if head.ref else ""
         changed = replace(row, origin=told or row.origin, guard=head.ref, words=words)
         return self._put(changed) if changed != row else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:
-        """Mark what has left; one that is back has its row already."""
+        """Mark excluded messages. An exclusion that is applied again already has a row."""
         exclusion, seqs = head.ref or head.seq, tuple(seq for seq, _ in head.removed)
         self._excluded[exclusion] = seqs
         rows = [change for seq in seqs for change in self._restate(seq, excluded=True)]
         return (*rows, *(self._restate(head.ref, state="ok") if head.ref else self._started(head)))
 
     def row_of_call(self, id: str) -> Entry | None:
-        """The row of a tool call that has no result yet; None where there is none."""
+        """Return the row of a tool call that has no result yet; None if there is none."""
         seq = self._open_calls.get(id)
         return None if seq is None else self.entries[self._places[seq]]
 
     def _started(self, head: Head, title: str = "") -> Sequence[Change]:
         entry, before = entry_of(head), self.entries[-1].title if self.entries else ""
-        # The program that goes on with a session says again that it was left.
+        # A program that continues a session records again that it was left.
         if entry is None or (entry.kind == "notice" and entry.title == before):
             return ()
         entry = replace(entry, title=title) if title else entry
@@ -181,13 +181,13 @@ class UserView:
     def _cut(self, head: Head) -> Sequence[Change]:
         if head.type == SessionRewind.TYPE:
             return self._rewound(head) if head.state != "failed" else self._restate(head.ref, state="failed")
-        # What is left behind as a whole is excluded no more.
+        # Messages removed altogether are no longer marked as excluded.
         self._before[head.seq] = rows = [row for row in self.entries if row.excluded]
         over = [change for row in rows for change in self._put(replace(row, excluded=False))]
         return (*over, *self._started(head))
 
     def _rewound(self, head: Head) -> Sequence[Change]:
-        """Mark what was said and done from a message on; what failed stays failed."""
+        """Mark the rows from a message on as removed. Failed ones stay failed."""
         place = self._places.get(head.ref)
         title = self.titles.get(head.ref) if place is None else self.entries[place].title
         if place is None:
@@ -198,11 +198,11 @@ class UserView:
         for row in marked:
             undone = row.kind in _REWINDABLE and row.state == "ok"
             changes += self._put(replace(row, left=True, state="undone" if undone else row.state))
-        # Names the prompt that was gone back to, where it has a row.
+        # Names the prompt before which the conversation now ends, if that has a row.
         return [*changes, *self._started(head, "" if title is None else f'Rewound to before "{title}"')]
 
     def _result(self, head: Head) -> Sequence[Change]:
-        """A result completes the row of its call."""
+        """Complete the row of a call with its result."""
         call = self._open_calls.pop(head.ids[0], None)
         if call is None:
             return ()
@@ -210,10 +210,10 @@ class UserView:
         entry = self.entries[self._places[call]]
         if entry.kind == "shell":
             outcome = head.state.removeprefix(PRIVATE).strip() or "success"
-            # How it ended comes after the command.
+            # The outcome is shown after the command.
             head = replace(head, state=outcome)
         state = _RESULT_STATES.get(head.state, "failed")
-        # What went wrong is the state's to say, and the note would say it twice; but not how a command ended.
+        # The state shows a failure already, so the note would repeat it, except for a command's exit code.
         noted = head.title and (entry.kind == "shell" or state == "ok" or head.state == COMMAND_FAILED)
         title = f"{entry.title} · {head.title}" if noted else entry.title
         tokens = sum(head.tokens.values())
@@ -221,14 +221,14 @@ class UserView:
         return self._put(done)
 
     def _restated(self, head: Head) -> Sequence[Change]:
-        """A summary goes and comes with its edits, less those that a rewind has left behind."""
+        """Undo or redo. A summary's edits follow it, except those that a rewind removed."""
         if head.type == RewriteUndone.TYPE:
             for edits in self._edits.values():
                 edits[:] = [edit for edit in edits if edit != head.ref]
         state: EntryState = "ok" if head.type == CompactionRedone.TYPE else "undone"
         rows = [self.entries[self._places[edit]] for edit in self._edits.get(head.ref, ())]
         changed = [change for row in rows if not row.left for change in self._restate(row.seq, state=state)]
-        # What a rewind has left behind is as it was, but for pins, which were set since.
+        # Restore what a rewind had marked, except for pins, which may have been set since.
         before = self._before.pop(head.ref, ())
         now = [self.entries[self._places[row.seq]] for row in before]
         kept = [replace(row, pinned=new.pinned) for row, new in zip(before, now, strict=True)]
@@ -247,13 +247,13 @@ class UserView:
 
 
 def entry_of(head: Head) -> Entry | None:
-    """The row an event starts, if it starts one."""
+    """Return the row that an event starts, if any."""
     kind = _KINDS.get(head.type)
     if kind == "user" and is_interruption(head.title):
         return Entry(seq=head.seq, kind="notice", time=head.time, title=INTERRUPTED)
     is_silent = head.state == "vetoed" or (head.state == "ok" and not head.chars)
-    # There is nothing to say: a call went ahead, a stage freed little, a goal's check has said it, a hook is
-    # silent.
+    # Nothing to show: a call was allowed, a stage freed little, a goal's check is reported already, or a hook
+    # is silent.
     went_quietly = head.state in ("quiet", "met") or (head.type == HookRan.TYPE and is_silent)
     if kind is None or (kind == "assistant" and not head.title) or went_quietly:
         return None

@@ -1,4 +1,4 @@
-"""The messages of an agent view: their places in one order, those that an event hides, and their heads."""
+"""Items of an agent view: messages in one order, groups of hidden ones, and their heads."""
 
 import json
 from bisect import bisect_left, bisect_right
@@ -14,33 +14,36 @@ from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import STAGES
 
 Order = tuple[int, ...]
-"""Place of a message among all others, as tuples compare. One that was said has its own number; one that is
-put directly after another has that one's order and, negated, the number of the event that put it there."""
+"""Place of a message in an order that compares as tuples.
+
+An ordinary message has its own number. One inserted directly after another has the other's order plus the
+negated number of the event that inserted it.
+"""
 by_order = attrgetter("order")
 
 
 class ViewItem(NamedTuple):
-    """One message of the view, visible or hidden; what it is about is in the head of its event."""
+    """One message of the view, visible or hidden. Its content is in the head of its event."""
 
     seq: int
     order: Order
     forms: tuple[tuple[int, int], ...] = ()
-    """Other forms that were not undone, the newest last: number of the rewrite and the place in it."""
+    """Other forms that are in effect, newest last: number of the rewrite and the index in it."""
 
 
 def find_item(items: Sequence[ViewItem], seq: int) -> ViewItem | None:
-    """The message that was said with a log number, among some in their order."""
+    """Find the message with a log number in an ordered sequence."""
     place = bisect_left(items, (seq,), key=by_order)
     return items[place] if place < len(items) and items[place].order == (seq,) else None
 
 
 class HiddenItems:
-    """Messages that one event hides; those that were kept are read when they are needed.
+    """Messages that one event hides. Stored ones are decoded when needed.
 
     Attributes:
         first: Place of the first one.
         last: Place of the last one.
-        newest: No message and no form in it comes from an event after this log number.
+        newest: The highest log number of any of the messages or their forms.
     """
 
     def __init__(self, items: Iterable[ViewItem]) -> None:
@@ -51,7 +54,7 @@ class HiddenItems:
 
     @classmethod
     def from_text(cls, text: str) -> "HiddenItems":
-        """Make them of a text, of which only the beginning is read."""
+        """Decode a stored group, except for the messages themselves."""
         ends, _, items = text.partition("\n")
         made = cls.__new__(cls)
         made._items, made._text = [], items  # noqa: SLF001 - its own
@@ -60,13 +63,13 @@ class HiddenItems:
         return made
 
     def to_text(self) -> str:
-        """All of them as two lines of JSON: what is known without reading them, and they themselves."""
+        """Encode as two lines of JSON: the attributes, and the messages."""
         items = self._text or msgspec.json.encode(self._items).decode()
         return f"{json.dumps((self.first, self.last, self.newest))}\n{items}"
 
     @property
     def items(self) -> Sequence[ViewItem]:
-        """All of them, in their order."""
+        """All of them, in order."""
         if self._text:
             self._items, self._text = msgspec.json.decode(self._text, type=list[ViewItem]), ""
         return self._items
@@ -75,7 +78,7 @@ class HiddenItems:
         return find_item(self.items, seq) if self.first <= (seq,) <= self.last else None
 
     def following(self, order: Order) -> ViewItem | None:
-        """The message after a place."""
+        """Return the first message after a place."""
         return self.items[bisect_right(self.items, order, key=by_order)] if order < self.last else None
 
     def __eq__(self, other: object) -> bool:
@@ -85,15 +88,15 @@ class HiddenItems:
 
 
 Read = Callable[[Collection[int]], Iterable[Head]]
-"""Reads heads by their numbers; what is not in the log is left out."""
+"""Reads heads by number; those that are not in the log are left out."""
 
 
 class Heads(dict[int, Head]):
-    """Heads by number: those that were folded, and others of the log, which are read when they are needed.
+    """Heads by number: those folded so far, and others of the log, read when needed.
 
     Args:
-        read: Reads others; None where there are none.
-        under: Those of the view that this one is a copy of.
+        read: Reads other heads; None if there are none.
+        under: The heads of the view that this is a copy of.
     """
 
     def __init__(self, read: Read | None = None, under: "Heads | None" = None) -> None:
@@ -115,7 +118,7 @@ class Heads(dict[int, Head]):
             self._read = read
 
     def load(self, seqs: Iterable[int]) -> None:
-        """Read what is not here yet, all at once."""
+        """Read the missing ones in one query."""
         if self._read is not None and (missing := [seq for seq in seqs if seq not in self]):
             self.update((head.seq, head) for head in self._read(missing))
 
@@ -125,12 +128,12 @@ class Heads(dict[int, Head]):
         return [self[seq] for seq in wanted if seq in self]
 
     def first(self, seq: int, types: Collection[str]) -> Head | None:
-        """The head of an event of some types; None where it is another one, or there is none."""
+        """Return the head of an event if it has one of these types; else None."""
         found = self.found((seq,))
         return found[0] if found and found[0].type in types else None
 
     def original(self, seq: int) -> Head:
-        """The head of a message as it was said; of a rewrite, of the digest that it has put in."""
+        """Return the original head of a message; for a rewrite, that of its digest."""
         head = self[seq]
         if head.type not in STAGES:
             return head
@@ -138,7 +141,7 @@ class Heads(dict[int, Head]):
         return self._forms.get(form) or self._forms.setdefault(form, replace(head, form=form))
 
     def formed(self, said: Head, form: tuple[int, int]) -> Head:
-        """A message in the form that a rewrite gave it."""
+        """Return a message in the form that a rewrite gave it."""
         rewrite, place = form
         if form not in self._forms:
             tokens = self[rewrite].changes[place][1]

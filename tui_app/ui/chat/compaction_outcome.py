@@ -1,4 +1,4 @@
-"""What is said of a compaction that has ended, and what can be done next."""
+"""Wording of a finished compaction and its next steps."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from tui_app.providers import OFFLINE_MODEL
 from tui_app.ui.words.text import one_line, tokens
 
 WRITES_CHARS = 600
-"""Characters of the summary that is being written of which the last line is shown."""
+"""Characters kept of the summary being written, of which the last line is shown."""
 
 REASON_CELLS = 40
-"""A longer reason is cut in the row, so that its end is seen at 80 columns; the notices have it whole."""
+"""Maximum width of a reason in the status row, so that its end fits in 80 columns; notices show all of it."""
 
 NOTICE_CELLS = 400
 
@@ -21,7 +21,7 @@ CANCELLED = "Compaction cancelled. Nothing changed."
 def outcome_text(
     done: CompactionComplete, cells: int = REASON_CELLS, keymap: Mapping[str, str] = NO_CHANGES
 ) -> tuple[str, tuple[str, ...]]:
-    """Word an ended compaction, its reason in at most so many cells, and what can be done next."""
+    """Word a finished compaction, with its reason cut to a width, and the next steps."""
     compact, status = label_of("chat.compact", keymap), f"{label_of('chat.notices', keymap)} details"
     reason = _sentence(one_line(done.reason, cells))
     match done.outcome:
@@ -46,12 +46,12 @@ def outcome_text(
 
 
 def offers_extract(done: CompactionComplete) -> bool:
-    """Whether a compaction that the user asked for failed at its model: extraction needs none."""
+    """Return whether a manual compaction failed at its model: extraction needs none."""
     return done.outcome == "failed" and done.trigger == "manual" and done.model != OFFLINE_MODEL
 
 
 def stand_in_text(done: CompactionComplete) -> str:
-    """Say why a stand-in wrote the summary; empty where none did."""
+    """Explain why a fallback wrote the summary; empty if none did."""
     if done.outcome != "success" or not done.reason:
         return ""
     by = {"heuristic": "without a model", "marker": "as a marker"}.get(done.performed_by, f"by {done.model}")
@@ -59,5 +59,4 @@ def stand_in_text(done: CompactionComplete) -> str:
 
 
 def _sentence(reason: str) -> str:
-    """A reason with one full stop, and none behind one that was cut."""
     return reason if reason.endswith("…") else f"{reason.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""Shows a session that another window writes, as it grows."""
+"""Read-only view of a session that another window writes."""
 
 import asyncio
 import logging
@@ -30,27 +30,27 @@ from tui_app.ui.panels.todo import read_todos
 DELETED = "This session was deleted in another window. Only what you see here is left."
 
 _SLICE_S = 0.25
-"""Seconds after which the thread looks whether it is still wanted."""
+"""Seconds after which the thread checks whether it should stop."""
 
 _WRITER_S = 1.0
-"""Seconds between two looks at who writes: one that was killed cannot tell."""
+"""Seconds between two checks of who writes: a killed process cannot report its end."""
 
 _log = logging.getLogger(__name__)
 
 
 @frozen
 class News:
-    """What has happened to a session since the last time."""
+    """Changes of a session since the last read."""
 
     heads: Sequence[Head] = ()
     info: SessionInfo | None = None
-    """None where nothing but the writer has changed."""
+    """None if only the writer has changed."""
     known: Known = field(default_factory=Known)
-    """What the log knows of its model and policy."""
+    """Model and policy information from the log."""
     trouble: str = ""
-    """Why no more can be shown for now."""
+    """Why nothing more can be shown for now."""
     todos: str | None = None
-    """The todo list as it is now; None where it is what it was."""
+    """The current todo list; None if it is unchanged."""
 
 
 WRITTEN_ELSEWHERE = "This session is open in {}, so it is read-only here. /fork continues in a copy."
@@ -64,11 +64,11 @@ ARRIVED = "This session was running in the background and continues here."
 TAKEN_OVER = "The other window has closed this session. You can continue here."
 
 _MOST_RESULTS = 50
-"""So many of the newest results are looked through for a todo list."""
+"""Number of the newest tool results searched for a todo list."""
 
 
 def todos_in(store: SessionStore, session: str, heads: Sequence[Head]) -> str | None:
-    """The newest todo list among some events; None where there is none."""
+    """Return the newest todo list among some events; None if there is none."""
     results = [head.seq for head in heads if head.type == ToolResult.TYPE and head.state == "success"]
     for seq in reversed(results[-_MOST_RESULTS:]):
         record = store.record(session, seq)
@@ -78,15 +78,15 @@ def todos_in(store: SessionStore, session: str, heads: Sequence[Head]) -> str | 
 
 
 class ReadOnlyFollower:
-    """Shows another window's session until that lets go of it and something is asked for here.
+    """Shows another window's session until it is closed there and something is requested here.
 
-    A thread reads what is new and gives it to the screen's loop.
+    A thread reads new events and passes them to the screen's event loop.
 
     Args:
-        launch: What the program was started with.
-        session: Whole id of the session.
+        launch: Launch options.
+        session: Complete id of the session.
         presenter: Shows it.
-        writer: Who writes it, in words.
+        writer: Description of the process that writes it.
     """
 
     def __init__(self, launch: Launch, session: str, presenter: Presenter, writer: str) -> None:
@@ -94,7 +94,7 @@ class ReadOnlyFollower:
         folder = SessionFolder.named(launch.paths.sessions_dir, session)
         self._lock_file, self._background = folder.lock_file, folder.background_lock
         self.arrives = send(self._background, HAND_OVER)
-        """Whether it runs in the background: then it was asked to come here."""
+        """Whether it runs in the background and was asked to hand over to this window."""
         self.why = HANDED_OVER if self.arrives else WRITTEN_ELSEWHERE.format(writer)
         """Why nothing can be sent."""
         self._last = presenter.last
@@ -104,8 +104,8 @@ class ReadOnlyFollower:
 
     @property
     def refusal(self) -> str:
-        """Why nothing can be sent now, with who writes; empty when no window does any more."""
-        # Of a server it is known what it said a moment ago.
+        """Why nothing can be sent now, naming the writer; empty once no process writes the session."""
+        # For a server, the writer is the one reported at the last check.
         far = isinstance(self._launch.database, SessionServer)
         who = self._writer if far else holder(self._lock_file)
         if not who:
@@ -122,7 +122,7 @@ class ReadOnlyFollower:
         self._thread = asyncio.create_task(asyncio.to_thread(self._watch, tell), name="following")
 
     async def arrival(self) -> bool:
-        """Wait until the process in the background has let go; False where nobody waits for that any more."""
+        """Wait until the background process has released the session; False if the follower was stopped."""
         await asyncio.to_thread(
             wait_until, lambda: self._over.is_set() or not holder_process(self._background)
         )
@@ -134,7 +134,7 @@ class ReadOnlyFollower:
             await asyncio.wait([self._thread])
 
     def look_again(self) -> None:
-        """Say so when the window that wrote the session has let go of it, or a third one has it now."""
+        """Report when the session is released, or when another process has taken it."""
         why, free = self.refusal, self._presenter.state.lasting_status.text == FREE
         if bool(self._presenter.state.locked) is not bool(why):
             self._presenter.update(replace(self._presenter.state, locked="elsewhere" if why else ""))
@@ -144,7 +144,6 @@ class ReadOnlyFollower:
             self._say(FREE)
 
     def _show(self, news: News) -> None:
-        """Show what the other window has written, and whether it still writes."""
         self._presenter.catch_up(news.heads)
         if news.todos is not None:
             todos = read_todos(news.todos)
@@ -172,7 +171,6 @@ class ReadOnlyFollower:
                 self._over.wait(_WRITER_S)
 
     def _follow(self, tell: Callable[[News], None]) -> None:
-        """Read until stopped, or something goes wrong."""
         database = self._launch.database
         with (
             closing(follow(database, self._session, self._lock_file)) as follower,

@@ -1,4 +1,4 @@
-"""What the screen reads of a log: before the agent side is there, and while another window writes it."""
+"""Reading a log for the screen, before the agent side is loaded and while another window writes it."""
 
 import asyncio
 import sqlite3
@@ -17,10 +17,10 @@ from tui_app.usage import ContextWindow
 
 
 def known_window(launch: Launch, model: str) -> ContextWindow:
-    """What settings and earlier errors say of a model; without them it is unknown until the model is built.
+    """Return the context window known from settings and earlier errors; unknown until the model is built.
 
     Args:
-        launch: Settings, and the file of what was learnt.
+        launch: Launch options, with settings and the file of learnt limits.
         model: Full name.
     """
     prefix, _, name = model.partition(":")
@@ -34,24 +34,24 @@ def known_window(launch: Launch, model: str) -> ContextWindow:
 
 
 def preview_of(launch: Launch, session: str) -> Preview:
-    """Read what is shown of a session at once, with the window of a model that was never asked anything.
+    """Read what the first paint of a session needs, with the window of a model without requests so far.
 
     Raises:
-        SessionNotFound: if the id fits no session.
-        sqlite3.Error: if the log cannot be read.
+        SessionNotFound: If no session has this id.
+        sqlite3.Error: If the log cannot be read.
     """
     preview = load_preview(launch.database, session)
     return replace(preview, known=with_window(launch, preview.info, preview.known, chosen=launch.model))
 
 
 def with_window(launch: Launch, info: SessionInfo, known: Known, *, chosen: str = "") -> Known:
-    """What the log knows, with the window of a model that was never asked anything in this session.
+    """Add the window of a model that has had no request in this session.
 
     Args:
-        launch: What the program was started with.
-        info: The session's line in the list.
-        known: What its log knows.
-        chosen: Model that whoever is to write it has chosen; empty for whoever only looks on.
+        launch: Launch options.
+        info: The session's row in the list.
+        known: Information from its log.
+        chosen: Model chosen for continuing it; empty for a read-only view.
     """
     if known.window is not UNKNOWN:
         return known
@@ -60,19 +60,19 @@ def with_window(launch: Launch, info: SessionInfo, known: Known, *, chosen: str 
 
 T = TypeVar("T")
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
-"""Seconds to wait in front of each further attempt."""
+"""Seconds to wait before each further attempt."""
 AGAIN = "The log cannot be read just now ({}). Trying again."
 
 
 async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], None]) -> T:
-    """Read, and try again a few times where the log refuses.
+    """Read, retrying a few times if the log is locked or unreadable.
 
     Args:
-        read: Reads; whatever it does may be done again.
-        say: Tells the user what is waited for.
+        read: Reads; may be called several times.
+        say: Shows that the read is retried.
 
     Raises:
-        sqlite3.Error: if the log refuses for longer.
+        sqlite3.Error: If the log stays unreadable.
     """
     for pause in PAUSES_S:
         try:

@@ -1,4 +1,4 @@
-"""The body of the chat screen: transcript and timeline over prompt, gauge and hints.
+"""The body of the chat screen: transcript and timeline above prompt, gauge and hints.
 
 The first frame has few widgets; :meth:`ChatPane.complete` adds the others.
 """
@@ -58,20 +58,20 @@ if TYPE_CHECKING:
 
 
 class ChatHints(HintRow):
-    """Shows the chat's own hints, those of the focused list, or those of marked entries."""
+    """Shows the chat's own hints, those of the focused list, or those for marked entries."""
 
     keymap: reactive[Mapping[str, str]] = reactive(dict, init=False)
-    """Keys of the actions that have others than the built-in ones."""
+    """The user's key mappings."""
     marked: reactive[int] = reactive(0, init=False)
-    """Entries of the conversation that are marked."""
+    """Number of marked entries."""
     acting: reactive[frozenset[str]] = reactive(frozenset(), init=False)
     """Keys that act on the row under the cursor."""
     shell: reactive[bool] = reactive(False, init=False)
-    """Whether a command of the user's is typed."""
+    """Whether the prompt is a shell command."""
     planned: reactive[bool] = reactive(False, init=False)
     """Whether there is a plan to accept."""
     locked: reactive[Locked] = reactive("", init=False)
-    """Why the session can only be looked at; empty when it can be changed."""
+    """Why the session is read-only; empty if it is not."""
 
     def __init__(self, keymap: Mapping[str, str], *, id: str | None = None) -> None:
         super().__init__(footer_hints(keymap), id=id)
@@ -81,31 +81,31 @@ class ChatHints(HintRow):
         self.watch(self.screen, "focused", self.show_hints)
 
     def show_hints(self) -> None:
-        """Say what the keys do where the focus is now."""
+        """Show what the keys do for the current focus."""
         focused = self.screen.focused
         if self.shell and not self.locked and isinstance(focused, PromptEditor):
             self.hints = SHELL_HINTS
             return
-        # By their names: the classes of these widgets come behind the first frame.
+        # By id, because the classes of these widgets are imported after the first frame.
         places = {each.id for each in focused.ancestors_with_self} if focused is not None else set()
         own, hints = footer_hints(self.keymap), tuple[Hint, ...]()
         if "transcript" in places and self.marked:
             hints = MARK_HINTS
         elif "transcript" in places:
-            # The timeline comes next behind the conversation where it is shown.
+            # The timeline, if visible, comes after the transcript in the focus order.
             beside = any(each.display for each in self.screen.query("#timeline"))
             acting = (hint for hint in ROW_HINTS if hint.label in self.acting)
             hints = (*acting, Hint("tab", "timeline" if beside else "prompt", 0), own[-1])
         elif "timeline" in places:
             hints = (*TIMELINE_HINTS, own[-1])
         elif "questions" in places:
-            # Its own keys stand in it; a sign such as the one for help goes to the prompt.
+            # The question shows its own keys; a sign such as the one for help is typed into the prompt.
             beside_it = (hint for hint in own if hint.text in _BESIDE_QUESTION)
             hints = (Hint("tab", "prompt", 1), *beside_it)
         else:
             hints = (*(TO_MARKS if self.marked else ()), *own)
         if self.marked:
-            # They are counted everywhere; what is done with them is named where the keys act.
+            # The number is always shown; the actions only where their keys work.
             hints = (Hint(f"{self.marked:,}", "marked"), *hints)
         if self.planned:
             hints = (accept_hint(self.keymap), *hints)
@@ -118,63 +118,65 @@ class ChatHints(HintRow):
 
 
 _BESIDE_QUESTION = ("context", "palette")
-"""What can be looked at while a question has the keys."""
+"""Actions available while a question has the focus."""
 SHELL_HINTS = (
     Hint("enter", "run"),
     Hint("!!", "keep it from the model", 2),
     Hint("esc", "back to the prompt", 1),
 )
-"""What the keys do while a command of the user's is typed."""
+"""Hints while a shell command is typed."""
 
 WIDE = 110
-"""Columns from which the timeline stands beside the chat."""
+"""Columns from which the timeline is shown next to the chat."""
 HIGH = 20
 """Rows from which the list of commands has its full height."""
 LEAST = (40, 12)
-"""Columns and rows below which there is only a sentence that asks for more room."""
+"""Columns and rows below which only a request for a larger window is shown."""
 MORE_ROOM = f"Plimsoll needs {LEAST[0]} columns and {LEAST[1]} rows. Make the window larger."
 _GAUGE_STEP = 20
-"""Streamed tokens after which the gauge is drawn again; it shows hundreds, and a second brings hundreds."""
+"""Streamed tokens after which the gauge is redrawn: it shows hundreds, and hundreds arrive per second."""
 
 
 class ChatPane(TellsFailures, Vertical):
-    """Lays the widgets out and hands each its part of the state. Scrolling works from the prompt."""
+    """Lays out the widgets and gives each its part of the state. Scrolling works from the prompt."""
 
     BINDINGS = as_bindings("pane")
 
     def __init__(self, settings: Settings, folder: Path, *, id: str | None = None) -> None:
-        """Make the widgets.
+        """Create the widgets.
 
         Args:
-            settings: What the user has set.
+            settings: The user's settings.
             folder: The workspace.
             id: Textual id.
         """
         super().__init__(id=id)
         self._settings = settings
         self._marked_for: object = None
-        """Measured context and policy that the gauge's marks are of."""
+        """The context usage and policy that the gauge's marks were computed for."""
         self._marks = BACKGROUND, BLOCKING
         self._writes_summary = False
         self._streamed = 0
-        """Tokens of the answer that the gauge's measure does not hold yet."""
+        """Streamed tokens of the answer that the gauge's measured usage does not include yet."""
         self.header, self.status = ChatHeader(id="header"), StatusRow(id="status")
         self.gauge, self.hints = ContextGauge(id="gauge"), ChatHints(settings.keymap, id="hints")
         self.welcome = Welcome(id="welcome")
         self.prompt = PromptRow(folder, id="prompt-row")
         self.keymap = settings.keymap
-        """Keys that the settings have changed."""
+        """The user's key mappings."""
         self.welcome.keymap = self.prompt.keymap = self.keymap
         self.prompt.editor.vim_keys = settings.vim_keys
         self._place: Callable[[], str] | None = None
-        """Looks where the conversation takes place; None until the folder's trust is settled."""
+        """Returns where the conversation takes place; None until the folder's trust is settled."""
         self._typed = float("-inf")
-        """When a key was pressed in the prompt last."""
+        """When a key was last pressed in the prompt, in monotonic seconds."""
         self._was_busy = False
         self.type_ahead: TypeAhead | None = None
-        """Takes what is typed behind something that opens."""
+        """Buffers what is typed while something opens."""
         self._todo_wanted: bool | None = None
-        """Whether the user wants to see the todo list; None shows it while it is open and there is room."""
+        """Whether the user wants the todo list shown; None shows it while it has open items and there is
+        room.
+        """
         self.set_class(settings.timeline, "-timeline")
 
     bodies: "LateBodies"
@@ -183,7 +185,7 @@ class ChatPane(TellsFailures, Vertical):
     timeline: "Timeline"
     finding: "FindRow"
     questions: "AskPlace | None" = None
-    """None until the pane is complete, as the three above are not there before."""
+    """None until the pane is complete; the three attributes above do not exist before that either."""
 
     def compose(self) -> ComposeResult:
         yield self.header
@@ -202,13 +204,13 @@ class ChatPane(TellsFailures, Vertical):
         self.watch(self.prompt, "count", self._show_pending, init=False)
 
     def use_keymap(self, keymap: Mapping[str, str]) -> None:
-        """Name keys everywhere as the user has just set them."""
+        """Show keys everywhere as the user has just mapped them."""
         self.keymap = self.welcome.keymap = self.prompt.keymap = keymap
         self.hints.keymap = self.status.keymap = keymap
         self.transcript.use_keymap(keymap)
 
     async def complete(self) -> None:
-        """Add what the first frame does without: the conversation, the rows above the prompt, questions."""
+        """Add what the first frame omits: the transcript, the rows above the prompt, and questions."""
         from tui_app.ui.questions import AskPlace
         from tui_app.ui.row_bodies import LateBodies
         from tui_app.ui.timeline import Timeline
@@ -237,12 +239,12 @@ class ChatPane(TellsFailures, Vertical):
 
     @property
     def draft(self) -> str:
-        """What is written in the prompt and for a question."""
+        """The text in the prompt and in a question's input."""
         box = self.questions.box if self.questions is not None else None
         return "\n".join(filter(None, (self.prompt.editor.draft, box.written if box is not None else "")))
 
     def show(self, state: "ChatState") -> None:
-        """Hand each widget its part of the state."""
+        """Give each widget its part of the state."""
         header, gauge, hints = self.header, self.gauge, self.hints
         header.title, header.model = state.title, state.model
         header.policy, header.costs, header.goal = state.policy, state.costs, state.goal
@@ -267,7 +269,7 @@ class ChatPane(TellsFailures, Vertical):
         self.prompt.mode = state.mode
         self.output.output = state.output
         self._show_todos(state.todos)
-        # The keys go to what is asked where the user is not writing, and back when it is answered.
+        # A question takes the focus if the user is not writing, and returns it when answered.
         place = self.questions
         assert place is not None
         had_keys, focused, editor = place.has_keys, self.screen.focused, self.prompt.editor
@@ -278,7 +280,7 @@ class ChatPane(TellsFailures, Vertical):
         if had_keys and focused is not None and (is_new or not state.waits_for_user):
             self._wait_for(focused)
         if had_keys and not state.waits_for_user:
-            # At once: the next question looks who has the keys.
+            # Immediately, because the next question checks the focus.
             self.screen.set_focus(editor)
         elif is_new:
             self._offer_keys()
@@ -288,21 +290,24 @@ class ChatPane(TellsFailures, Vertical):
         self._was_busy = state.busy
 
     def _show_todos(self, items: tuple["TodoItem", ...]) -> None:
-        """Show the list under the timeline while it is open, or as the user wants it."""
         wanted = is_open(items) if self._todo_wanted is None else self._todo_wanted
         self.todo.items = self.todo_low.items = items
         self.todo.is_wanted, self.todo_low.is_wanted = wanted, bool(self._todo_wanted)
         self.set_class(wanted and bool(items), "-todo")
 
     def toggle_todos(self) -> bool:
-        """Show or hide the todo list: under the timeline, or above the prompt; whether there is one."""
+        """Show or hide the todo list, under the timeline or above the prompt.
+
+        Returns:
+            Whether there is one.
+        """
         panel = self.todo_low if self.screen.has_class("-narrow") else self.todo
         self._todo_wanted = not panel.is_wanted
         self._show_todos(panel.items)
         return bool(panel.items)
 
     def _offer_keys(self) -> None:
-        """Give the keys to a question once the user has not typed for a moment, unless there is a draft."""
+        """Focus a question once the user has not typed for `QUIET_S`, unless there is a draft."""
         place, editor = self.questions, self.prompt.editor
         if place is None:
             return
@@ -325,19 +330,19 @@ class ChatPane(TellsFailures, Vertical):
         self.gauge.load = replace(self.gauge.load, pending=self._streamed + self.prompt.count)
 
     async def painted(self) -> None:
-        """Wait until what was shown so far is on the screen."""
+        """Wait until everything shown so far is painted."""
         done = asyncio.Event()
         self.call_after_refresh(done.set)
         await done.wait()
 
     def complain(self, text: str) -> None:
-        """Show one row above the prompt; empty hides it."""
+        """Show one row above the prompt; an empty text hides it."""
         row = self.query_one("#failure", Static)
         row.update(text)
         row.display = bool(text)
 
     def begin(self, launch: "Launch") -> None:
-        """Show how a conversation begins, in place of an empty one: who will answer, how far tools go."""
+        """Show the welcome view of a new conversation: its model, policy and mode."""
         self.show_conversation(False)
         self.header.model, self.header.policy = launch.first_model, launch.settings.policy
         self.prompt.mode = launch.mode or launch.settings.mode
@@ -345,12 +350,12 @@ class ChatPane(TellsFailures, Vertical):
         self.welcome.beginning = Beginning(folder=folder_name(launch), model=launch.first_model)
 
     def show_conversation(self, there_is_one: bool = True) -> None:
-        """Show the conversation, or how one begins."""
+        """Show the conversation, or the welcome view."""
         self.set_class(not there_is_one, "-empty")
         self.header.empty = not there_is_one
 
     async def look_around(self, launch: "Launch") -> None:
-        """Say where the conversation takes place, and what it begins with; read in a thread."""
+        """Show where the conversation takes place and what it starts with; reads files in a thread."""
         self._place = partial(place_of, launch)
         beginning = await asyncio.to_thread(look_around, launch)
         self.header.place = beginning.folder
@@ -358,13 +363,13 @@ class ChatPane(TellsFailures, Vertical):
 
     @work(group="place", exclusive=True)
     async def name_place(self) -> None:
-        """Say again where the conversation takes place: a turn may have changed branch and files."""
+        """Update where the conversation takes place: a turn may have changed the branch and files."""
         if self._place is not None:
             self.header.place = await asyncio.to_thread(self._place)
 
     @on(PromptEditor.Typed)
     def follow_draft(self) -> None:
-        """Say what the keys do with this draft."""
+        """Update the hints for this draft."""
         self.hints.shell = self.prompt.editor.is_shell
         if self.questions is not None:
             self.queue.waiting = self.queue.waiting._replace(draft=self.prompt.editor.kind)
@@ -372,11 +377,11 @@ class ChatPane(TellsFailures, Vertical):
 
     @on(PromptEditor.Submitted)
     def uncover(self) -> None:
-        """Let the answer to a prompt be seen where the timeline lies over the chat."""
+        """Uncover the answer to a prompt if the timeline is shown over the chat."""
         self.remove_class("-over")
 
     def on_timeline_jump(self, event: "Timeline.Jump") -> None:
-        """Go to an entry of the timeline; where that lies over the chat, it would cover it."""
+        """Go to an entry of the timeline, closing a timeline that would cover it."""
         self.remove_class("-over")
         self.transcript.visit(event.entry)
 
@@ -386,15 +391,15 @@ class ChatPane(TellsFailures, Vertical):
         self.run_worker(flow, group="find", exclusive=True)
 
     def on_find_row_closed(self, event: "FindRow.Closed") -> None:
-        """Read on at the place that was found, or go back to the prompt."""
+        """Focus the hit that the user went to, or the prompt."""
         event.stop()
         (self.transcript if event.arrived else self.prompt.editor).focus()
 
     def step_back(self) -> bool:
-        """Stop looking for words, unmark all, or close what covers the chat; whether there was any of it."""
+        """Close the find bar, unmark all, or uncover the chat; returns whether anything was done."""
         if self.finding.hide() or self.transcript.unmark():
             return True
-        # While something runs, esc in the prompt is to stop that.
+        # While something runs, esc in the prompt stops that instead.
         stops = self.status.status.busy and not self.timeline.has_focus
         if stops or not (self.has_class("-over") and self.screen.has_class("-narrow")):
             return False
@@ -403,11 +408,11 @@ class ChatPane(TellsFailures, Vertical):
         return True
 
     def on_transcript_marks_changed(self, event: "Transcript.MarksChanged") -> None:
-        """Say in the bottom row what can be done with marked entries."""
+        """Show the actions for marked entries in the bottom row."""
         self.hints.marked = event.count
 
     def holds_back(self, event: Typed) -> bool:
-        """Let a user who was writing when a question came up go on writing; whether it is written."""
+        """Redirect keys meant for the prompt when a question has just appeared; returns whether it did."""
         if (place := self.questions) is None:
             return False
         if self.screen.focused is self.prompt.editor:
@@ -418,14 +423,14 @@ class ChatPane(TellsFailures, Vertical):
         return bool(strays)
 
     def _keep_begun(self) -> None:
-        """Write a letter that waits to be an answer where the keys are now."""
+        """Move a letter that could have been an answer to the prompt once the question has lost the focus."""
         place = self.questions
         begun = place.box.lone.take() if place and place.box and not place.has_keys else ""
         if begun:
             self.prompt.editor.post_message(typed_key(begun, begun))
 
     def _wait_for(self, widget: Widget) -> None:
-        """Hold what is typed behind what is on its way to a widget that has lost the keys."""
+        """Buffer keys until messages already sent to a widget that lost the focus are handled."""
         if (ahead := self.type_ahead) is not None and ahead.opening is None:
             widget.call_later(ahead.end, ahead.begin(opens=False))
 
@@ -434,15 +439,15 @@ class ChatPane(TellsFailures, Vertical):
             box.action_answer()
 
     async def on_key(self, event: events.Key) -> None:
-        """Let a user type whatever has the focus: letters no widget wants go to the prompt."""
-        # Bindings further out would act behind letters that are typed after their key.
+        """Let the user type whatever has the focus: letters that no widget uses go to the prompt."""
+        # Bindings of outer nodes would run after the letters typed after their key.
         bound = self.screen.active_bindings.get(event.key)
         if self.type_ahead is not None and self.type_ahead.hold(event):
             event.stop()
         elif event.is_printable and bound is None:
             event.stop()
             self._write(typed_key(event.key, event.character))
-        # Not for the widgets within: what they post would end here, as if this had posted it.
+        # Not for the widgets inside: their messages would end here, as if this widget had posted them.
         elif (
             bound is not None
             and bound.node in self.ancestors
@@ -451,13 +456,13 @@ class ChatPane(TellsFailures, Vertical):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Let a paste that no widget wants go to the prompt, as letters do."""
+        """Send a paste that no widget uses to the prompt, as with letters."""
         event.stop()
         self._write(events.Paste(event.text))
 
     def _write(self, event: Typed) -> None:
-        """Write what went elsewhere; what is typed behind it means the prompt too, from now on."""
-        # At once: a call of ``focus`` waits behind keys that are here already.
+        """Send an event to the prompt and focus it, so that what is typed next goes there too."""
+        # Immediately: ``focus`` would wait for keys already queued.
         self.screen.set_focus(self.prompt.editor)
         self.prompt.editor.post_message(event)
 
@@ -468,7 +473,7 @@ class ChatPane(TellsFailures, Vertical):
         self.transcript.action_last() if end else self.transcript.action_first()
 
     def action_timeline(self) -> None:
-        """Show or hide the timeline: beside the chat, or over it, with the keys, where there is no room."""
+        """Show or hide the timeline: next to the chat, or focused and over the chat if there is no room."""
         over = self.screen.has_class("-narrow")
         self.toggle_class("-over" if over else "-timeline")
         if over:
@@ -477,7 +482,7 @@ class ChatPane(TellsFailures, Vertical):
         self.call_after_refresh(self.hints.show_hints)
 
     async def action_details(self) -> None:
-        """Open the marked row where the keys are; from elsewhere what is being written, or the newest row."""
+        """Open the row under the cursor; else the summary being written, or the newest row."""
         if self.timeline.has_focus and self.timeline.cursor is not None:
             self.timeline.action_select()
         elif self.transcript.has_focus:

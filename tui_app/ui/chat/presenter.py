@@ -1,4 +1,4 @@
-"""Turns events into widget updates: the one place that knows both."""
+"""The presenter: turns events into widget updates."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -34,11 +34,11 @@ from tui_app.ui.chat.state import ChatState, advance, moved_on, saying
 from tui_app.ui.transcript.entries import Rail
 
 LIVE = -1
-"""Its number; those of the log are positive."""
+"""Number of the running compaction's row; log numbers are positive."""
 
 
 def running_compaction(state: ChatState) -> Entry | None:
-    """The row to show for what runs now; None when no compaction does."""
+    """Return the row for a running compaction, or None."""
     status, how, share = state.status, "", -1.0
     if state.reviewing:
         how = "waits for you"
@@ -52,14 +52,14 @@ def running_compaction(state: ChatState) -> Entry | None:
 
 
 _LIVE_CHARS = 20_000
-"""Characters kept of what a command of the user's prints while it runs."""
+"""Characters kept of the output of a running shell command of the user."""
 
 
 class Presenter:
     """Shows one session in the chat pane, and keeps the screen's state.
 
     Args:
-        pane: Holds the widgets.
+        pane: Contains the widgets.
     """
 
     def __init__(self, pane: ChatPane) -> None:
@@ -69,16 +69,16 @@ class Presenter:
         self.last = 0
         """Log number of the newest event shown."""
         self._since_begun: list[Head] = []
-        """What was folded since, while rows are missing."""
+        """Events applied while older rows are still missing."""
         self._accounted = 0
-        """Log number of the newest event whose cost was read with the figures of the log."""
+        """Log number of the newest event included in the costs read from the log."""
         self.setting: int | None = None
-        """Window the user has set, in tokens."""
+        """Context window set by the user, in tokens."""
         self.policy = ""
-        """Name of the policy the user has set; in force where none was chosen for the session."""
+        """Name of the policy set by the user; used if none was chosen for the session."""
         self._pane = pane
         self.changed: Signal[ChatState] = Signal(pane, "changed")
-        """Told to screens above the chat, which show more than the state holds, and to the terminal."""
+        """Published to screens above the chat, which show more than the state, and to the terminal title."""
         self._transcript = pane.transcript
         self._timeline = pane.timeline
 
@@ -93,7 +93,7 @@ class Presenter:
         self.remeasure(preview.info, preview.known)
 
     def complete(self, view: UserView, last: int) -> None:
-        """Show the rows that a long session began without.
+        """Add the older rows of a long session.
 
         Args:
             view: All its rows up to a log number.
@@ -111,12 +111,12 @@ class Presenter:
         self._show(Change(entry, new=False) for entry, shown in pairs if entry != shown)
 
     def catch_up(self, heads: Iterable[Head]) -> None:
-        """Show what the log holds beyond what was shown: it may have grown before anybody listened."""
+        """Show events of the log that arrived before the session was listened to."""
         for head in heads:
             self._fold(head)
 
     def jump_to(self, seq: int) -> None:
-        """Show the row of a message, or of the call that a result belongs to; nothing for 0."""
+        """Show the row of a message, or of the call that a result belongs to; does nothing for 0."""
         rows = (each.seq for each in self.view.entries if seq and seq in (each.seq, each.result_seq))
         self._transcript.jump_to(next(rows, seq))
 
@@ -126,11 +126,11 @@ class Presenter:
             self._transcript.replace(self._as_shown(shown))
 
     def remeasure(self, info: SessionInfo, known: Known) -> None:
-        """Take header and gauge from the log: at first, and where another window has written it meanwhile.
+        """Set header and gauge from the log, initially and after another window has written it.
 
         Args:
-            info: The session's line in the list.
-            known: What the log knows of its model and policy.
+            info: The session's row in the list.
+            known: Model and policy information from the log.
         """
         usage = known.usage(self.agent_view, info.model, self.setting)
         policy = known.policy or self.policy
@@ -139,11 +139,11 @@ class Presenter:
         self.update(replace(state, effort=known.effort, mode=known.mode, goal=goal))
 
     def account(self, stats: SessionStats, last: int) -> None:
-        """Go on from what the session has cost by its log; call it before anything is presented.
+        """Start with the session's costs so far; call it before `present`.
 
         Args:
             stats: Its figures.
-            last: Log number of the newest event that they hold.
+            last: Log number of the newest event included in them.
         """
         self._accounted = last
         usd = stats.cost_usd if stats.cost_usd or (stats.models and not stats.unpriced) else None
@@ -151,15 +151,15 @@ class Presenter:
         self.update(replace(self.state, costs=costs))
 
     def present(self, records: Sequence[Record]) -> None:
-        """Show what has happened; one state update for the whole batch."""
+        """Show a batch of events with one state update."""
         state = replace(self.state, keymap=self._pane.keymap)
         for record in records:
             before, state = state, advance(state, record.data, time.monotonic())
             if 0 < record.seq <= self._accounted:
-                # What it cost is in the figures of the log already.
+                # Its cost is already included in the figures read from the log.
                 state = replace(state, costs=before.costs)
             if isinstance(record.data, Error) and not record.seq:
-                # What the log did not take has no row of its own.
+                # An error that is not in the log has no row.
                 said = f"{record.data.message} {record.data.hint}".strip()
                 state = saying(state, state.worded(said, *record.data.actions))
             if isinstance(record.data, ToolOutput | ShellResult):
@@ -167,7 +167,7 @@ class Presenter:
             self._draw(record)
             if record.data.ROW is None or state.status.kind != "message" or not self._transcript.follows:
                 continue
-            # What its row says, and what can be done with it, is in sight.
+            # The row with this text and its actions is visible.
             if isinstance(record.data, CompactionComplete) and record.data.outcome == "success":
                 state = replace(state, status=replace(state.status, notes=()))
             elif state.status.text == record.data.headline():
@@ -187,12 +187,12 @@ class Presenter:
         self.changed.publish(state)
 
     def withdraw_prompt(self, text: str) -> None:
-        """Take a prompt that was put back out of the editor, unless it was changed; ``up`` has it."""
+        """Remove a restored prompt from the editor unless it was changed; ``up`` still recalls it."""
         editor = self._pane.prompt.editor
         if editor.draft == text:
             editor.clear_draft()
         elif editor.draft.startswith(f"{text}\n"):
-            # Another one was put back before it, or the user writes behind it.
+            # Another prompt was put back before it, or the user has written after it.
             editor.replace_draft(editor.draft.removeprefix(f"{text}\n"))
 
     def _draw(self, record: Record) -> None:
@@ -212,11 +212,11 @@ class Presenter:
         if record.seq:
             self._fold(head_of(record.seq, record.time, record.data))
         if isinstance(record.data, AssistantMessage) and record.data.model == OFFLINE_MODEL:
-            # Its best quotation is the first one.
+            # Its first quotation is its best one.
             self._transcript.show_beginning(record.seq)
 
     def _show_output(self, event: ToolOutput | ShellResult) -> None:
-        """Show what a command of the user's prints in its row, while it runs."""
+        """Show the output of a user's shell command in its row, while it runs."""
         live = self._pane.bodies.live
         row = self.view.row_of_call(event.id if isinstance(event, ShellResult) else event.tool_call_id)
         if row is None or row.kind != "shell":
@@ -238,7 +238,7 @@ class Presenter:
         self._show(self.view.apply(head))
 
     def _show_rail(self) -> None:
-        """Show what the model sees now: what is said later is seen as well."""
+        """Show what the model sees; messages after the last event count as seen."""
         seen, shortened = self.agent_view.in_sight()
         since = sorted(seen)[1] if len(seen) > 1 else 0
         rail = Rail(seen, shortened, since, self.last, self.state.leaving)
@@ -246,7 +246,7 @@ class Presenter:
         self._timeline.rail = rail
 
     def _as_shown(self, row: Entry) -> Entry:
-        """Show a call that is not allowed yet as not running."""
+        """Show a call that waits for approval as not running."""
         if row.state == "running":
             for call, how in _unallowed(self.state).items():
                 if self.view.row_of_call(call) == row:
@@ -254,7 +254,7 @@ class Presenter:
         return row
 
     def _show(self, changes: Iterable[Change]) -> None:
-        """Show what one event did to rows; a rewind changes thousands at once."""
+        """Show how one event changed the rows; a rewind changes thousands at once."""
         changed = []
         for change in changes:
             if not change.new:
@@ -271,11 +271,11 @@ class Presenter:
 
 
 def _unallowed(state: ChatState) -> dict[str, EntryState]:
-    """How the calls are shown that wait for a user: the user is asked about some of them now."""
+    """Return the state of each call that waits for the user: asked now, or waiting."""
     asked = (each.tool_call_id for each in (state.question, state.asked) if each is not None)
     return {**dict.fromkeys(state.ahead, "waiting"), **dict.fromkeys(asked, "asking")}
 
 
 def _is_transcript_entry(entry: Entry) -> bool:
-    """Whether a row belongs in the transcript; checkpoints and approvals stand in the timeline only."""
+    """Return whether a row belongs in the transcript; checkpoints and approvals are in the timeline only."""
     return entry.kind not in ("checkpoint", "approval")

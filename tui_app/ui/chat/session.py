@@ -1,4 +1,4 @@
-"""One session on the screen: its engine, its log, and what the user may ask of it."""
+"""One session on the screen: its engine, its log, and the user's requests to it."""
 
 import asyncio
 import sqlite3
@@ -54,13 +54,13 @@ T = TypeVar("T")
 
 
 class ChatSession:
-    """Joins the screen's widgets with one session.
+    """Connects the screen's widgets with one session.
 
     Args:
-        launch: What the program was started with.
-        wanted: Id of the session to resume; empty begins a new one.
-        pane: Shows what happens.
-        admit: Asks what the user has to answer before anything is opened.
+        launch: Launch options.
+        wanted: Id of the session to resume; empty starts a new one.
+        pane: Shows the session.
+        admit: Asks what the user must answer before the session is opened.
     """
 
     def __init__(
@@ -78,68 +78,68 @@ class ChatSession:
         self.engine.queue.report = self._show_early
         self._review = launch.settings.review
         self._begun = ""
-        """That the session goes on in another folder than its own; empty where it does not."""
+        """A note that the session continues in another folder than its own; empty if it does not."""
         self.unsent = Unsent(launch.paths, launch.cwd)
-        """What was said and is in no log yet."""
+        """Prompts and drafts that are not in the log yet."""
         self._refused = ""
         self._early_mode: Mode | None = None
         """The mode that was chosen before the session was open."""
         self.away: Worker[Any] | None = None
-        """What leads to another session, where that was asked for last."""
+        """The last worker that switches to another session."""
         self.back_asked = float("-inf")
-        """When Esc was pressed with nothing to stop, in monotonic seconds."""
+        """When esc was last pressed with nothing to stop, in monotonic seconds."""
         self._painted = asyncio.Event()
-        """Set once what is known at first has been painted."""
+        """Set once the initial state has been painted."""
         self.asking = asyncio.Lock()
         """Held while a question of an MCP server is asked."""
         self.cold_asked = False
-        """Whether the user was asked about a turn on a cold prompt cache: once is enough."""
+        """Whether the user was asked about a turn with a cold prompt cache; asked once only."""
         self.at = 0
-        """Log number of the message to begin at; 0 begins at the newest."""
+        """Log number of the message to show first; 0 shows the newest."""
         self.followers: list[Callable[[Record], None]] = []
-        """Told of every record once it is shown."""
+        """Called with every record after it is shown."""
         self._follower: ReadOnlyFollower | None = None
-        """Shows what another window writes, while this one only reads."""
+        """Shows what another window writes, while this session is read-only."""
 
     @property
     def state(self) -> ChatState:
         return self.presenter.state
 
     def reply(self, text: str) -> None:
-        """Answer a key in the status row, until another one does something; what is under way stays named."""
+        """Answer a key in the status row, until the next key that acts; running work stays named there."""
         self.presenter.update(answering(self.state, text))
 
     def show_status(self, text: str) -> None:
-        """Put a sentence in the status row that stays; what is under way stays named there."""
+        """Show a sentence in the status row that stays; running work stays named there."""
         self.presenter.update(saying(self.state, text))
 
     def move_on(self) -> None:
-        """Take what answered a key off the row: it was read by whoever does something else."""
+        """Clear the answer to the previous key from the status row."""
         if self.state.status.under is not None:
             self.presenter.update(moved_on(self.state))
 
     def report(self, text: str, *, aloud: bool = True) -> None:
-        """Keep something among the notices, and say it at once where it must not be missed."""
+        """Add a notice; with ``aloud``, show it in the status row, too."""
         self.presenter.update(noting(saying(self.state, text) if aloud else self.state, text))
 
     def bring(self, notices: Sequence[str]) -> None:
-        """Begin with what was reported in the session before and not read there."""
+        """Take over the unread notices of the previous session."""
         if notices:
             self.presenter.update(bringing(self.state, notices))
 
     def read_notices(self) -> tuple[str, ...]:
-        """Return all notices, and count them as read."""
+        """Return all notices and mark them as read."""
         self.presenter.update(replace(self.state, unread=0))
         return self.state.notices
 
     @property
     def is_leaving(self) -> bool:
-        """Whether the user has asked for another session and may get it any moment."""
+        """Whether a switch to another session is under way."""
         return self.away is not None and not self.away.is_finished
 
     @property
     def conversation(self) -> "Conversation | None":
-        """What the engine's thread drives, to be called through it; None until the session is open."""
+        """The conversation, to be called on the engine's thread only; None until the session is open."""
         return self.engine.opened.conversation if self.engine.opened is not None else None
 
     @property
@@ -148,21 +148,21 @@ class ChatSession:
 
     @property
     def read_only(self) -> str:
-        """Why nothing can be sent now; empty when it can, or the window that wrote the session has let go."""
+        """Why nothing can be sent; empty if it can, or if the window that wrote the session has closed it."""
         return self._refused if self._follower is None else self._follower.refusal
 
     async def show_log(self) -> None:
-        """Paint what the log holds, before the agent side is loaded."""
+        """Paint what is in the log, before the agent side is loaded."""
         database = self.launch.database
         try:
             preview = await asyncio.to_thread(preview_of, self.launch, self.id)
             await self.bodies.attach(database, preview.info.id)
         except (SessionNotFound, sqlite3.Error):
-            return  # opening it says so, with authority
+            return  # opening the session reports it properly
         self.id = preview.info.id
         self._begun = folder_notice(preview.info.cwd, self.launch.cwd)
         self.presenter.begin(preview)
-        # Show the todo list that the session was left with, and whether a plan waits to be accepted.
+        # Show the todo list as the session left it, and whether a plan waits to be accepted.
         folder = SessionFolder(self.folder)
         todos, plan = await asyncio.to_thread(
             lambda: (folder.read_note(folder.todo_file), folder.read_note(folder.plan_file))
@@ -170,7 +170,7 @@ class ChatSession:
         self.presenter.update(keeping(self.state, todos, plan))
 
     async def show_older(self) -> None:
-        """Show the rows of a long session that its first paint does without."""
+        """Add the older rows of a long session, which its first paint omits."""
         await self._painted.wait()
         since, last = self.presenter.view.since, self.presenter.last
         if not since:
@@ -184,25 +184,25 @@ class ChatSession:
             self.presenter.jump_to(self.at)
 
     async def run(self) -> None:
-        """Open the session and show everything that happens until the screen is left."""
+        """Open the session and show all events until the screen is left."""
         launch = self.launch
         if self.id:
             await self.show_log()
         else:
             self._begin_with(launch.first_model, launch.settings.policy, launch.first_mode)
-        # Loading the agent side takes the interpreter away from the screen: what is known is painted before.
+        # Loading the agent side blocks the interpreter (GIL), so the initial state is painted first.
         await self.pane.painted()
         self._painted.set()
         self.presenter.jump_to(self.at)
         self._on_typing(self.unsent.changed)
-        self.unsent.changed()  # a draft may have come along
+        self.unsent.changed()  # a draft may have been carried over
         self.pane.prompt.editor.prompts.extend(await asyncio.to_thread(self.unsent.recall))
         try:
             model, policy, mode = await self._open()
         except (SessionNotFound, SettingsError, sqlite3.Error, OSError) as error:
             self._refused = str(storage_error(error, launch.paths.database) or error)
             self.refuse(self._refused)
-            # A turn may have begun: nobody would see what it does and costs.
+            # A turn may be running, and its actions and costs would not be shown.
             await self.engine.stop()
             return
         self._begin_with(model, policy, mode)
@@ -219,11 +219,11 @@ class ChatSession:
                     follow(record)
 
     def _on_typing(self, look: Callable[[], None]) -> None:
-        """Have something looked at with every key in the prompt; it must cost next to nothing."""
+        """Call a function with every key in the prompt; it must be cheap."""
         self.pane.watch(self.pane.prompt.editor, "selection", look, init=False)
 
     async def _follow(self, record: Record) -> None:
-        """Do what an event asks of the screen besides being shown."""
+        """React to an event beyond showing it."""
         if arrived := self.unsent.follow(record):
             await asyncio.to_thread(self.unsent.forget, arrived)
         match record.data:
@@ -240,15 +240,14 @@ class ChatSession:
                     self.presenter.withdraw_prompt(await self._prompt(rewind.data.to))
 
     async def _prompt(self, seq: int) -> str:
-        """Return the prompt with a log number."""
         record = await self.bodies.record(seq)
         return record.data.text if record is not None and isinstance(record.data, UserMessage) else ""
 
     async def _open(self) -> tuple[str, str, Mode]:
-        """Open the session and show all it holds; while another window writes it, try whenever asked for.
+        """Open the session and show its log. While another window writes it, retry on request.
 
         Returns:
-            Names of the model, of the policy and of the mode.
+            Names of the model, the policy and the mode.
         """
         await self._admit()
         taken_over = arrived = False
@@ -281,7 +280,7 @@ class ChatSession:
         return model, policy, mode
 
     async def _show_remaining(self) -> None:
-        """Show what the log holds beyond what was painted first, and what it has cost."""
+        """Show the events since the first paint, and the costs so far."""
         database = self.launch.database
         await self.bodies.attach(database, self.id)
         figures = StatsReader(database, self.id)
@@ -289,10 +288,10 @@ class ChatSession:
         self.presenter.catch_up(await asyncio.to_thread(heads_after, database, self.id, self.presenter.last))
 
     async def _wait_for(self, who: str) -> bool:
-        """Show the session, as it grows, until something is asked for after the other window has let go.
+        """Follow the session read-only until the other window has closed it and something is requested.
 
         Returns:
-            Whether it has come from the background.
+            Whether it came from a background run.
         """
         self._follower = follower = ReadOnlyFollower(self.launch, self.id, self.presenter, who)
         self.refuse(follower.why)
@@ -310,13 +309,13 @@ class ChatSession:
 
     async def _come(self, follower: ReadOnlyFollower) -> None:
         if await follower.arrival():
-            self.engine.call(int)  # whatever is asked for opens it
+            self.engine.call(int)  # any request opens it
 
     def _begin_with(self, model: str, policy: str, mode: Mode) -> None:
         self.presenter.update(replace(self.state, model=model, policy=policy, mode=mode))
 
     def refuse(self, why: str) -> None:
-        """Show the session without letting anything be sent."""
+        """Show the session as read-only."""
         while text := self.engine.queue.take_last():
             self.pane.prompt.editor.restore_prompt(text)
             self.unsent.mark_restored(text)
@@ -325,7 +324,7 @@ class ChatSession:
         self.report(why)
 
     def submit(self, work: Work) -> bool:
-        """Ask for something that changes the conversation; whether that was possible."""
+        """Request work that changes the conversation; returns whether that was possible."""
         if why := self.read_only:
             self.reply(why)
             return False
@@ -334,7 +333,7 @@ class ChatSession:
         return True
 
     def change_mode(self, mode: Mode) -> None:
-        """Go on in another mode at once; before the session is open, as the first thing in it."""
+        """Switch the mode at once; before the session is open, as its first work."""
         if why := self.read_only:
             self.reply(why)
             return
@@ -352,32 +351,32 @@ class ChatSession:
     async def ask(self, request: "Callable[[OpenSession], T]") -> T: ...
 
     async def ask(self, request: "Callable[[OpenSession], Any]") -> Any:
-        """Have something looked up or done on the engine's thread, once the session is open.
+        """Run a function on the engine's thread, once the session is open.
 
         Raises:
-            SessionLocked: if another process writes the session.
-            EngineStopped: if the session is closed first.
+            SessionLocked: If another process writes the session.
+            EngineStopped: If the session is closed first.
         """
         opened = await self.engine.session()
         return await asyncio.wrap_future(self.engine.call(request, opened))
 
     def ask_about(self, review: ReviewMode) -> None:
-        """Say which summaries wait for a decision: on a screen there is a user to decide."""
+        """Set which summaries wait for a review by the user."""
         self._review = review
         self.instruct(lambda now: now.reviews.ask_about(review))
 
     def instruct(self, act: "Callable[[Conversation], object]") -> None:
-        """Have the conversation do something on the engine's thread; nothing while there is none."""
+        """Call a function with the conversation on the engine's thread; does nothing before it is open."""
         if self.conversation is not None:
             self.engine.call(act, self.conversation)
 
     def cancel(self) -> None:
-        """Stop what is under way, one step at a time."""
+        """Stop what runs, one step at a time."""
         self.instruct(lambda now: now.cancel_step())
 
     @property
     def guards(self) -> "Mapping[int, GuardSet]":
-        """What the user lets no call do in this session, by log number."""
+        """The session's guards against tool calls, by log number."""
         return self.conversation.tooling.approvals.guards if self.conversation is not None else {}
 
     async def take_back(self) -> str:
@@ -386,17 +385,21 @@ class ChatSession:
         return text
 
     async def take(self, place: int, label: str) -> str:
-        """Take what was shown at a place out of the queue; its text, empty when it has left since."""
+        """Remove the work shown at a place in the queue.
+
+        Returns:
+            Its text; empty if it has left the queue since.
+        """
         text = await asyncio.wrap_future(self.engine.call(self.engine.queue.take, place, label))
         self.unsent.mark_restored(text)
         return text
 
     def move(self, place: int, label: str, step: int) -> None:
-        """Let what was shown at a place of the queue come earlier or later."""
+        """Move the work shown at a place in the queue earlier or later."""
         self.engine.call(self.engine.queue.move, place, label, step)
 
     def _show_early(self, change: QueueChanged) -> None:
-        """Show what waits for the agent side."""
+        """Show what is queued while the agent side loads."""
         if len(change.prompts) <= len(self.state.queue) or not self.state.turn:
             self.presenter.update(early(self.state, change.prompts))
 

@@ -1,4 +1,4 @@
-"""The state of the chat screen as one frozen value."""
+"""The state of the chat screen as one frozen value, and the fold of events into it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
@@ -80,123 +80,123 @@ from tui_app.usage import ContextUsage
 KEPT_FROM_MODEL = "Not sent to the model."
 LOADING = "Loading the model. Your prompt is next."
 NOTICES = 200
-"""So many of the newest notices are kept."""
+"""Maximum number of notices kept; the oldest are dropped."""
 EARLIER = "From an earlier session: "
-"""In front of notices that were unread when their session was left."""
+"""Prefix of notices that were unread when their session was left."""
 
 
 class Running(NamedTuple):
-    """A call of a tool that has no result yet."""
+    """A tool call that has no result yet."""
 
     id: str
     name: str
     since: float
     """Monotonic seconds."""
     output: str = ""
-    """The end of what it has printed so far."""
+    """The end of its output so far."""
 
 
 @frozen(kw_only=True)
 class ChatState:
-    """Everything around the transcript. Children are given parts of it; nobody else keeps a copy."""
+    """Everything around the transcript. Widgets get parts of it; nothing else keeps a copy."""
 
     def worded(self, said: str, *steps: str) -> str:
-        """A sentence with what can be done next, in the keys of the user."""
+        """Return a sentence followed by the next steps with the user's keys."""
         return screen_text(said, steps, self.keymap)
 
     keymap: Mapping[str, str] = field(default_factory=dict)
-    """Keys that the settings have changed."""
+    """The user's key mappings."""
     title: str = ""
     model: str = ""
     policy: str = ""
     effort: str = ""
-    """How much the model thinks; empty as it is set."""
+    """The reasoning effort; empty for the setting's value."""
     mode: Mode = "ask"
     worked: Mode = "ask"
     """The mode before plan mode, in which an accepted plan is carried out."""
     goal: str = ""
-    """How far the goal is; empty where there is none."""
+    """Progress of the goal; empty if there is none."""
     planned: bool = False
     """Whether the model has proposed a plan that can be accepted."""
     costs: Costs = field(default_factory=Costs)
-    """Of the session so far: dollars, and requests whose price is not known."""
+    """Costs of the session so far: dollars, and requests without a known price."""
     turn_costs: Costs = field(default_factory=Costs)
     usage: ContextUsage | None = None
     status: Status = field(default_factory=Status)
     queue: tuple[str, ...] = ()
     paused: bool = False
     locked: Locked = ""
-    """Why nothing can be changed; empty when it can."""
+    """Why nothing can be changed; empty if it can."""
     notices: tuple[str, ...] = ()
     unread: int = 0
-    """How many of them came since they were looked at last."""
+    """Number of notices not read yet."""
     sending: str = ""
-    """The prompt of the turn under way until the log holds it; empty from then on."""
+    """The prompt of the running turn until the log has it; empty from then on."""
     turn: bool = False
-    """Whether a turn is under way."""
+    """Whether a turn is running."""
     turn_started: float = 0.0
     streamed: int = 0
     """Characters streamed in this turn."""
     unlogged: int = 0
-    """Of these, the characters that the measured context does not hold yet."""
+    """Streamed characters that the measured context usage does not include yet."""
     background: float | None = None
-    """Progress of a background compaction, 0 to 1; negative for one part; None when none runs."""
+    """Progress of a background compaction, 0 to 1; negative if it has one part; None if none runs."""
     writing: tuple[int, str] = (1, "")
-    """The part of a summary that is being written, from 1, and all of its text so far."""
+    """The part of a summary that is being written, from 1, and its text so far."""
     leaving: tuple[tuple[int, int], ...] = ()
-    """Inclusive ranges of log numbers of what a compaction under way would replace."""
+    """Inclusive ranges of log numbers of the messages that a running compaction would replace."""
     tokens_leaving: int = 0
-    """What that has in the context, in tokens."""
+    """Size of those messages in tokens."""
     compacting: bool = False
-    """Whether a compaction runs that the user waits for."""
+    """Whether the user waits for a running compaction."""
     reviewing: bool = False
-    """Whether a summary waits for a decision."""
+    """Whether a summary waits for the user's review."""
     shell: str = ""
-    """Id of the run of a command of the user's; empty while none runs."""
+    """Id of the user's running shell command; empty if none runs."""
     tasks: frozenset[str] = frozenset()
-    """Ids of the background commands that run."""
+    """Ids of the running background commands."""
     forks: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
-    """Calls of the sub-agents that work: of those that are forks, and of others."""
+    """Calls of the running subagents: of forks, and of others."""
     calls: tuple[Running, ...] = ()
-    """Calls of tools without a result yet, the newest last."""
+    """Tool calls without a result yet, newest last."""
     question: ApprovalRequested | None = None
-    """What a tool asks; None when none does."""
+    """The tool call that waits for approval; None if there is none."""
     asked: QuestionAsked | None = None
-    """What the model asks; None when it asks nothing."""
+    """The model's question; None if there is none."""
     todos: tuple[TodoItem, ...] = ()
-    """The todo list, as it was kept last."""
+    """The todo list as last written."""
     ahead: tuple[str, ...] = ()
-    """Ids of the calls that nobody has allowed yet."""
+    """Ids of the calls that are not approved yet."""
 
     @property
     def writes_summary(self) -> bool:
-        """Whether there is some of a summary to read that nobody is asked about."""
+        """Whether part of a summary can be read before its review."""
         return (self.compacting or self.background is not None) and bool(self.writing[1])
 
     @property
     def output(self) -> str:
-        """The end of what the newest running command that prints has printed."""
+        """The end of the output of the newest running command that has any."""
         return next((call.output for call in reversed(self.calls) if call.output), "")
 
     @property
     def waits_for_user(self) -> bool:
-        """Whether a tool or the model has asked something."""
+        """Whether an approval or a question is open."""
         return self.question is not None or self.asked is not None
 
     @property
     def scale(self) -> float:
-        """Tokens as the model counts them for each counted one: every size on the screen is shown on it."""
+        """Model tokens per locally counted token; every size on the screen is scaled by it."""
         return self.usage.scale if self.usage is not None else 1.0
 
     @property
     def lasting_status(self) -> Status:
-        """What the status row says apart from what only answers a key."""
+        """The status row without an answer to a key."""
         return self.status if self.status.under is None else self.status.under
 
     @property
     def answer(self) -> str:
-        """What the status row answers to the last key; empty where it answers nothing."""
+        """The status row's answer to the last key; empty if there is none."""
         status = self.status
         if status.under is None:
             return ""
@@ -204,13 +204,13 @@ class ChatState:
 
     @property
     def busy(self) -> bool:
-        """Whether Esc has something to stop."""
+        """Whether esc has something to stop."""
         waited_for = self.turn or self.compacting or self.reviewing or bool(self.shell)
         return waited_for or self.background is not None
 
 
 def early(state: ChatState, queue: tuple[str, ...]) -> ChatState:
-    """Show what waits for the agent side, also after some of it was undone or moved."""
+    """Show the work queued while the agent side loads, including after some was removed or moved."""
     status = state.status if queue else Status()
     if len(queue) > len(state.queue):
         status = Status(kind="message", text=LOADING)
@@ -218,26 +218,26 @@ def early(state: ChatState, queue: tuple[str, ...]) -> ChatState:
 
 
 def keeping(state: ChatState, todos: str, plan: str) -> ChatState:
-    """Go on with the texts of the todo list and the plan that a session was left with."""
+    """Restore the todo list and the plan that a session was left with."""
     planned = state.mode == "plan" and bool(plan.strip())
     return replace(state, todos=read_todos(todos), planned=planned)
 
 
 def saying(state: ChatState, text: str) -> ChatState:
-    """Put a sentence in the status row: behind what is under way, or alone."""
+    """Show a sentence in the status row: after the running work, or alone."""
     if state.status.busy:
         return replace(state, status=replace(state.status, notes=(text,) if text else (), under=None))
     return replace(state, status=Status(kind="message", text=text))
 
 
 def answering(state: ChatState, text: str) -> ChatState:
-    """Put a sentence in the status row that answers a key: it goes with the next one that does something."""
+    """Answer a key in the status row, until the next key that acts."""
     said = saying(state, text)
     return replace(said, status=replace(said.status, under=state.lasting_status))
 
 
 def moved_on(state: ChatState) -> ChatState:
-    """Take what answered a key off the status row; what stood there before may have gone on since."""
+    """Remove the answer to a key from the status row; work shown there before may have progressed since."""
     under = state.status.under
     if under is None:
         return state
@@ -246,25 +246,25 @@ def moved_on(state: ChatState) -> ChatState:
 
 
 def noting(state: ChatState, text: str) -> ChatState:
-    """Add a notice; the oldest ones leave."""
+    """Add a notice, dropping the oldest ones."""
     notices = (*state.notices, text)[-NOTICES:]
     return replace(state, notices=notices, unread=min(state.unread + 1, NOTICES))
 
 
 def unread_of(state: ChatState) -> tuple[str, ...]:
-    """The notices that came since they were looked at last."""
+    """Return the notices that are not read yet."""
     return state.notices[len(state.notices) - state.unread :]
 
 
 def bringing(state: ChatState, notices: Iterable[str]) -> ChatState:
-    """Put unread notices of the session before in front of this one's, each once."""
+    """Insert the unread notices of the previous session before this one's, each once."""
     before = tuple(dict.fromkeys(EARLIER + text.removeprefix(EARLIER) for text in notices))
     every = (*before, *state.notices)[-NOTICES:]
     return replace(state, notices=every, unread=min(len(before) + state.unread, NOTICES))
 
 
 LATER = "Compaction will be retried later."
-"""What a stopped compaction leads to where the row, which says the rest, has no room for it."""
+"""What follows a cancelled compaction, for the notice: the status row has no space for it."""
 PROPOSED = "The summary waits for your review. Nothing has changed yet."
 STOPPED = Status(kind="message", text="Stopped. Nothing was lost.")
 PLANNED = "The plan is ready: /accept carries it out · or say what to change"
@@ -286,7 +286,8 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
         case AssistantDelta(text=text, thinking=thinking):
             size = len(text) + len(thinking)
             streamed, unlogged = state.streamed + size, state.unlogged + size
-            # In tens: a row that counted each word would be written anew with each, on slow lines too.
+            # In steps of ten: a row that counted every token would be rewritten with each, even on slow
+            # connections.
             written = -(-streamed // 4)
             written -= written % 10 if written > _EXACT_TOKENS else 0
             status = Status(kind="answering", started=state.turn_started, tokens=written)
@@ -298,23 +299,24 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
             missed = (f"cache missed: {broken_by}",) if costs and broken_by else ()
             done = Status(kind="message" if costs else "idle", text=costs, notes=missed)
             if told.busy and told.notes and told.under is None:
-                # After what was reported at its end.
+                # After what was reported at the end of the turn.
                 notes = (costs, *missed) if costs else ()
                 done = Status(kind="message", text=told.notes[0], notes=notes)
             if state.planned:
                 done = Status(kind="message", text=PLANNED)
             ends = {"cancelled": STOPPED, "done": done}
-            # What was said last while a turn failed stays: it may be why. The count of tries does not.
+            # The last note of a failed turn stays, since it may be the reason. The count of attempts does
+            # not.
             said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
             other = Status(kind="message", text=said[0]) if said else Status()
-            # What a sub-agent in the background asks stays.
+            # A question of a background subagent stays.
             state = replace(state, calls=(), ahead=(), turn=False, sending="", unlogged=0)
             return _showing(state, ends.get(outcome, other))
     return state
 
 
 def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Show what a tool asks and prints."""
+    """Show approvals, questions and output of tools."""
     match payload:
         case ToolCall(tool_call_id=id, name=name):
             state = replace(state, calls=(*state.calls, Running(id, one_line(name, 40), now)))
@@ -323,7 +325,7 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
             state = _returned(state, payload)
             return state if state.waits_for_user else _between(state)
         case QuestionAsked(attended=True):
-            return replace(state, asked=payload, status=Status())  # the box says that it waits
+            return replace(state, asked=payload, status=Status())  # the box itself shows that it waits
         case QuestionClosed(id=id) if state.asked is not None and state.asked.id == id:
             return replace(state, asked=None)
         case ApprovalRequested():
@@ -344,7 +346,7 @@ def _tool(state: ChatState, payload: Payload, now: float) -> ChatState:
 
 
 def _command(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Follow a command of the user's, and what goes on in the background."""
+    """Follow the user's shell commands, subagents and background commands."""
     match payload:
         case SubAgentStart(tool_call_id=call, fork=True):
             return replace(state, forks=state.forks | {call})
@@ -366,7 +368,7 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState:
 
 
 def _returned(state: ChatState, result: ToolResult) -> ChatState:
-    """Take a call off those that run, with what its result says of plan, todo list and question."""
+    """Remove a finished call, applying a result of the plan or todo tool."""
     calls = tuple(call for call in state.calls if call.id != result.tool_call_id)
     planned, todos = state.planned, state.todos
     if result.outcome == "success" and result.name == PLAN.name:
@@ -377,20 +379,20 @@ def _returned(state: ChatState, result: ToolResult) -> ChatState:
 
 
 def _between(state: ChatState) -> ChatState:
-    """Name the newest call that still runs; where none does, whoever is waited for."""
+    """Show the newest running call, or else the wait for the model."""
     newest = state.calls[-1] if state.calls else None
     status = Status(kind="tool", text=newest.name, started=newest.since) if newest else _waiting(state)
     return _showing(state, status)
 
 
 def _waiting(state: ChatState) -> Status:
-    """The model is waited for, or nobody: a goal's check asks between two turns."""
+    """Return the status of waiting for the model; idle between turns, when a goal's check may ask."""
     busy = Status(kind="connecting", started=state.turn_started, model=state.model)
     return busy if state.turn else Status()
 
 
 def _showing(state: ChatState, status: Status, **changes: Any) -> ChatState:
-    """A status, unless the row has a compaction that the user waits for."""
+    """Set a status, unless the row shows a compaction that the user waits for."""
     return replace(state, status=state.status if state.compacting else status, **changes)
 
 
@@ -436,7 +438,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
         state = noting(state, state.worded(f"{text}. {LATER}", "compact"))
     elif told := stand_in_text(done):
         state = noting(state, told)
-    # What ends in the background is not interrupted for, unless it was a user's decision that ended it.
+    # The end of a background compaction does not replace the status, unless the user's review ended it.
     status = state.status if done.trigger == "background" and not state.reviewing else outcome
     state = replace(state, compacting=False, reviewing=False, background=None, leaving=(), tokens_leaving=0)
     if not state.turn:
@@ -446,7 +448,7 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
 
 
 def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Word what the user has done to the view."""
+    """Word an undo, an edit, a rewind or another change of the history."""
     match payload:
         case CompactionUndone(tokens_after=after):
             text = f"Undone: the full history is back (~{tokens(after)}) · /redo applies it again"
@@ -480,11 +482,11 @@ def _goal(state: ChatState, payload: Payload, now: float) -> ChatState:
         case GoalEnded(outcome=outcome):
             state = replace(state, goal="")
             if outcome == "met":
-                return state  # its check has said so
+                return state  # the check's own status already shows it
         case _:
             return state
     if not (state.turn or state.shell or isinstance(payload, GoalSet)):
-        # The check that was asked about runs no longer.
+        # The check that needed approval is no longer running.
         state = _showing(state, Status())
     return answering(state, payload.headline())
 
@@ -520,7 +522,7 @@ def _answers(model: str) -> str:
 
 
 def _with_notice(state: ChatState, payload: Payload, now: float) -> ChatState:
-    """Keep what must not be missed among the notices."""
+    """Add events that the user must not miss to the notices."""
     match payload:
         case Notice(text=text, actions=actions, passing=True):
             return answering(state, state.worded(text, *actions))
@@ -538,15 +540,15 @@ def _with_notice(state: ChatState, payload: Payload, now: float) -> ChatState:
 
 
 _PARTS = (_turn, _tool, _command, _compaction, _rewritten, _goal, _session, _with_notice)
-"""The parts of the fold; each leaves what is not for it."""
+"""The parts of the fold; each ignores the events of the others."""
 
 
 def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     """Fold one event into the state.
 
     Args:
-        state: Before it.
-        payload: What happened.
+        state: The state before it.
+        payload: The event.
         now: Monotonic seconds, the clock of the status row.
     """
     before = state.status
@@ -561,5 +563,5 @@ def advance(state: ChatState, payload: Payload, now: float) -> ChatState:
     status = state.status
     if before.under is None or not (before.busy and status.busy) or status.notes or status.under is not None:
         return state
-    # What answered a key stays where something else runs now than when it was said.
+    # The answer to a key stays although other work is running now.
     return replace(state, status=replace(status, notes=before.notes, under=status))

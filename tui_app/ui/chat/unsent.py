@@ -1,4 +1,4 @@
-"""What a user has said that no log holds yet: it must outlive the window."""
+"""Unsent prompts: text that is not in a log yet and must survive the end of the program."""
 
 import asyncio
 import logging
@@ -16,22 +16,22 @@ _LOG = logging.getLogger(__name__)
 
 
 class Kept(NamedTuple):
-    """What became of prompts that were never sent."""
+    """The result of keeping prompts that were never sent."""
 
     number: int
-    """How many are there at the next visit."""
+    """Number of prompts available at the next start."""
     lost: tuple[str, ...] = ()
-    """Those that the disk refused; whoever asked still has them to show."""
+    """Prompts that could not be written; the caller still has to show them."""
     why: str = ""
-    """Why it refused."""
+    """The error."""
 
 
 GATHER_S = 0.5
-"""Seconds behind a change until it is written down: most prompts are in the log by then."""
+"""Seconds after a change until it is written: most prompts are in the log by then."""
 
 
 class Unsent:
-    """Prompts on their way into one session's log, from the moment they leave the editor.
+    """Prompts on their way from the editor to one session's log.
 
     Args:
         paths: Where prompts are kept that never arrive.
@@ -44,29 +44,29 @@ class Unsent:
         """Texts that would be lost, oldest first."""
         self._recalled: set[str] = set()
         self.journal = UnsentJournal(paths.unsent_dir, folder)
-        """What outlives a kill."""
+        """A journal that survives a killed process."""
         self._changed = asyncio.Event()
 
     def sent(self, text: str) -> None:
-        """Note that a prompt has left the editor."""
+        """Record that a prompt has left the editor."""
         self.waiting.append(text)
         self.changed()
 
     def mark_restored(self, text: str) -> None:
-        """Note that a prompt is in the editor again, a draft like any other."""
+        """Record that a prompt is in the editor again, as a draft like any other."""
         if text in self.waiting:
             self.waiting.remove(text)
             self.changed()
 
     def changed(self) -> None:
-        """Note that something was sent, came back or was typed, so that it is written down."""
+        """Schedule writing the journal after something was sent, came back or was typed."""
         self._changed.set()
 
     async def write_down(self, draft: Callable[[], str]) -> None:
-        """Keep what waits, and the draft, on disk, until cancelled: the process may be killed.
+        """Write waiting prompts and the draft to disk until cancelled, because the process may be killed.
 
         Args:
-            draft: What is written in the editor, or in the line of a question.
+            draft: Returns the text in the editor, or in a question's input.
         """
         while True:
             await self._changed.wait()
@@ -75,21 +75,21 @@ class Unsent:
             texts = _worth_keeping(*self.waiting, draft())
             try:
                 await asyncio.to_thread(self.journal.write, texts)
-            except OSError as error:  # the next change tries again
+            except OSError as error:  # retried at the next change
                 _LOG.warning("what is not sent could not be written down: %s", error)
 
     def follow(self, record: Record) -> str:
-        """Take note of an event.
+        """Update the waiting prompts from an event.
 
         Returns:
-            A prompt of an earlier visit that has been sent now, to be forgotten; empty for none.
+            A prompt of an earlier start that has now been sent and is to be forgotten; empty for none.
         """
         match record.data:
             case SessionBackground(step="attached", prompts=prompts):
                 self.waiting += [each.text for each in prompts]
                 self.changed()
             case SessionBackground(prompts=prompts):
-                # The log keeps them for the process that goes on.
+                # The log keeps them for the process that continues.
                 for each in prompts:
                     self.mark_restored(each.text)
             case TurnEnd(prompt=text) if text:
@@ -102,7 +102,7 @@ class Unsent:
         return ""
 
     def recall(self) -> list[str]:
-        """What earlier visits to this folder have left, oldest first; blocks on the disk."""
+        """Return the prompts left by earlier starts in this folder, oldest first; blocks on the disk."""
         try:
             take_over(self._paths.unsent_dir, self._file)
         except OSError as error:
@@ -112,14 +112,14 @@ class Unsent:
         return found
 
     def forget(self, text: str) -> None:
-        """Keep a prompt of an earlier visit no longer; blocks on the disk."""
+        """Forget a prompt of an earlier start; blocks on the disk."""
         try:
             forget_unsent(self._file, self._folder, text)
-        except OSError as error:  # it is offered once more: no harm
+        except OSError as error:  # it is offered once more, which does no harm
             _LOG.warning("a sent prompt could not be removed from the list: %s", error)
 
     def keep(self, *drafts: str) -> Kept:
-        """Keep what has not arrived, and drafts, for the next visit; blocks on the disk."""
+        """Keep unsent prompts and drafts for the next start; blocks on the disk."""
         texts = _worth_keeping(*self.waiting, *drafts)
         self.waiting.clear()
         new = [text for text in texts if text not in self._recalled]
@@ -127,7 +127,7 @@ class Unsent:
             keep_unsent(self._file, self._folder, new)
         except OSError as error:
             _LOG.warning("unsent prompts could not be kept: %s", error)
-            # What was written down before is there for the next visit.
+            # What the journal already has is available at the next start.
             self.journal.end(kept=True)
             return Kept(len(texts) - len(new), tuple(new), error.strerror or str(error))
         self.journal.end()
@@ -139,7 +139,7 @@ def _worth_keeping(*texts: str) -> tuple[str, ...]:
 
 
 def kept_text(kept: Kept) -> str:
-    """Word the kept prompts for the terminal once the screen is gone; empty for none."""
+    """Word the kept prompts for the terminal after the screen is closed; empty if there are none."""
     told = []
     if kept.number:
         one = kept.number == 1

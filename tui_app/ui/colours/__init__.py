@@ -1,1 +1,1 @@
-"""Themes and the colours of texts."""
+"""Colours: themes, tones and syntax highlighting."""

@@ -1,4 +1,4 @@
-"""Keywords, strings, numbers and comments in the lines of a diff."""
+"""Syntax highlighting of code and diffs."""
 
 from collections.abc import Mapping, Sequence
 from threading import Timer
@@ -9,7 +9,7 @@ from textual.content import Content, Span
 from tui_app.ui.colours.palette import Palette, Tone
 
 _MOST_CHARS = 8_000
-"""Longer code stays uncoloured: lexers are regular expressions, and the text is not trusted."""
+"""Longer code is not highlighted: lexers use regular expressions, and the text is untrusted."""
 
 _MOST_LINE = 500
 
@@ -18,11 +18,11 @@ CODE_TONES: Mapping[str, Tone] = {
     "keyword": Tone.KEYWORD, "string": Tone.STRING, "number": Tone.NUMBER, "comment": Tone.COMMENT,
     "added": Tone.ADDED, "removed": Tone.REMOVED,
 }  # fmt: skip
-"""The kinds of code that have a colour of their own."""
+"""Kinds of code that have a colour."""
 
 
 def coloured(code: str, language: str, palette: Palette) -> Text:
-    """Clean code with a style for what stands out in it."""
+    """Return clean code with styles for highlighted parts."""
     text, at, lines = Text(code, end=""), 0, code.split("\n")
     for line, spans in zip(lines, code_spans(language, lines), strict=True):
         for start, stop, kind in spans:
@@ -32,11 +32,11 @@ def coloured(code: str, language: str, palette: Palette) -> Text:
 
 
 def code_spans(language: str, lines: Sequence[str]) -> list[Sequence[Span]]:
-    """Find what to colour in some lines of code, line by line; nothing in those of an unknown language.
+    """Return the spans to highlight, line by line; none for an unknown language.
 
     Args:
-        language: Its name; empty where it is not known.
-        lines: Clean lines that follow each other.
+        language: Its name; empty if unknown.
+        lines: Clean consecutive lines.
     """
     too_long = sum(map(len, lines)) > _MOST_CHARS or any(len(line) > _MOST_LINE for line in lines)
     if too_long or not language:
@@ -48,7 +48,7 @@ def code_spans(language: str, lines: Sequence[str]) -> list[Sequence[Span]]:
         kind = next((kind for family, kind in _FAMILIES if str(token).startswith(family)), None)
         if kind is not None and text:
             found.append(Span(start, start + len(text), kind))
-    # A text of several lines is one token.
+    # A token may have several lines.
     return [line.spans for line in Content(code, spans=found).split(allow_blank=True)]
 
 
@@ -72,11 +72,11 @@ _LANGUAGES: Mapping[str, str] = {
     "swift": "swift", "tf": "terraform", "toml": "toml", "ts": "typescript", "tsx": "tsx", "vue": "vue",
     "xml": "xml", "yaml": "yaml", "yml": "yaml", "zig": "zig", "zsh": "bash",
 }  # fmt: skip
-"""Lexers by the end of a file's name; asking for them by a whole name looks through all that is installed."""
+"""Lexers by file extension; looking one up by a complete file name would search all installed ones."""
 
 
 def language_of(path: str) -> str:
-    """The language of a file by its name; empty where it is not known."""
+    """Return the language of a file by its name; empty if unknown."""
     name = path.rpartition("/")[2].lower()
     special = {"makefile": "make", "dockerfile": "docker"}.get(name, "")
     return special or _LANGUAGES.get(name.rpartition(".")[2] if "." in name else "", "")
@@ -85,11 +85,11 @@ def language_of(path: str) -> str:
 _LOADED: set[str] = set()
 
 _BEHIND_S = 1.0
-"""Seconds behind what is painted now, which is not to wait for a lexer."""
+"""Seconds to wait, so that the current painting is not delayed by loading a lexer."""
 
 
 def preload_colours(path: str) -> None:
-    """Load, in a thread, what code of a file needs that is likely to be shown later."""
+    """Load the lexer for a file in a thread, because its code is likely to be shown soon."""
     language = language_of(path)
     if language and language not in _LOADED:
         _LOADED.add(language)

@@ -1,4 +1,4 @@
-"""Colours of the transcript, kept legible on the theme they stand on."""
+"""Colours of the transcript, kept legible on the theme's backgrounds."""
 
 import io
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tui_app.records import frozen
 
 
 class Tone(Enum):
-    """What a piece of text is."""
+    """The role of a piece of text."""
 
     TEXT = "text", ""
     STRONG = "strong", "bold"
@@ -49,24 +49,24 @@ class Tone(Enum):
 
     def __init__(self, word: str, style: str) -> None:
         self.style = style
-        """As Textual writes it, over what the text around has."""
+        """In Textual's syntax, added to the style of the surrounding text."""
 
 
 _GROUND_ONLY, _REVERSED = frozenset({Tone.HERE, Tone.UNREAD}), "bold reverse"
-"""Tones known by their ground alone, and what they are without colours, or with a terminal's own."""
+"""Tones recognised only by their background, and their style without colours or with the terminal's own."""
 
 STROKES = frozenset({Tone.FAINT, Tone.RAIL, Tone.USER})
 """Tones of bars, signs and small figures."""
 
 STROKE_CONTRAST = 3.0
-"""What bars and signs need (WCAG 2.1, 1.4.11)."""
+"""Contrast ratio required for bars and signs (WCAG 2.1, 1.4.11)."""
 
 MIN_CONTRAST = 4.5
-"""Ratio that WCAG 2.2 (1.4.3, level AA) asks for text."""
+"""Contrast ratio required for text (WCAG 2.2, 1.4.3, level AA)."""
 
 
 def contrast(one: Color, other: Color) -> float:
-    """The ratio of two opaque colours, from 1 (the same) to 21 (black and white)."""
+    """Return the contrast ratio of two opaque colours, from 1 (the same) to 21 (black and white)."""
     dark, light = sorted((_luminance(one), _luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
@@ -80,10 +80,10 @@ def _luminance(colour: Color) -> float:
 
 @lru_cache(maxsize=256)
 def legible(style: Style, least: float = MIN_CONTRAST) -> Style:
-    """Move a colour towards black or white until it stands out from its background.
+    """Move a colour towards black or white until its contrast to the background is sufficient.
 
-    Themes choose their accents for surfaces of their own; on the plain background some are too faint.
-    Colours of the terminal itself are unknown and left alone.
+    Themes choose their accents for surfaces of their own; on the plain background some are too faint. The
+    terminal's own colours are unknown and left alone.
     """
     if style.color is None or style.bgcolor is None:
         return style
@@ -101,15 +101,16 @@ def legible(style: Style, least: float = MIN_CONTRAST) -> Style:
 
 @frozen
 class Palette:
-    """The styles of one theme. Two palettes are equal when every style is."""
+    """The styles of a theme. Palettes are equal if all their styles are."""
 
     styles: Mapping[Tone, Style]
 
     @classmethod
     def of(cls, widget: Widget) -> "Palette":
-        """Mix the styles for what a widget shows; each can be told from its ground.
+        """Compute the styles for a widget, with a legible contrast.
 
-        They are no component classes: Textual would style 29 nodes more each time it styles the widget.
+        They are not component classes: with those, Textual would style 29 more nodes whenever it styles the
+        widget.
         """
         app, text = widget.app, widget.visual_style
         styles: dict[Tone, Style] = {}
@@ -122,16 +123,16 @@ class Palette:
         return cls(styles)
 
     def style(self, tone: Tone) -> Style:
-        """Return the style of a tone; colours are complete, background included."""
+        """Return the style of a tone, with both colours."""
         return self.styles[tone]
 
     def accent_of(self, tone: Tone) -> Style:
-        """Return a tone without its background, to lie over another style."""
+        """Return the style of a tone without its background, to be added to another style."""
         style = self.styles[tone]
         return Style(color=style.color, bold=style.bold, italic=style.italic, underline=style.underline)
 
     def console(self) -> Console:
-        """Make the console that Markdown is laid out on; nothing is ever printed to it."""
+        """Create the console for Markdown layout; nothing is ever printed to it."""
         heading, link, dim = self.accent_of(Tone.HEADING), self.accent_of(Tone.LINK), self.accent_of(Tone.DIM)
         quiet = ("block_quote", "hr", "link_url", "item.bullet", "item.number")
         names: dict[str, str | Style] = {
@@ -157,4 +158,4 @@ class Palette:
 
 
 PLAIN_PALETTE = Palette(styles={tone: Style() for tone in Tone})
-"""No colour at all; for measuring and for tests."""
+"""A palette without colours, for measuring and for tests."""

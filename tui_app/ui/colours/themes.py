@@ -1,7 +1,7 @@
-"""The two colour themes: sea blue for what can be acted on, amber for *near*, red for *full*; code.
+"""The colour themes: sea blue for what can be acted on, amber for *near*, red for *full*.
 
-Text colours are fixed values rather than faded ones, because a faded colour drops below the contrast of
-4.5:1 (WCAG 2.1, level AA) as soon as it is on a panel.
+Text colours are fixed values rather than faded ones, because a faded colour on a panel falls below a contrast
+of 4.5:1 (WCAG 2.1, level AA).
 """
 
 import io
@@ -48,10 +48,10 @@ _COLOURS = (
     (("#2f7482", 66), ("#4d9c92", 30), "kind-results"),
     (("#153a4f", 237), ("#c9e1ee", 153), "block-cursor-background input-selection-background"),
 )  # fmt: skip
-"""Each colour in the dark theme and in the light one, each with its number of 256, and what has it.
+"""Colours in the dark and the light theme, each with its number among the 256, and the variables that use it.
 
-The number is the one that stays as far from the grounds as ours does. The nearest one, which it would become
-otherwise, is black for two grounds and dark blue for the third.
+The number is chosen to keep the contrast to the backgrounds. The nearest colour, which would be used
+otherwise, is black for two backgrounds and dark blue for the third.
 """
 _XTERM = dict(shade for dark, light, _ in _COLOURS for shade in (dark, light))
 _FIELDS = ("accent", "warning", "error", "success", "foreground", "background", "surface", "panel")
@@ -77,7 +77,7 @@ _TERMINAL = {
     "code-inline": "ansi_magenta",
     "removed": "ansi_bright_red",
 }
-"""Our own names of colours where the terminal has the say."""
+"""The program's own colour variables with the terminal's own colours."""
 
 
 TERMINAL_COLOURS: Mapping[str, str] = {
@@ -88,11 +88,11 @@ TERMINAL_COLOURS: Mapping[str, str] = {
     "footer-key-foreground": "ansi_default",
     **dict.fromkeys(("border", "border-blurred", "scrollbar", "scrollbar-hover"), "ansi_bright_black"),
 }
-"""The few colours of a terminal's own, where it has the say: cool for work, warm for a call."""
+"""The few terminal colours in use with the terminal's own colours: cool for work, warm for attention."""
 
 
 def colour_system(env: Mapping[str, str]) -> str:
-    """The colours of a terminal: ``standard`` (16 of its own), ``256``, ``truecolor``; empty if unknown."""
+    """Return a terminal's colours: ``standard`` (16 of its own), ``256``, ``truecolor``; empty if unknown."""
     named = env.get("TEXTUAL_COLOR_SYSTEM", "auto")
     if named != "auto" or not env.get("TERM"):
         return named if named != "auto" else ""
@@ -101,7 +101,7 @@ def colour_system(env: Mapping[str, str]) -> str:
 
 
 def among_256(colour: str) -> str:
-    """A colour of ours as a terminal of 256 has it, so that it becomes no other."""
+    """Return a theme colour as the chosen colour of a 256-colour terminal, so that it is not mapped again."""
     number = _XTERM.get(colour)
     if number is None:
         return colour
@@ -113,14 +113,15 @@ def among_256(colour: str) -> str:
 
 
 _LAST_OF_CUBE = 231
-"""The last colour of 256 that is no shade of grey: white."""
+"""The last of the 256 colours that is not a shade of grey: white."""
 
 
 def theme_of_256(theme: Theme) -> Theme:
-    """A theme as a terminal of 256 colours shows it: what is not ours becomes the nearest there."""
+    """Convert a theme to 256 colours; colours of other themes are left for the nearest match."""
     variables = {name: among_256(value) for name, value in theme.variables.items()}
     if theme.dark and "added" in variables:
-        # No tint there is dark enough: lines of a diff keep the panel, and have its colours themselves.
+        # No tint among the 256 is dark enough: diff lines keep the panel's background and get the colours
+        # themselves.
         variables |= {"added-line": variables["added"], "removed-line": variables["removed"]}
     shown = replace(theme, variables=variables)
     for name in ("primary", "secondary", *_FIELDS):
@@ -130,7 +131,7 @@ def theme_of_256(theme: Theme) -> Theme:
 
 
 def own_variables(theme: Theme) -> dict[str, str]:
-    """What our own names of colours mean in a theme that does not have them."""
+    """Return the program's own colour variables for a theme that does not define them."""
     if theme.ansi:
         return dict(_TERMINAL)
     given = DARK.variables if theme.dark else LIGHT.variables
@@ -138,9 +139,9 @@ def own_variables(theme: Theme) -> dict[str, str]:
 
 
 def muted_colours(variables: Mapping[str, str]) -> dict[str, str]:
-    """The quiet colours of a theme that gives only their strength, such as ``auto 60%``, on its background.
+    """Compute muted colours of a theme that defines only their opacity, such as ``auto 60%``.
 
-    A style of a widget's content would take the colour without the strength.
+    A style of a widget's content would use the colour without the opacity.
     """
     ground = Color.parse(variables["background"])
     shares = {name: variables[name] for name in ("text-muted", "text-disabled")}
@@ -167,15 +168,15 @@ _FOLLOWERS: Mapping[str, str] = {
     "selection": "block-cursor-background block-cursor-blurred-background input-selection-background",
     "border": "border border-blurred line line-strong scrollbar scrollbar-hover",
 }  # fmt: skip
-"""The variables that follow a colour of a custom theme."""
+"""Variables that follow a colour of a custom theme."""
 
 
 def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
-    """Make a custom theme: one of ours with some colours changed.
+    """Create a custom theme: a built-in one with some colours changed.
 
     Args:
         name: Its name.
-        colours: ``base`` and colours, as the settings have checked them.
+        colours: ``base`` and colours, as validated by the settings.
     """
     base = next(theme for theme in THEMES if theme.name == colours["base"])
     variables = dict(base.variables)
@@ -189,5 +190,5 @@ def own_theme(name: str, colours: Mapping[str, str]) -> Theme:
 
 
 def own_themes(themes: Mapping[str, Mapping[str, str]]) -> list[Theme]:
-    """Make the custom themes of the setting ``themes``."""
+    """Create the custom themes of the setting ``themes``."""
     return [own_theme(name, colours) for name, colours in themes.items()]

@@ -1,4 +1,4 @@
-"""The words of the context screen: pure functions over what it shows."""
+"""Wording of the context screen, as pure functions."""
 
 import re
 from collections.abc import Sequence
@@ -25,48 +25,48 @@ if TYPE_CHECKING:
 UNMEASURED_YET = "Nothing is measured yet."
 ASKING = "a tool waits for your answer: esc goes back to it"
 MARKED = 2
-"""From so many items on it is said how many are marked."""
+"""Number of marked items from which it is shown."""
 _MANY = 99
-"""Turns beyond which a forecast is not given as a number."""
+"""Turns above which a forecast is not shown as a number."""
 
 
 @frozen(kw_only=True)
 class ContextView:
-    """All that the screen shows of the next request."""
+    """Everything that the screen shows of the next request."""
 
     usage: ContextUsage | None = None
-    """The measured context; ``None`` while nothing is known."""
+    """The measured context usage; ``None`` while it is unknown."""
     rows: tuple[LedgerRow, ...] = ()
     background: float = BACKGROUND
-    """Share of the window at which compaction starts by itself; 0 for never."""
+    """Share of the window at which compaction starts automatically; 0 for never."""
     blocking: float = BLOCKING
-    """Share of the window at which sending waits for it; 0 for never."""
+    """Share of the window at which sending waits for compaction; 0 for never."""
     turns_left: int | None = None
-    """Turns until compaction; None where that cannot be said."""
+    """Estimated turns until compaction; None if unknown."""
     saved: tuple[StageRow, ...] = ()
-    """What each stage has saved."""
+    """Savings of each stage."""
     compacting: str = ""
-    """What is said of a compaction that is under way; empty where none is."""
+    """Description of the running compaction; empty if none runs."""
     locked: bool = False
-    """Whether the session can only be looked at."""
+    """Whether the session is read-only."""
     answer: str = ""
-    """What came of the last wish, where that is more than can be seen."""
+    """The result of the last action, if it is not visible otherwise."""
     asking: bool = False
-    """Whether a tool's question waits in the chat."""
+    """Whether a question of a tool is waiting in the chat."""
     outlook: Outlook = field(default_factory=Outlook)
-    """Floor and pins of the view; what may be done with a message is asked for one at a time."""
+    """Floor and pins of the view; possible actions on messages are looked up one at a time."""
     shares: tuple[Share, ...] = ()
-    """What stands behind tool definitions and memory."""
+    """Shares of tool definitions and memory."""
     cache: str = ""
-    """What the next turn costs, with a warm cache and with a cold one; empty where that is not known."""
+    """The next turn's cost with a warm and a cold cache; empty if unknown."""
     cached: int = 0
-    """Tokens of the next request that its provider has in its cache."""
+    """Tokens of the next request that the provider has cached."""
     guards: tuple[str, ...] = ()
-    """What no call may do."""
+    """Guards against tool calls."""
     receipts: "tuple[Receipt, ...]" = ()
-    """The requests of the session, the oldest first."""
+    """The requests of the session, oldest first."""
     bill: str = ""
-    """What broken prefixes have cost."""
+    """The cost of broken prefixes, in words."""
 
     @property
     def load(self) -> Load:
@@ -74,7 +74,7 @@ class ContextView:
 
 
 def headline(view: ContextView, right: str = "", width: int = 0) -> Content:
-    """The first row: the gauge in words, and at its end what is said at the right where both have room."""
+    """Return the first row: the gauge in words, and ``right`` at its end if both fit."""
     share, space, rest = view.load.text.partition(" ")
     head = Content.assemble(
         (f"{UNICODE.load_line} ", "$text-accent"),
@@ -90,11 +90,11 @@ def headline(view: ContextView, right: str = "", width: int = 0) -> Content:
 
 _PRICE = re.compile(r"(<?\$[\d,.]*\d)")
 _LEAST_GAP = 4
-"""Cells between the gauge in words and what is said at the right."""
+"""Minimum cells between the gauge in words and the text at the right."""
 
 
 def facts(view: ContextView) -> list[str]:
-    """What remains, in lines: what has to stay, the room before the first load line, and for how long."""
+    """Return lines about what remains: what must stay, the space before the first mark, and for how long."""
     usage, when = view.usage, forecast(view.turns_left)
     if usage is None or not view.load.threshold:
         return []
@@ -108,11 +108,11 @@ def facts(view: ContextView) -> list[str]:
 
 
 def limits(view: ContextView, *, brief: bool = False) -> str:
-    """What bounds the context: room for the answer, where compaction starts and when, pins, the floor.
+    """Word what limits the context: reserve, where and when compaction starts, pins, and the floor.
 
     Args:
-        view: What is shown.
-        brief: Whether :func:`facts` are said elsewhere.
+        view: The context.
+        brief: Whether :func:`facts` are shown elsewhere.
     """
     usage, outlook = view.usage, view.outlook
     parts = [ASKING] if view.asking else []
@@ -140,7 +140,7 @@ def limits(view: ContextView, *, brief: bool = False) -> str:
 
 
 def forecast(turns: int | None) -> str:
-    """When compaction starts, in turns from now; empty where nothing can be said."""
+    """Word when compaction starts, in turns; empty if unknown."""
     if turns is None:
         return ""
     if turns == 0:
@@ -151,7 +151,7 @@ def forecast(turns: int | None) -> str:
 
 
 def next_lines(view: ContextView, width: int) -> str:
-    """The next request part by part, in the order it is sent: size, sum so far, and what is cached."""
+    """List the parts of the next request in order: size, cumulative size, and whether it is cached."""
     usage = view.usage
     if usage is None:
         return UNMEASURED_YET
@@ -171,14 +171,14 @@ def next_lines(view: ContextView, width: int) -> str:
 
 
 _ROOMY = 90
-"""Cells of a row from which it says how much of the request is sent by then."""
+"""Cells of a row from which it has the cumulative size."""
 
 
 _AROUND = "what is not measured message by message"
 
 
 def saved_lines(saved: Sequence[StageRow]) -> str:
-    """What each stage has saved in this session."""
+    """List what each stage has saved in this session."""
     rows = [row for row in saved if row.tokens_removed > 0]
     if not rows:
         return "Nothing was saved yet: the whole conversation is sent."
@@ -187,7 +187,7 @@ def saved_lines(saved: Sequence[StageRow]) -> str:
 
 
 def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
-    """What the definitions of tools take in each request, by whom they are from."""
+    """List the size of tool definitions in each request, by source."""
     rows = sorted((each for each in shares if each.category == "tools"), key=lambda each: -each.tokens)
     if usage is None or not usage.parts.tools:
         return "No tools are sent."
@@ -201,12 +201,12 @@ def tool_lines(usage: ContextUsage | None, shares: Sequence[Share]) -> str:
 
 
 def outlook_text(usage: ContextUsage | None, outlook: Outlook, together: int) -> str:
-    """What the gauge would say after each thing that may be done with the marked item; empty for none.
+    """Word the utilization after each possible action on the marked item; empty if there is none.
 
     Args:
-        usage: The context as it is.
-        outlook: What may be done.
-        together: How many items come back when the marked one is undone.
+        usage: The current context usage.
+        outlook: The possible actions.
+        together: Number of items that are restored together with the marked one.
     """
     if usage is None or not outlook.seq:
         return ""

@@ -1,4 +1,4 @@
-"""The requests of a session as a list, each with what broke its prefix; the marked one part by part."""
+"""The requests of a session as a list, with what broke the prefix of each; details of the marked one."""
 
 import asyncio
 import sqlite3
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from tui_app.session.figures.receipts import Receipt
 
 Bill = tuple[tuple["Receipt", ...], str]
-"""The requests of a session, and what broken prefixes have cost, in words."""
+"""The requests of a session, and the cost of broken prefixes in words."""
 _NARROW = 70
 _FIGURES = 38
-"""Cells of a row beside its title, without what broke the prefix."""
+"""Cells of a row without its title and without what broke the prefix."""
 _BROKEN = 3
-"""What broke the prefix takes at most this part of a row."""
+"""Divisor of a row's width for what broke the prefix, at most."""
 
 
 class ReceiptList(Vertical):
-    """The newest request first."""
+    """The requests of a session, newest first."""
 
     BINDINGS = place_bindings("requests")
     _rows = getters.query_one(RowList)
@@ -69,7 +69,7 @@ class ReceiptList(Vertical):
         self._rows.post_message(RowList.Moved())
 
     def explain(self, receipt: "Receipt", sizes: Mapping[str, Any], bar: Content | None) -> None:
-        """Say what is known of a request, with its measured sizes by category, and as a bar."""
+        """Show details of a request, with its measured sizes by category, and as a bar."""
         head, *lines = receipt_lines(receipt, sizes)
         rows = [Content(head), *([] if bar is None else [bar]), *map(Content, lines)]
         self.query_one(".dialog-note", Static).update(Content("\n").join(rows))
@@ -93,7 +93,7 @@ class ReceiptList(Vertical):
 
 
 async def read_bill(database: Database, session: str, settings: Settings) -> Bill:
-    """The requests of a session, and what broken prefixes have cost; the log is read in a thread."""
+    """Return the requests of a session and the cost of broken prefixes; the log is read in a thread."""
 
     def read() -> Bill:
         # Price lists take a while to load.
@@ -106,4 +106,4 @@ async def read_bill(database: Database, session: str, settings: Settings) -> Bil
     try:
         return await asyncio.to_thread(read)
     except (sqlite3.Error, OSError):
-        return (), ""  # the next look may succeed
+        return (), ""  # the next read may succeed

@@ -1,4 +1,4 @@
-"""The items of the next request as a list that can be ordered and searched; only visible rows are painted."""
+"""The items of the next request as a sortable, searchable list that paints only visible rows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ KINDS: Mapping[ItemKind, str] = {
     **{"assistant": "answer", "tool_result": "result", "tool_result_archived": "archived"},
     **{"tool_summary": "digest", "acknowledgement": "for summary", "task": "note", "folder": "instructions"},
 }
-"""The word for a kind of item."""
+"""Words for kinds of items."""
 STATES: dict[ItemState, str] = {
     "visible": "",
     "latest": "latest, kept",
@@ -43,37 +43,37 @@ STATES: dict[ItemState, str] = {
     "gone": "stale: file gone",
     "excluded": "excluded: not sent",
 }
-"""The words for the form of an item in the request, where it is not what it was said as."""
+"""Words for an item's form in the request, if it is not the original one."""
 
 
 def title_of(row: LedgerRow) -> str:
-    """What an item says; of an answer without text what it calls."""
+    """Return an item's title; for an answer without text, its calls."""
     return one_line(unmarked(row.title) or (f"calls {row.calls}" if row.calls else "(calls tools)"), 200)
 
 
 _SPOKEN: frozenset[ItemKind] = frozenset({"user", "assistant"})
-"""Words of the user and of the model, which are read first."""
+"""Kinds of items with text of the user and the model, which are highlighted."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
 _NARROW = 60
 _STATE_SHARE = 3
 
 Sort = Literal["tokens", "age", "kind"]
-"""What the items are ordered by: the largest, the oldest, or those of one kind first."""
+"""Order of the items: largest first, oldest first, or by kind."""
 Note = Callable[[tuple[int, int]], str]
-"""Returns what was done to an item, by the place of its form: the path of a file, a length."""
+"""Returns the result of a rewrite, by the position of the item's form: the path of a file, a length."""
 
 
 class Columns(NamedTuple):
-    """The room for the columns."""
+    """The widths of the columns."""
 
     width: int
     """Cells of a row."""
     number: int = 0
-    """Cells of the longest number of a message, with its sign."""
+    """Cells of the longest message number, including its sign."""
 
 
 def head_row(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> Row:
-    """The names of the columns, their order, and how many items a search has found."""
+    """Return the titles of the columns, with the order and the number of search results."""
     kind = "" if columns.width < _NARROW else f"{'kind':<12}    "
     orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
     found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
@@ -84,7 +84,7 @@ def head_row(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) 
 
 
 def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
-    """Return the items that contain every word that was typed, in an order."""
+    """Return the items that contain every searched word, in an order."""
 
     def said(row: LedgerRow) -> str:
         pinned = "pinned" if row.pinned else ""
@@ -99,24 +99,24 @@ def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerR
 
 
 MOST_READS = 200
-"""So many of the newest results are held against their files."""
+"""Number of the newest results that are compared with their files."""
 
 
 async def outdated_reads(
     held: Sequence[Entry], read: Callable[[Sequence[Entry]], Awaitable[Sequence[Body]]], folder: Path
 ) -> Mapping[int, str]:
-    """Which results of reading a file are out of date; files are read again in a thread.
+    """Return which results of reading a file are out of date; files are read again in a thread.
 
     Args:
-        held: Calls of tools whose results are in the context.
-        read: Reads the texts of some.
-        folder: That they were read in.
+        held: Tool calls whose results are in the context.
+        read: Reads texts.
+        folder: The folder they were read in.
     """
     reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
     bodies = await read(reads)
 
     def compare() -> Mapping[int, str]:
-        # The tools belong to the agent side, which is there by now or is not waited for.
+        # The tools belong to the agent side, which is loaded by now, or else is loaded in this thread.
         from tui_app.agent.tools.workspace import Workspace
         from tui_app.conversation.files.files_on_disk import Read, stale_reads
 
@@ -129,7 +129,7 @@ async def outdated_reads(
 
 
 def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[LedgerRow, ...]:
-    """Mark unchanged results as stale whose file has changed since."""
+    """Mark unmodified results as stale if their file has changed since."""
     states: dict[str, ItemState] = {"changed": "stale", "gone": "gone"}
     return tuple(
         replace(row, state=states[stale[row.seq]])
@@ -140,12 +140,12 @@ def with_stale(rows: Sequence[LedgerRow], stale: Mapping[int, str]) -> tuple[Led
 
 
 def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = False) -> Row:
-    """Word one item: its size and who said it stand out from what is only looked up."""
+    """Return the row of an item, with size and text of user and model highlighted."""
     narrow = columns.width < _NARROW
     kind = "" if narrow else f"{one_line(KINDS[row.kind], 12):<12}  "
     size = f"{UNICODE.check if chosen else ' '}{tokens(row.tokens):>6}"
     figures = f"{size}  {row.age or '':>4}  {kind}"
-    # A path says where it is by its end: its folder is known.
+    # The end of a path is its informative part: its folder is known.
     in_file = row.state == "offloaded" and note
     state = f"in {note.rpartition('/')[2]}" if in_file else STATES[row.state]
     state = ", ".join(filter(None, ("pinned" if row.pinned else "", state)))
@@ -164,17 +164,17 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = Fa
 
 
 class LedgerList(Vertical):
-    """Column names, a search box where it is wanted, and the rows."""
+    """Column titles, a search box on request, and the rows."""
 
     BINDINGS = place_bindings("ledger")
     rows = getters.query_one(RowList)
 
     def __init__(self, rows: Sequence[LedgerRow], note: Note) -> None:
-        """Make a list.
+        """Create a list.
 
         Args:
             rows: The items in the order they are sent.
-            note: Says what was done to an item; asked for visible rows only.
+            note: Returns the result of a rewrite; called for visible rows only.
         """
         super().__init__(id="context-ledger")
         self._all, self._note = rows, note
@@ -196,7 +196,6 @@ class LedgerList(Vertical):
 
     @property
     def _first(self) -> int | None:
-        """The place of the first item that something can be done with."""
         messages = (place for place, row in enumerate(self._shown) if row.seq > 0)
         return next(messages, 0 if self._shown else None)
 
@@ -208,7 +207,7 @@ class LedgerList(Vertical):
 
     @property
     def chosen(self) -> Sequence[LedgerRow]:
-        """The messages that a key acts on: all that are marked, else the one under the cursor."""
+        """The messages that a key acts on: all marked ones, else the one under the cursor."""
         found = [row for row in self._all if row.seq in self._chosen]
         return found or ([self.marked] if self.marked is not None and self.marked.seq > 0 else [])
 
@@ -217,14 +216,14 @@ class LedgerList(Vertical):
         return bool(self._chosen)
 
     def forget_choice(self) -> bool:
-        """Take all marks away; returns whether there were any."""
+        """Clear all marks; returns whether there were any."""
         had = bool(self._chosen)
         self._chosen = frozenset()
         self.rows.refresh()
         return had
 
     def action_choose(self) -> None:
-        """Mark the item under the cursor, or take its mark away, and move to the next."""
+        """Mark or unmark the item under the cursor, and move to the next."""
         if self.marked is not None:
             self._chosen ^= {self.marked.seq} if self.marked.seq > 0 else set()
             self.rows.refresh()

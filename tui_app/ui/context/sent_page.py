@@ -1,4 +1,4 @@
-"""What the model gets in place of what left, laid out: who each part is from, and the source of each line."""
+"""Layout of what the model gets instead of removed messages: author of each part, source of each line."""
 
 import re
 from array import array
@@ -25,14 +25,14 @@ from tui_app.ui.words.text import MOST_CHARS, clean, one_line, padded
 
 @frozen
 class Replacement:
-    """What the model gets in place of what left."""
+    """What the model gets instead of removed messages."""
 
     passages: Sequence[tuple[Origin, str]] = ()
-    """Who each passage is from, and its text; empty where that is not known."""
+    """Author and text of each passage; empty if unknown."""
     author: str = ""
     """The model that wrote the notes."""
     otherwise: str = ""
-    """Shown where there are no passages."""
+    """Shown if there are no passages."""
 
     @property
     def text(self) -> str:
@@ -41,19 +41,19 @@ class Replacement:
 
 @frozen
 class SentLine:
-    """A line that says where it comes from."""
+    """A line with a source."""
 
     text: str
     form: str
-    """What stands in brackets at its end."""
+    """The text in brackets at its end."""
     written: str = ""
-    """Both as they are written in the notes."""
+    """Line and brackets as written in the notes."""
     first: int = 0
     """The first of the rows it is painted in."""
     last: int = 0
 
     def dropped_from(self, notes: str) -> str:
-        """The notes without it; the same where it is none of theirs, or all there is."""
+        """Return the notes without this line; unchanged if it is not part of them, or the only line."""
         alone = rf"(?m)^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*{re.escape(self.written)}[ \t]*$\n?"
         without = re.sub(alone, "", notes, count=1) if self.written else notes
         without = without if without != notes else notes.replace(self.written, "", 1)
@@ -61,23 +61,23 @@ class SentLine:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The messages it comes from."""
+        """Log numbers of its source messages."""
         return tuple(dict.fromkeys(message_numbers(self.form)))
 
     @property
     def mark(self) -> str:
-        """Why it is to be checked; empty where it is not."""
+        """Why it is flagged; empty if it is not."""
         last = f"({self.form.rpartition(_AND)[2]})"
         return last if last in MARKS else ""
 
     @property
     def state(self) -> str:
-        """What the log has of what it names; empty where that is not said."""
+        """What the log has of the names and figures in it; empty if unknown."""
         return _TOLD.get(self.mark) or self.form.partition(": ")[2]
 
     @property
     def note(self) -> str:
-        """Its form as it stands beside it."""
+        """The bracketed text as shown next to the line."""
         return self.form.replace(": ", _AND, 1)
 
 
@@ -90,26 +90,26 @@ _TOLD = {
 _MARGINS: dict[Origin, tuple[str, Tone]] = {
     "model": ("m", Tone.DIM), "user": ("y", Tone.USER), "code": ("p", Tone.ADDED),
 }  # fmt: skip
-"""What stands in front of each part: who it is from."""
+"""Signs in the margin by author."""
 MARGIN = 2
-"""Cells of the margin in front of the text."""
+"""Cells of the margin left of the text."""
 COLUMN = "source · what the log knows"
-"""Head of the column of the forms."""
+"""Title of the column at the right."""
 
 
 @frozen
 class SentPage(Wrapped):
-    """The replacement at one width: each line painted, with what stands in front of it."""
+    """The replacement at one width: painted lines, each with its margin."""
 
     strips: tuple[Strip, ...] = ()
     margins: tuple[Segment, ...] = ()
     lines: tuple[SentLine, ...] = ()
     sign: str = ""
-    """What stands in front of the line that is marked."""
+    """The sign before the marked line."""
 
 
 def sent_page(sent: Replacement, painter: Painter) -> SentPage:
-    """Lay out the replacement as the model gets it, with a margin that says who each part is from."""
+    """Lay out the replacement as the model gets it, with the author of each part in the margin."""
     rows: list[tuple[Line, str, Segment]] = []
     found: list[SentLine] = []
     gap = (painter.gap(), "", painter.styled(" " * MARGIN, Tone.TEXT))
@@ -135,7 +135,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
         for piece, apart in split_markdown(source):
             body += [painter.gap()] if apart and body else []
             body += markdown_lines(piece, painter)
-        # Without the blank lines behind a heading and in front of a list.
+        # Without the blank lines after a heading and before a list.
         body = [
             line
             for at, line in enumerate(body)
@@ -154,7 +154,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
     for line, behind, _ in rows:
         starts.append(at)
         stops.append(at + len(line.text))
-        # A form is copied with what it stands beside.
+        # The bracketed text is copied with its line.
         at += len(line.text) + len(behind) + 1
     return SentPage(
         "\n".join(line.text + behind for line, behind, _ in rows),
@@ -168,7 +168,7 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
 
 
 _ITEM = re.compile(rf" (?:[{re.escape(UNICODE.item + PLAIN.item)}]|\d{{1,3}}[.)]) ")
-"""How an item of a list begins as it is laid out."""
+"""The beginning of a list item as it is laid out."""
 
 
 def _is_heading(line: Line) -> bool:
@@ -177,7 +177,7 @@ def _is_heading(line: Line) -> bool:
 
 
 def _counted(body: Sequence[Line], origin: Origin | None, painter: Painter) -> list[Line]:
-    """The lines of a passage; beside a heading that is not the model's, how many items are below it."""
+    """Return the lines of a passage, with the number of items next to headings not written by the model."""
     lines = list(body)
     for at, line in enumerate(body):
         if origin in ("user", "code") and _is_heading(line):
@@ -187,22 +187,27 @@ def _counted(body: Sequence[Line], origin: Origin | None, painter: Painter) -> l
     return lines
 
 
-# Forms are laid out at the right, where the text leaves room. While Markdown lays out the text, signs of no
-# alphabet keep as many cells free as a form needs; the first of them says which form it is.
+# Bracketed source texts are painted at the right if the line leaves space. While Markdown lays out the text,
+# private-use characters reserve as many cells as a source needs; the first of them encodes which source it
+# is.
 _FIRST, _HELD = 0xF0000, "\uf8fe"
 _SIGNS = re.compile(f"[{chr(_FIRST)}-{chr(_FIRST + 0xFFFD)}{_HELD}]")
 _PLACE = re.compile(f"{_SIGNS.pattern}{_HELD}*")
 _FORM = re.compile(rf"(?: *(?:{SOURCES.pattern}|{MARK.pattern}))+")
 _PROMPT = re.compile(r"^- (#-?\d+)(?: \((\w+)\))?: (.*)")
-"""How code begins a prompt of the user: with its number, and whether it is the latest."""
+"""Code writes a prompt of the user with its number first, and whether it is the latest."""
 _YOURS = re.compile(r"^## The user's ", re.MULTILINE)
 _ENDS = " .。*_"
 
 
 def _with_places(passage: str, origin: Origin | None, most: int) -> tuple[str, list[SentLine]]:
-    """A passage that keeps places free for the forms of its lines, each at most so wide; and these lines."""
+    """Reserve places in a passage for its sources, each up to a width.
+
+    Returns:
+        The passage, and its lines that have a source.
+    """
     lines, rows, fenced = list[SentLine](), list[str](), False
-    # Notes that the user has edited are notes.
+    # Notes edited by the user are still notes.
     own = _YOURS.search(passage) is not None or any(map(_PROMPT.match, passage.split("\n")))
     prompts = origin == "user" and own
     for written in _YOURS.sub("## Your ", _SIGNS.sub("", passage)).split("\n"):
@@ -210,7 +215,7 @@ def _with_places(passage: str, origin: Origin | None, most: int) -> tuple[str, l
         fenced ^= row.lstrip().startswith(("```", "~~~"))
         forms = [] if fenced else list((SOURCES if prompts else _FORM).finditer(row))
         if prompts:
-            # What the user put in brackets is no form.
+            # Brackets in the user's own text are not a source.
             forms = [form for form in forms[-1:] if row[:2] == "- " and form.end() == len(row.rstrip())]
         text, start = "", 0
         for form in forms:
@@ -221,13 +226,13 @@ def _with_places(passage: str, origin: Origin | None, most: int) -> tuple[str, l
             inside = form[0].strip()[1:-1].replace(") (", _AND)
             text += f"{said} {chr(_FIRST + len(lines))}{_HELD * min(cell_len(inside) + 1, most)}"
             lines.append(SentLine(said.strip(" -*+|>").lstrip(". "), inside, "" if prompts else whole))
-        # Two spaces at its end keep a line apart from the next one.
+        # Two trailing spaces are a line break, which separates it from the next line.
         rows.append(f"{text}  " if forms and start == len(row) else text + row[start:])
     return "\n".join(rows), lines
 
 
 def _numbered(prompt: re.Match[str]) -> str:
-    """A prompt of the user with its number at its end."""
+    """Move the number of a prompt to its end."""
     number, latest, text = prompt.groups()
     return f"- {text} ({number}{': latest' if latest else ''})"
 
@@ -235,14 +240,14 @@ def _numbered(prompt: re.Match[str]) -> str:
 def _with_forms(
     body: Sequence[Line], lines: Sequence[SentLine], painter: Painter
 ) -> tuple[list[tuple[Line, str]], list[SentLine]]:
-    """The rows of a passage with the forms at their places, and what is copied behind each; and its lines."""
+    """Put the sources at their places; returns rows with the text copied after each, and the lines."""
     rows, found, began = list[tuple[Line, str]](), list[SentLine](), 0
     for written in body:
         line = written
         began = len(rows) if line.join == "\n" else began
         behind, taken = "", False
         while place := _PLACE.search(line.text):
-            # What is left of a place that a narrow column has broken stays blank.
+            # The rest of a place broken by a narrow column stays blank.
             said = lines[ord(place[0][0]) - _FIRST] if place[0][0] != _HELD else SentLine("", "")
             tone = Tone.WARNING if said.mark == NOT_IN_LOG else Tone.DIM
             if line.text[place.end() :] or not said.form:
@@ -251,7 +256,7 @@ def _with_forms(
                 note, behind = painter.fitted(said.note, len(place[0])), f" ({said.form})"
                 line = _cropped(line, line.text[: place.start()].rstrip(), painter)
                 if rows and not line.text and line.join != "\n":
-                    # Only the form had no room in the row before, where text is not as wide as the page.
+                    # Only the source did not fit in the previous row, as text is narrower than the page.
                     before = _noted(rows[-1][0], note, painter, tone)
                     taken = before is not rows[-1][0]
                     rows[-1] = before, rows[-1][1] + behind * taken
@@ -264,7 +269,7 @@ def _with_forms(
 
 
 def _filled(line: Line, place: re.Match[str], form: str, tone: Tone, painter: Painter) -> Line:
-    """A line with a form at its place, where text follows it."""
+    """Return a line with the source at its place and more text after it."""
     shown = padded(painter.fitted(form, len(place[0])), len(place[0]))
     start = GUTTER + cell_len(line.text[: place.start()])
     behind = line.strip.crop(start + len(place[0]))
@@ -274,14 +279,13 @@ def _filled(line: Line, place: re.Match[str], form: str, tone: Tone, painter: Pa
 
 
 def _cropped(line: Line, text: str, painter: Painter) -> Line:
-    """The beginning of a line."""
     strip = line.strip.crop(0, GUTTER + cell_len(text))
     width = line.strip.cell_length
     return replace(line, strip=strip.extend_cell_length(width, painter.palette.style(Tone.TEXT)), text=text)
 
 
 def _noted(line: Line, note: str, painter: Painter, tone: Tone = Tone.FAINT, gap: int = 2) -> Line:
-    """A line with something small at its right, which gives way where there is no room."""
+    """Return a line with a note at its right, if there is space for it."""
     note = painter.spelled(note).replace("×", painter.glyphs.excluded)
     start = GUTTER + painter.width - cell_len(note)
     written = cell_len(line.strip.text.rstrip())

@@ -1,1 +1,1 @@
-"""Screens: one for the chat, and the dialogs that stand above it."""
+"""Modal screens above the chat."""

@@ -38,19 +38,19 @@ AGAIN_S = 2.0
 
 
 async def edit_queued(session: ChatSession) -> None:
-    """Put the newest prompt of the queue in the editor."""
+    """Move the newest queued prompt to the editor."""
     session.pane.prompt.editor.restore_prompt(await session.take_back())
 
 
 def step_back(screen: "Chat", opening: object | None) -> None:
-    """What Esc does on the chat screen: give a lookup up, else stop what runs.
+    """Handle esc on the chat screen: cancel a lookup, else stop what runs.
 
-    With nothing to stop it leads back to the prompt, and pressed twice in an empty one to earlier prompts.
-    A draft is never cleared, the screen never left.
+    With nothing to stop it focuses the prompt; pressed twice in an empty prompt it offers earlier prompts. It
+    never clears a draft and never leaves the screen.
 
     Args:
-        screen: The chat.
-        opening: What was being opened when the key was pressed; what was asked for behind it is not meant.
+        screen: The chat screen.
+        opening: What was being opened when the key was pressed; anything requested later is not cancelled.
     """
     session, editor = screen.session, screen.pane.prompt.editor
     if cancel_lookup(editor.screen) or _stop_opening(screen, opening) or screen.pane.step_back():
@@ -62,7 +62,7 @@ def step_back(screen: "Chat", opening: object | None) -> None:
     elif session.state.busy:
         session.cancel()
     elif session.state.queue and not session.state.paused and editor.is_empty:
-        # Nothing runs yet: it would be sent once the agent side is there.
+        # Nothing runs yet: the prompt would be sent once the agent side is loaded.
         screen.work(edit_queued(session), group="cancel", exclusive=False)
     elif editor.has_focus and editor.leave_shell():
         return
@@ -75,7 +75,7 @@ def step_back(screen: "Chat", opening: object | None) -> None:
 
 
 def _stop_opening(screen: "Chat", opening: object | None) -> bool:
-    """Cancel what a key or command is about to show; returns whether there was anything."""
+    """Cancel what a key or command is about to open; returns whether there was anything."""
     if opening is None or screen.app.type_ahead.opening is not opening:
         return False
     screen.workers.cancel_group(screen, FLOW)
@@ -84,7 +84,6 @@ def _stop_opening(screen: "Chat", opening: object | None) -> bool:
 
 
 def _go_back(screen: "Chat") -> None:
-    """Say what a second press does, or do it."""
     session = screen.session
     in_demo = session.launch.stage is not None
     if monotonic() - session.back_asked < AGAIN_S:
@@ -97,7 +96,7 @@ def _go_back(screen: "Chat") -> None:
 
 
 def stop_or_quit(app: "Host", screen: "Chat") -> None:
-    """Handle ctrl+c: copy a selection, clear the draft, stop what runs, and when pressed twice quit."""
+    """Handle ctrl+c: copy a selection, clear the draft, stop what runs, or quit when pressed twice."""
     if text := screen.get_selected_text():
 
         async def copied() -> None:
@@ -117,7 +116,7 @@ def stop_or_quit(app: "Host", screen: "Chat") -> None:
 
 
 def _ask_again(screen: "Chat", question: str) -> None:
-    """Say what a second press does, for as long as it does that."""
+    """Show what a second key press does, as long as it does that."""
     session = screen.session
     session.reply(question)
 
@@ -129,7 +128,7 @@ def _ask_again(screen: "Chat", question: str) -> None:
 
 
 def what_leaving_costs(session: ChatSession) -> str:
-    """Word the question to ask before a session is left; empty when nothing would be lost."""
+    """Word the question before a session is left; empty if nothing would be lost."""
     state = session.state
     under_way = {
         "the running answer is stopped": state.turn,
@@ -144,7 +143,7 @@ def what_leaving_costs(session: ChatSession) -> str:
 
 
 async def detach(app: "Host", session: ChatSession) -> None:
-    """Leave what is under way to a process in the background, and quit."""
+    """Hand the running work to a background process, and quit."""
     state, launch = session.state, session.launch
     if why := session.read_only or (NO_DEMO if launch.stage is not None else ""):
         raise Refusal(why)
@@ -169,13 +168,16 @@ async def _leave(opened: "OpenSession") -> tuple[str, list[str]]:
 
 
 async def may_leave(app: "Host", session: ChatSession, first: str = "") -> bool:
-    """Whether a session is left; the user is asked where something would be lost, ``first`` said first."""
+    """Return whether to leave a session, asking the user if something would be lost.
+
+    ``first`` precedes the question.
+    """
     costs = what_leaving_costs(session)
     return not costs or await confirmed(app, f"{first}{costs}", verb="Leave", keep="Stay")
 
 
 def what_quitting_costs(session: ChatSession) -> str:
-    """The question to ask before the program ends; empty when nothing is under way."""
+    """Word the question before the program quits; empty if nothing is running or queued."""
     waits, stops = " and ".join(_what_waits(session)), ""
     if session.state.turn:
         stops = "Quit while the model answers? The answer is stopped; what is written so far stays. "
@@ -184,11 +186,10 @@ def what_quitting_costs(session: ChatSession) -> str:
 
 
 _KEYS = "Enter or esc stays, y"
-"""What keys do with the question, whose safe answer is marked."""
+"""The keys for the question, whose safe answer is preselected."""
 
 
 def _what_waits(session: ChatSession) -> list[str]:
-    """Say what becomes of queued prompts and commands."""
     waiting, told = session.unsent.waiting, []
     commands = [one_line(each, 40) for each in (Counter(session.state.queue) - Counter(waiting)).elements()]
     if waiting:
@@ -201,18 +202,22 @@ def _what_waits(session: ChatSession) -> list[str]:
 
 
 def asks_first(screen: "Chat", prompt: Prompt) -> bool:
-    """Ask before a prompt is sent, where it could be dear; the answer sends it, or brings it back."""
+    """Ask before sending a prompt that could be expensive; the answer sends it or returns it.
+
+    Returns:
+        Whether the user is asked.
+    """
     session = screen.session
     is_paid = is_above(session) and not prompt.above_budget
     if not is_paid and not _may_be_cold(session):
         return False
-    # Not exclusive: each of two prompts sent in a burst has its own question, and its way back.
+    # Not exclusive: two prompts sent quickly each have a question of their own.
     screen.work(_send_asked(screen, prompt, is_paid=is_paid), group="asked", exclusive=False)
     return True
 
 
 def _may_be_cold(session: ChatSession) -> bool:
-    """By what is known at once: whether a turn could be worth the question that its cache is cold."""
+    """Return, from what is known at once, whether a turn may be expensive because its cache is cold."""
     limit, state = CacheSettings(**session.launch.settings.cache).warn_usd, session.state
     if not limit or session.cold_asked or state.busy or state.locked or state.usage is None:
         return False
@@ -222,7 +227,7 @@ def _may_be_cold(session: ChatSession) -> bool:
 
 
 def send(screen: "Chat", wanted: Prompt | Shell) -> None:
-    """Send a prompt, or run a command of the user's own; what cannot be goes back to the editor."""
+    """Send a prompt, or run a user's shell command; return it to the editor if that is not possible."""
     session, pane = screen.session, screen.pane
     typed = wanted.text if isinstance(wanted, Prompt) else wanted.label
     if session.submit(wanted):
@@ -239,7 +244,7 @@ NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt t
 
 
 def run_shell(screen: "Chat", asked: Shell) -> None:
-    """Run a command of the user's own, behind what is under way."""
+    """Run a user's shell command, after the running work."""
     if asked.command:
         send(screen, asked)
     else:
@@ -247,15 +252,15 @@ def run_shell(screen: "Chat", asked: Shell) -> None:
 
 
 _IDLE_S = 300.0
-"""Seconds for which every cache keeps what it has read."""
+"""Seconds for which every provider keeps its prompt cache."""
 _DEAREST = 1e-4
-"""US dollars for a token of input and the writing of it into a cache: more than any model asks."""
+"""US dollars per token of input including the cache write: more than any model costs."""
 
 
 async def _send_asked(screen: "Chat", prompt: Prompt, *, is_paid: bool) -> None:
-    """Send a prompt if the user agrees to what it costs, above the budget or on a cold cache."""
+    """Send a prompt if the user agrees to its cost, above the budget or with a cold cache."""
     session, editor = screen.session, screen.pane.prompt.editor
-    # It has left the editor: a user who quits instead of answering finds it again.
+    # It has left the editor, and a user who quits instead of answering must find it again.
     session.unsent.sent(prompt.text)
     if is_paid:
         way = "send" if await agreed(screen.app, session, "this prompt") else ""
@@ -276,7 +281,7 @@ async def _send_asked(screen: "Chat", prompt: Prompt, *, is_paid: bool) -> None:
 
 
 async def _ask_when_cold(screen: "Chat") -> str:
-    """Ask, once for each session, how to go on where a turn is dear because the cache is cold."""
+    """Ask, once per session, how to continue if a turn is expensive because the cache is cold."""
     session = screen.session
     usd = await asyncio.to_thread(_cold_usd, session)
     if usd is None or session.cold_asked:
@@ -298,7 +303,7 @@ async def _ask_when_cold(screen: "Chat") -> str:
 
 
 def _cold_usd(session: ChatSession) -> float | None:
-    """What the next turn costs if its cache is cold and that is too dear not to say; the log is read."""
+    """Return the next turn's cost with a cold cache if it is worth a warning; reads the log."""
     from tui_app.session.figures.cache_forecast import read_forecast
 
     launch, state, now = session.launch, session.state, time()
@@ -309,12 +314,12 @@ def _cold_usd(session: ChatSession) -> float | None:
             launch.database, session.id, state.model, state.usage, launch.settings, now=now
         )
     except sqlite3.Error:
-        return None  # whatever is wrong with the log is said by who writes it
+        return None  # an error of the log is reported where it is written
     return outlook.costs_cold(now, CacheSettings(**launch.settings.cache).warn_usd)
 
 
 async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> None:
-    """Send the prompt that a command stands for; what was typed goes back where there is none."""
+    """Send a custom command's prompt; if there is none, put the command back into the editor."""
     session, editor = screen.session, screen.pane.prompt.editor
     why = f"has no text: {command.file} is empty."
     try:
@@ -326,7 +331,7 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
     except Refused as refused:
         text, why = "", f"cannot be used: {one_line(str(refused), 300)}."
     if text.strip():
-        # What a server writes names no files of the user's.
+        # Mentions in a server's text are not the user's, so no files are attached.
         prompt = Prompt(text, () if command.prompt is not None else mentions(text))
         if not asks_first(screen, prompt):
             send(screen, prompt)
@@ -336,16 +341,16 @@ async def send_custom(screen: "Chat", command: CustomCommand, argument: str) -> 
 
 
 def is_above(session: ChatSession) -> bool:
-    """Whether the session has used its budget up."""
+    """Return whether the session has used up its budget."""
     return is_over(session.launch.settings.budget, session.state.costs.usd)
 
 
 async def agreed(app: "Host", session: ChatSession, what: str) -> bool:
-    """Ask whether something is sent above the budget.
+    """Ask whether to send something above the budget.
 
     Args:
         app: Shows the question.
-        session: What has cost too much.
+        session: The session that is above its budget.
         what: What would be sent, for example ``this prompt``.
     """
     spent, limit = session.state.costs.usd or 0.0, session.launch.settings.budget["session_usd"]
@@ -361,7 +366,7 @@ def compact(session: ChatSession, argument: str = "") -> None:
 
     Args:
         session: The open session.
-        argument: What stands behind ``/compact``: see :func:`asked_compaction`.
+        argument: The argument of ``/compact``: see :func:`asked_compaction`.
     """
     if session.state.compacting and session.state.status.trigger == "manual":
         raise Refusal(ONE_RUNS)
@@ -371,7 +376,7 @@ def compact(session: ChatSession, argument: str = "") -> None:
 
 
 def go_on(session: ChatSession) -> None:
-    """Do what enter stands for on an empty prompt: keep the extract that is offered, or send what waits."""
+    """Handle enter on an empty prompt: keep the offered extract, or send what is queued."""
     failed = session.state.lasting_status.failed
     if failed is None or session.state.busy:
         session.instruct(lambda now: now.steer())
@@ -381,17 +386,17 @@ def go_on(session: ChatSession) -> None:
 
 
 def part_of(entry: Entry, *, up_to: bool) -> Span:
-    """What was said up to a row, or from it on."""
+    """Return the span up to a row, or from it on."""
     return Span(last=entry.result_seq or entry.seq) if up_to else Span(first=entry.seq)
 
 
 def restate(session: ChatSession, *, undo: bool) -> None:
-    """Take the newest compaction, rewind or clearing back, or apply an undone compaction again."""
+    """Undo the newest compaction, rewind or clear, or apply an undone compaction again."""
     session.submit(Restate(undo=undo))
 
 
 def undo(session: ChatSession, entry: Entry) -> None:
-    """Take back what a row stands for: a compaction, a rewrite, a rewind, or files that went back."""
+    """Undo a row: a compaction, a rewrite, a rewind, or restored files."""
     if entry.kind == "files":
         session.submit(RestoreFiles(entry.seq))
     elif entry.kind in ("rewrite", "clear"):

@@ -1,4 +1,4 @@
-"""What the session changed in its folder, file by file with its diff, and a commit of it."""
+"""The session's changes in its folder, file by file with diffs; and committing them."""
 
 import asyncio
 from contextlib import closing
@@ -28,7 +28,7 @@ NOTHING = "Nothing has changed, neither by this session nor in git."
 
 
 class DiffText(ApprovalDetail):
-    """A diff, tinted as in the question about an edit; only the rows in sight are painted."""
+    """A diff, coloured as in the approval of an edit; only visible rows are painted."""
 
     _diff = ""
 
@@ -41,12 +41,12 @@ class DiffText(ApprovalDetail):
 
 
 def whose(row: "ChangedFile") -> str:
-    """What git knows of a file, where that is not only what the session did."""
+    """Return what git knows of a file, beyond the session's own changes."""
     return "staged" if row.is_staged else "" if row.by == "session" else "git"
 
 
 class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes", size="-full"):
-    """Lists the files, and shows the diff of the marked one; dismisses with a file for the prompt."""
+    """Lists the files and shows the marked one's diff; dismisses with a file for the prompt."""
 
     def __init__(self, changes: "SessionChanges") -> None:
         more = f" {count(changes.more, 'more file')} not shown." if changes.more else ""
@@ -82,7 +82,7 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
         box.mount(DiffText(id="changes-diff"), before=self.query_one(f"#{self.spec.name}-note"))
 
     def explain(self, row: "ChangedFile") -> None:
-        """Show the diff of the marked file, and where it begins."""
+        """Show the diff of the marked file from its beginning."""
         super().explain(row)
         self.query_one(DiffText).show_diff(row.diff, row.path)
 
@@ -94,7 +94,7 @@ class ChangesScreen(ListDialog["ChangedFile"], place="changes", style="changes",
 
 
 async def show_changes(app: "Host", session: ChatSession) -> None:
-    """Read what changed in a thread, and show it; a chosen file goes to the prompt."""
+    """Read the changes in a thread and show them; a chosen file is added to the prompt."""
     opening = session.launch.opening(session.id)
     changes = await asyncio.to_thread(_read, opening)
     if not changes.files:
@@ -125,11 +125,11 @@ MESSAGE = ReviewTexts(
 
 
 Proposed = tuple["CommitProposal", str]
-"""A message with what it is for, and why git has refused it; empty where it has not."""
+"""A message with its context, and why git has rejected it; empty if it has not."""
 
 
 def show_message(screen: ReviewScreen, proposed: Proposed) -> None:
-    """Show a message: enter commits with it, unless git has refused it before."""
+    """Show a message: enter commits with it, unless git has rejected it before."""
     proposal, problem = proposed
     what = "what is staged" if not proposal.paths else "the files that this session changed"
     by = f"written by {one_line(proposal.model, 60)}" if proposal.model else "without a model"
@@ -140,12 +140,12 @@ def show_message(screen: ReviewScreen, proposed: Proposed) -> None:
 
 
 async def commit(app: "Host", session: ChatSession, hint: str) -> None:
-    """Propose a message and commit with what the user makes of it; git's refusal leads back to the message.
+    """Propose a message and commit with the edited one; if git rejects it, the message is shown again.
 
     Args:
         app: Shows the screens.
-        session: Whose changes are committed, where nothing is staged.
-        hint: What the message should say.
+        session: The session whose changes are committed, if nothing is staged.
+        hint: What the message should mention.
     """
     if not await may_use_git(app, session):
         return
@@ -164,7 +164,7 @@ async def _proposed(opening: "Opening", hint: str, _hear: Hear) -> Proposed:
 
 
 async def _committed(session: ChatSession, proposal: "CommitProposal", message: str) -> str:
-    """Commit in a thread and say so; why git refused, empty where it did not."""
+    """Commit in a thread and report it; returns why git refused, empty if it did not."""
     from tui_app.system.git import Git, GitFailed
 
     opening = session.launch.opening()

@@ -1,4 +1,4 @@
-"""Choosing the policy, how much the model thinks, and the mode of the session."""
+"""Choosing the policy, the reasoning effort and the mode; accepting a plan; setting a goal."""
 
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def _one_of(app: "Host", named: str, kind: str, dialog: ChoiceDialog) -> str:
-    """The word that is named or picked; empty where there is none. Raises ``Refusal`` for no such word."""
+    """Return the given or picked word, empty for none; raises ``Refusal`` for an unknown one."""
     chosen: str = named or await app.push_screen_wait(dialog) or ""
     if chosen and chosen not in dialog.rows:
         raise Refusal(f"No {kind} {one_line(named, 20)}. Choose one of {', '.join(dialog.rows)}.")
@@ -28,7 +28,7 @@ async def _one_of(app: "Host", named: str, kind: str, dialog: ChoiceDialog) -> s
 
 
 async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
-    """Go on under the policy of a name, or under one that the user picks; unknown names change nothing."""
+    """Switch to a policy by name, or to one that the user picks; an unknown name changes nothing."""
     settings, state = session.launch.settings, session.state
     names = policy_names(settings)
     about = {each: policy_outlook(choose_policy(settings, each), state.usage) for each in names}
@@ -39,7 +39,7 @@ async def change_policy(app: "Host", session: ChatSession, name: str) -> None:
 
 
 def policy_outlook(policy: Policy, usage: ContextUsage | None) -> str:
-    """What a policy does, and when it would compact the conversation at hand."""
+    """Describe a policy, and when it would compact the current conversation."""
     if usage is None or not policy.automatic:
         return f"{policy.about}."
     if policy.pressure(usage) != "none":
@@ -65,7 +65,7 @@ _EFFORTS = {
 
 
 async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
-    """Think as much as a level says, or one that the user picks; unknown levels change nothing."""
+    """Switch to a reasoning effort, or to one that the user picks; an unknown level changes nothing."""
     current = session.state.effort or session.launch.settings.thinking
     dialog = ChoiceDialog("Effort, from the next request on", EFFORTS, current, _EFFORTS)
     chosen = await _one_of(app, name.strip().lower(), "effort", dialog)
@@ -74,7 +74,7 @@ async def change_effort(app: "Host", session: ChatSession, name: str) -> None:
 
 
 async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
-    """Go on in the mode of a name, or in one that the user picks."""
+    """Switch to a mode by name, or to one that the user picks."""
     about: dict[str, str] = {each: f"{what}." for each, what in ABOUT.items()}
     dialog = ChoiceDialog("Mode", MODES, session.state.mode, about)
     mode = mode_named(await _one_of(app, mode_named(name) or name, "mode", dialog))
@@ -85,7 +85,7 @@ async def change_mode(app: "Host", session: ChatSession, name: str) -> None:
 
 
 def accept_plan(session: ChatSession, argument: str) -> None:
-    """Have the plan carried out, in the mode that is named or was left for planning."""
+    """Accept the plan, in the named mode or the one before plan mode."""
     state, mode = session.state, mode_named(argument) if argument else session.state.worked
     if mode is None or mode == "plan":
         raise Refusal("/accept takes ask or edit: the mode in which the plan is carried out.")
@@ -97,7 +97,7 @@ def accept_plan(session: ChatSession, argument: str) -> None:
 
 
 async def set_goal(session: ChatSession, argument: str) -> None:
-    """Have the model work until a goal is reached, end the goal, or say how far it is."""
+    """Set a goal for the model, end it, or show its progress."""
     from tui_app.conversation.turns.goals import USAGE, parse_goal, refusal
 
     if argument.strip() == "off":

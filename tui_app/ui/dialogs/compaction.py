@@ -1,4 +1,4 @@
-"""One compaction: what was written, what it kept, what left, and the way back."""
+"""Details of a compaction: its summary, what it kept and removed, and how to undo it."""
 
 import asyncio
 import re
@@ -49,7 +49,7 @@ NAMES: Mapping[str, str] = {
     "tab-numbers": "Numbers",
     "tab-audit": "Audit",
 }
-"""The parts in order, by id; the last one only of what another program made."""
+"""The tabs in order, by id; the last one only for summaries of a provider or another program."""
 
 
 _ABOUT = (
@@ -59,7 +59,7 @@ _ABOUT = (
 
 
 class SummaryEditor(ReviewScreen):
-    """Dismisses with other words for a summary that stands."""
+    """Dismisses with new words for an applied summary."""
 
     GUARDS = False
     figures = (_ABOUT,)
@@ -68,23 +68,23 @@ class SummaryEditor(ReviewScreen):
         """Edit a summary.
 
         Args:
-            text: Its words now.
-            original: The words it was written with.
+            text: Its current text.
+            original: The text it was written with.
         """
         words = ReviewTexts("Edit the summary", "Edit the summary", "save", None)
         super().__init__(CompactionProposed(job="", summary=text), words=words)
         self.original = original
 
     def _show(self) -> None:
-        """Show the text, to be written in at once."""
+        """Show the text with the focus in it."""
         super()._show()
         self.set_focus(self.area)
 
 
 _BESIDE_FACTS, _BESIDE_ROWS = 4, 5
-"""Cells beside facts and messages: the sign of the marked row or the cursor, air, and the scrollbar."""
+"""Cells next to facts and messages: the sign of the marked row or the cursor, space, and the scroll bar."""
 LOW = 20
-"""Rows below which all that is said of it stands in one row, what became of it first."""
+"""Rows below which all figures are in one row, with the outcome first."""
 
 
 _SIDES: tuple[tuple[Literal["-", " "], str], ...] = (("-", "left"), (" ", "stayed"))
@@ -93,7 +93,7 @@ _READING, _NO_FACTS = "Reading the log …", "No facts were found."
 
 @frozen(kw_only=True)
 class CompactionView:
-    """One compaction as the screen needs it."""
+    """What the screen needs of a compaction."""
 
     done: CompactionComplete
     seq: int
@@ -101,36 +101,36 @@ class CompactionView:
     time: float
     """When it was applied, in seconds since the epoch."""
     undone: bool = False
-    """Whether it is undone at present."""
+    """Whether it is currently undone."""
     can_undo: bool = True
-    """Whether the view may be changed now."""
+    """Whether it can be undone or redone now."""
     can_edit: bool = False
-    """Whether the model sees the summary now, and it may have other words."""
+    """Whether the model currently sees the summary, and it can be edited."""
     original: str = ""
-    """The words it was written with, where it was edited since."""
+    """The text it was written with, if it has been edited since."""
     passages: Sequence[tuple[Origin, str]] = ()
-    """The replacement as the model gets it, by who its passages are from; empty where that is not known."""
+    """The replacement as the model gets it, by origin of its passages; empty if unknown."""
     diff: Callable[[], Sequence[Difference]] = tuple
-    """Reads what the compaction did to the model's view; called in a thread."""
+    """Reads what the compaction changed in the model's view; called in a thread."""
     audit: "Callable[[], Audit] | None" = None
-    """Holds what another program made against the log; called in a thread. ``None`` for our own."""
+    """Checks the summary of a provider or another program against the log, in a thread; ``None`` for ours."""
     checkpoint_text: Callable[[], str] | None = None
-    """Reads the checkpoint file; ``None`` when there is none."""
+    """Reads the checkpoint file; ``None`` if there is none."""
     scale: float = 1.0
-    """Tokens as the model counts them for each counted one."""
+    """Model tokens per locally counted token."""
     said: Mapping[str, str] = field(default_factory=dict)
-    """Whose words the sources of its facts are and when they came, such as ``you, 12:14``."""
+    """Author and time of the sources of its facts, such as ``you, 12:14``."""
     read: Reader | None = None
-    """Reads the messages that the lines of the replacement come from."""
+    """Reads the messages that the replacement's lines come from."""
 
     @property
     def sent(self) -> Replacement:
-        """What the model gets in place of what left."""
+        """What the model gets instead of the removed messages."""
         return Replacement(self.passages, self.done.model, summary_text(self.done))
 
 
 Outcome = Restate | EditSummary | BringBack | int
-"""What is to be done, or the number of a row to go to in the chat."""
+"""What to do, or the number of a row to go to in the chat."""
 
 
 class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_detail", size="-full"):
@@ -147,7 +147,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         super().__init__()
         self._view = view
         self._differences: Sequence[Difference] | None = None
-        """What it did to the model's view; None until that is read."""
+        """What it changed in the model's view; None until that is read."""
 
     def body(self) -> ComposeResult:
         view = self._view
@@ -173,7 +173,6 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
             self.run_worker(self._audit(self._view.audit), group="audit", exclusive=True)
 
     def _name_keys(self) -> None:
-        """Name the keys that act now."""
         helps = {
             "u": not self._refused(undone=True),
             "r": not self._refused(undone=False),
@@ -207,7 +206,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         return told.stylize("$text-warning", *marked.span()) if marked else told
 
     def on_resize(self) -> None:
-        """Write head, figures and messages for the new width, and line up the facts; the mark stays."""
+        """Lay out head, figures, messages and facts for the new width; the mark stays."""
         self._list_differences()
         self.write_head(self.head)
         self.query_one("#sizes", Static).update(self._sizes)
@@ -218,14 +217,14 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
             facts.highlighted = at
 
     async def _audit(self, read: "Callable[[], Audit]") -> None:
-        """Hold it against what it replaced, in a thread: that reads the session's whole log."""
+        """Audit the compaction, in a thread because that reads the session's whole log."""
         (found,) = (await asyncio.to_thread(read)).compactions
         self._list("#audit", "\n".join(compaction_lines(found.to_json())))
         lines = fact_options(found.facts, width=self.app.size.width - INSETS - _BESIDE_FACTS)
         self.query_one("#facts", OptionList).set_options(lines or [Option(_NO_FACTS)])
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Edit what the model sees; show the checkpoint where there is one."""
+        """Enable editing what the model sees, and the checkpoint if there is one."""
         if action == "edit":
             return self._view.can_edit
         if action == "check":
@@ -237,7 +236,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         return super().check_action(action, parameters)
 
     async def _compare(self) -> None:
-        """Compare the views in a thread: that reads the session's whole log."""
+        """Compare the views, in a thread because that reads the session's whole log."""
         self._differences = await asyncio.to_thread(self._view.diff)
         for sign, name in _SIDES:
             shown = sum(line.sign == sign for line in self._differences)
@@ -258,13 +257,13 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         self.query_one(PartTabs).turn(step)
 
     def action_check(self) -> None:
-        """Go to the next line that is to be checked; behind the last one to the first."""
+        """Go to the next flagged line, cyclically."""
         while self.query_one(PartTabs).active.id != "tab-summary":
             self.action_tab(1)
         self.query_one(SentText).action_check()
 
     def action_close(self) -> None:
-        """One step back: from a message to the lines; then nothing changes."""
+        """Go one step back: from a message to the lines, then close."""
         if not self.query_one(SentView).close():
             self.dismiss(None)
 
@@ -275,7 +274,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
             self.dismiss(Restate(undo, self._view.seq))
 
     def _refused(self, *, undone: bool) -> str:
-        """Why the compaction cannot be undone, or else redone; empty where it can."""
+        """Return why the compaction cannot be undone or redone; empty if it can."""
         if self._view.done.outcome != "success":
             return "it changed nothing"
         if self._view.undone is undone:
@@ -293,7 +292,6 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
 
     @property
     def _without_marked(self) -> str:
-        """The notes without the line that is marked."""
         line, notes = self.query_one(SentText).marked, self._view.done.summary
         return line.dropped_from(notes) if line else notes
 
@@ -301,7 +299,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
         self.dismiss(EditSummary(self._view.seq, self._without_marked))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Ask for a fact back that the summary does not hold."""
+        """Request to bring back a fact that is not in the summary."""
         facts = ranked(self._view.done.facts)
         if not self._view.can_edit or not facts or event.option_id is None:
             return

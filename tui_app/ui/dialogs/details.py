@@ -1,4 +1,4 @@
-"""The full text of one row, as it is: no markup, no Markdown, no control characters."""
+"""A screen with the complete text of a row: no markup, no Markdown, no control characters."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,7 +17,11 @@ from tui_app.ui.words.text import cost, duration, one_line, tokens
 
 
 def file_text(path: Path, most: int | None = None, instead: str = "") -> str:
-    """A file as text, at most so many bytes of it; where it cannot be read, why not, and another text."""
+    """Read a file as text, up to a number of bytes.
+
+    Returns:
+        Its text; for an unreadable file the reason, followed by ``instead``.
+    """
     try:
         with path.open("rb") as stream:
             return stream.read(most).decode("utf-8", "replace")
@@ -31,11 +35,11 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
     """Scrollable text that can be selected and copied."""
 
     def __init__(self, title: str, text: str | Callable[[], str]) -> None:
-        """Show a text, which may come from anywhere.
+        """Show a text of any origin.
 
         Args:
             title: Its heading.
-            text: It, or what reads it in a thread.
+            text: The text, or a function that reads it in a thread.
         """
         super().__init__(one_line(title, 200))
         self._read = text if callable(text) else None
@@ -54,13 +58,13 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
 
 
 def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
-    """Rows below one another, the first with its label; none where nothing is told."""
+    """Yield rows, the first one with a label."""
     for number, row in enumerate(told):
         yield f"{'' if number else label:<14}{row}"
 
 
 def unchanged_text(done: CompactionComplete, keymap: Mapping[str, str]) -> str:
-    """Why a compaction changed nothing, what it took, and how to go on."""
+    """Word why a compaction changed nothing, its figures, and the next step."""
     why, _ = outcome_text(done, NOTICE_CELLS, keymap)
     rows = (
         ("Began", done.trigger),

@@ -1,4 +1,4 @@
-"""What all modal screens share: look, key hints, and Esc that closes without a decision."""
+"""The base of all modal screens: look, key hints, and esc that closes without a decision."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,16 +21,16 @@ from tui_app.ui.words.glyphs import UNICODE
 
 Result = TypeVar("Result")
 _STYLES = Path(__file__).parents[1] / "styles"
-"""Where the sheets are, whichever folder a dialog is in."""
+"""Folder of the style sheets, independent of the dialog's own folder."""
 MORE_ROOM = "make the window larger"
-"""Said where a key would decide about something that cannot be seen whole."""
+"""Shown if a key would decide about something that is partly hidden."""
 
 
 class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Generic[Result]):
-    """A modal screen whose result is ``None`` when it is closed with Esc.
+    """A modal screen whose result is ``None`` when it is closed with esc.
 
-    It has a heading, a body and a row of keys. Its class names the place whose keys act in it, a style sheet
-    of its own, and its size.
+    It has a heading, a body and a row of keys. A subclass sets the place whose keys act in it, its style
+    sheet and its size.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = _STYLES / "dialog.tcss"
@@ -40,13 +40,13 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
     HINTS: ClassVar[tuple[Hint, ...]] = place_hints("dialog")
     """Every key of the screen, as shown in its last row."""
     GUARDS: ClassVar[bool] = True
-    """Whether it may come up while the user writes."""
+    """Whether it may appear while the user is typing."""
     SIZE: ClassVar[str] = ""
     """Class of its box: ``-small``, ``-full``, or none."""
     ASKED: ClassVar[str] = (
         ".dialog-title, OptionList, RowList, LongText, TextArea, Input, Button, VerticalScroll"
     )
-    """Its parts, as CSS names them, that have to be seen whole before a key may decide anything."""
+    """CSS selectors of the parts that must be completely visible before a key can decide anything."""
 
     def __init_subclass__(
         cls, place: str = "", style: str = "", size: str | None = None, **options: Any
@@ -62,14 +62,14 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         super().__init__()
         self._head = head
         self.whole = ""
-        """What is copied of it as a whole."""
+        """The text that "copy all" copies."""
         self.stray = StrayKeys()
-        """What a user who is still writing types into it."""
+        """Collects keys typed by a user who is still writing something else."""
         self._is_unbuilt = False
 
     @property
     def head(self) -> str | Content:
-        """The first row; text of any origin, never read as markup."""
+        """The first row; text of any origin, never parsed as markup."""
         return self._head
 
     def compose(self) -> ComposeResult:
@@ -82,7 +82,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
             yield HintRow(self.HINTS, id="dialog-hints")
 
     def body(self) -> ComposeResult:
-        """What is between the heading and the keys."""
+        """Yield the widgets between the heading and the keys."""
         yield from ()
 
     def write_head(self, head: str | Content) -> None:
@@ -90,36 +90,36 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
 
     @property
     def typed(self) -> str:
-        """What the user went on writing while it was there; it belongs to what is below."""
+        """Text typed meanwhile that belongs to the screen below."""
         return self.stray.text.rstrip("\n")
 
     @property
     def writes(self) -> bool:
-        """Whether keys and pastes are for a text in it."""
+        """Whether keys and pastes go to a text field."""
         field = self.focused
         return isinstance(field, Input) or (isinstance(field, TextArea) and not field.read_only)
 
     def on_paste(self, event: events.Paste) -> None:
-        """Keep a paste that nothing here takes."""
+        """Keep a paste that no widget uses."""
         if not self.writes:
             event.stop()
             self.stray.text += event.text
 
     def take_text(self, text: str) -> None:
-        """Keep what was written into a question above: it goes down with what was written here."""
+        """Keep text from a question above, to be passed on with the text typed here."""
         self.stray.text += text
 
     async def on_event(self, event: events.Event) -> None:
-        """Leave what was dismissed before it is built unbuilt: its handlers would look for widgets."""
+        """Leave a screen unbuilt that was dismissed before: its handlers would look for missing widgets."""
         if isinstance(event, events.Compose | events.Mount):
             self._is_unbuilt = self not in self.app.screen_stack
         if not self._is_unbuilt or isinstance(event, events.Unmount):
             await super().on_event(event)
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close with a result, once: of keys in a burst, each may close it.
+        """Close with a result, once: each of several quick keys may try to close it.
 
-        Textual takes the topmost screen away whoever asks, which would be the one below this one, or none.
+        Textual always pops the topmost screen, which could be the one below this one.
         """
         stack = self.app.screen_stack
         if self not in stack:
@@ -129,7 +129,7 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         return super().dismiss(result)
 
     def ask(self, question: "Dialog[Any]", result: Callable[[Any], Result | None]) -> None:
-        """Ask something, and dismiss with what a yes or a text leads to; nothing leaves all as it is."""
+        """Ask a question, and dismiss with the result of a positive answer; otherwise change nothing."""
 
         def answered(answer: object) -> None:
             if answer and (found := result(answer)) is not None:
@@ -138,24 +138,24 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         self.app.push_screen(question, answered)
 
     def acting_hints(self) -> list[Hint]:
-        """Those of its keys that act now, as the bottom row shows them."""
+        """Return the keys that work now, as the bottom row shows them."""
         return [hint for hint in self.HINTS if is_possible(self, hint.action)]
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be painted anew: composed, and not closed meanwhile.
+        """Whether it can be repainted: composed, and not closed.
 
-        A screen that is taken down stays attached while its widgets go one after the other.
+        A screen that is being removed stays attached while its widgets are removed one by one.
         """
         return self.is_mounted and self in self.app.screen_stack
 
     @property
     def is_seen(self) -> bool:
-        """Whether all that a key could decide about is painted whole."""
+        """Whether everything that a key could decide about is completely visible."""
         return self.is_mounted and all(map(is_fully_visible, self.query(self.ASKED)))
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
-        """Take no key that may decide something before that can be seen; what is written is kept."""
+        """Ignore keys that may decide something before it is visible; typed text is kept."""
         if isinstance(event, events.Paste) or event.key in LEADS_ON or self.is_seen:
             return False
         if event.is_printable and self.writes:
@@ -166,22 +166,22 @@ class Dialog(SelectsWhatIsSeen, TellsFailures, ModalScreen[Result | None], Gener
         return True
 
     async def action_copy_all(self) -> None:
-        # What is lone half of a pair cannot be encoded, and nobody could paste it.
+        # Lone surrogates cannot be encoded, and could not be pasted.
         self.key_row.said = await copy(self.app, self.whole.encode("utf-8", "replace").decode())
 
     def action_back(self) -> None:
-        """Go one step back: here the only one."""
+        """Go one step back: here, close."""
         self.action_close()
 
     def action_close(self) -> None:
         self.dismiss(None)
 
     def on_resize(self) -> None:
-        """Ask for no more room where there may be enough."""
+        """Remove the request for a larger window, since it may be large enough now."""
         for row in self.query("#dialog-hints").results(HintRow):
             row.said = "" if row.said == MORE_ROOM else row.said
 
 
 def _is_signed(head: str | Content) -> bool:
-    """Whether a first row begins with our sign, which stands where other rows have air."""
+    """Return whether a first row starts with the product's sign, which takes the place of the left margin."""
     return str(head).startswith(UNICODE.load_line)

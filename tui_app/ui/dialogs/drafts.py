@@ -1,4 +1,4 @@
-"""What is written for a review of its own: a brief or a message, until the user takes or discards it."""
+"""Reviewing a generated draft, such as a brief or commit message, until the user accepts or discards it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ D = TypeVar("D")
 Hear = Callable[[CompactionProgress], object]
 BUSY = "An answer is being written. Wait for its end, or stop it with esc, then {}."
 JOB = "draft"
-"""Names its writing where a compaction has the name of its job."""
+"""The job id of drafts, where a compaction has its own."""
 
 
 async def draft_reviewed(
@@ -35,16 +35,16 @@ async def draft_reviewed(
     *,
     wish: str = "",
 ) -> None:
-    """Have a draft written while its review is open, again for each other wish, and used as it is to be.
+    """Generate a draft while its review is open, again for each new focus, and use the result.
 
     Args:
         app: Shows the screen.
-        session: Whose agent side writes.
-        words: What the review says.
-        write: Writes it for a wish, and tells what it has by now.
-        show: Shows it once it is written.
-        use: Uses it with the text that the user has made of it; a draft that comes of it is reviewed again.
-        wish: What it should say.
+        session: The session whose agent side writes.
+        words: Texts of the review.
+        write: Writes the draft for a wish, and reports progress.
+        show: Shows the written draft.
+        use: Uses the draft with the text edited by the user; a draft that it returns is reviewed again.
+        wish: What the draft should be about.
     """
     loop = asyncio.get_running_loop()
     draft: D | None = None

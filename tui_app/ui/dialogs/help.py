@@ -1,4 +1,4 @@
-"""Help: every key and slash command, wherever it acts, read from the tables they act by."""
+"""Help: every key and slash command, read from the tables that define them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
@@ -22,19 +22,19 @@ _GAP = 2
 
 @frozen(kw_only=True)
 class HelpRow:
-    """A key or a command, as it is told to a user."""
+    """A key or a command, as shown to the user."""
 
     label: str
-    """Keys as a user reads them, or the command with its argument."""
+    """Keys as shown to the user, or the command with its argument."""
     text: str
     """What it does, in a few words."""
     more: str
-    """One sentence more."""
+    """One more sentence."""
     where: str
     topic: str = ""
-    """The group it is listed in; empty for that of where it acts."""
+    """The group it is listed in; empty for the group of `where`."""
     id: str = ""
-    """Name for the key map; empty where the key is fixed."""
+    """Name in the key map; empty if the key is fixed."""
     command: SlashCommand | None = None
     how: str = "This key is fixed."
     """How it is run, or where its key can be changed."""
@@ -43,13 +43,13 @@ class HelpRow:
 COMMANDS_TOPIC = "Commands"
 _FIRST = ("In the prompt", "In the chat", "Stop and leave", "In the conversation", "On a tool's question")
 _TOPICS = (*_FIRST, "In the timeline", COMMANDS_TOPIC)
-"""The groups that are read first."""
+"""The groups that come first."""
 _TWO_COLUMNS, _APART = 100, 4
-"""Cells from which the groups stand in two columns, and those between them."""
+"""Cells from which there are two columns, and the cells between them."""
 
 
 def help_page(rows: Sequence[HelpRow], width: int) -> list[Content]:
-    """Every key and command in groups, as lines to be read; a group goes where there is less so far."""
+    """Lay out all keys and commands in groups; each group goes to the shorter column."""
     groups: dict[str, list[HelpRow]] = {topic: [] for topic in _TOPICS}
     for row in rows:
         topic = row.topic or f"{row.where[:1].upper()}{row.where[1:]}"
@@ -70,7 +70,6 @@ def help_page(rows: Sequence[HelpRow], width: int) -> list[Content]:
 
 
 def _group_lines(group: Sequence[HelpRow], cells: int) -> Iterator[Content]:
-    """The rows of a group; what is too long for its column goes on below."""
     beside = min(max(cell_len(row.label) for row in group), cells * 2 // 5) + _GAP
     for row in group:
         label = padded(one_line(row.label, cells), beside)
@@ -86,11 +85,11 @@ _NAME_CELLS = 8
 
 
 def legend(width: int, keymap: Mapping[str, str]) -> Content:
-    """Six lines before the keys: the signs, the gauge, and how to see, check, undo and steer.
+    """Return the lines before the keys: signs, gauge, and how to see, check, undo and steer.
 
     Args:
-        width: Cells of a line; what has no room goes on below.
-        keymap: Keys of the actions that have others than the built-in ones.
+        width: Cells of a line; what does not fit is wrapped.
+        keymap: The user's key mappings.
     """
     keys, glyphs = {key.id: key_labels(key.key) for key in in_force(keymap)}, UNICODE
     line = (glyphs.load_mark, MUTED)
@@ -132,7 +131,7 @@ def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: i
     name_cell = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
     parts = [Content.assemble(name_cell, said[0]), *said[1:]]
     line = packed(parts, width, lead=_NAME_CELLS)
-    # Closer together where that saves a row.
+    # With less space between the parts, if that saves a row.
     closer = packed(parts, width, gap="  ", lead=_NAME_CELLS)
     return min(line, closer, key=lambda each: each.plain.count("\n"))
 
@@ -159,15 +158,15 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
         """List keys and commands.
 
         Args:
-            rows: All there is.
-            keymap: Keys of the actions that have others than the built-in ones.
+            rows: All of them.
+            keymap: The user's key mappings.
         """
         super().__init__(rows)
         self._keymap = keymap
 
     def fill(self, wanted: str) -> None:
-        """List what fits; the sign that opened help closes it."""
-        # The search box takes every sign before a binding could.
+        """List the matching rows; the key that opened help closes it."""
+        # The search box gets every character before a binding could.
         if wanted == "?":
             self.action_close()
             return
@@ -179,7 +178,7 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
             self.key_row.hints = (Hint("up/down", "scroll", 2), *self.spec.hints[2:])
 
     def list_rows(self, rows: Sequence[HelpRow]) -> None:
-        """List what the filter leaves; without one show a page in groups, which is read and not marked."""
+        """List the matching rows; without a filter show a page in groups, which has no marked row."""
         super().list_rows(rows if self.written else ())
         if not self.written:
             first = legend(self.row_width, self._keymap)

@@ -1,4 +1,4 @@
-"""Keys and commands as rows, for the list and for the page of the keys."""
+"""Keys and commands as rows, for the help screen and the generated page of keys."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -22,14 +22,14 @@ _SIGNS = (
     ("!!command", "The same, kept from the model", "Neither the command nor what it prints is sent."),
     ("/", "Commands", "At the beginning of a prompt; the list narrows while you type."),
 )  # fmt: skip
-"""What signs in a prompt mean."""
+"""Signs with a meaning in a prompt."""
 
 
 def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -> list[HelpRow]:
-    """All there is: keys of the chat, commands, keys of other places.
+    """Return all rows: keys of the chat, commands, keys of other places.
 
     Args:
-        keymap: Keys of the actions that have others than the built-in ones.
+        keymap: The user's key mappings.
         custom: Commands that are not built in.
     """
     of_files = [
@@ -47,7 +47,7 @@ def help_rows(keymap: Mapping[str, str], custom: Sequence[CustomCommand] = ()) -
 
 
 async def show_help(app: "Host") -> None:
-    """List keys and commands, and run the command that is chosen there."""
+    """List keys and commands, and run the chosen command."""
     chat = app.chat
     keymap = app.launch.settings.keymap
     rows = help_rows(keymap, chat.pane.prompt.editor.completer.custom)
@@ -56,14 +56,14 @@ async def show_help(app: "Host") -> None:
 
 
 def command_of(key: KeyBinding) -> SlashCommand | None:
-    """The slash command that does the same as a key; none where there is none."""
+    """Return the slash command that does the same as a key, or None."""
     _, name, parameters = parse_action(key.action)
     parsed = parse(str(parameters[0]) if name == "slash" else key.command or "/")
     return parsed.command if isinstance(parsed, ParsedCommand) else None
 
 
 def key_row(key: KeyBinding) -> HelpRow:
-    """A key of the chat; a dialog keeps all others than those with priority from the application."""
+    """Return the row of a chat key; in dialogs, only keys of the application with priority work."""
     place = "in the prompt" if key.scope == "prompt" else "in the chat"
     return HelpRow(
         label=key_labels(key.key),
@@ -77,7 +77,7 @@ def key_row(key: KeyBinding) -> HelpRow:
 
 
 def fixed_rows() -> Iterator[HelpRow]:
-    """Signs and keys that cannot be changed, place by place."""
+    """Yield the rows of fixed signs and keys, place by place."""
     for sign, text, more in _SIGNS:
         yield HelpRow(label=sign, text=text, more=more, where="in a prompt")
     for name, place in PLACES.items():

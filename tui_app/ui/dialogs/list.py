@@ -1,4 +1,4 @@
-"""A list to choose from: a search box over rows in columns, declared by a spec; typing narrows it."""
+"""List dialogs: a search box above rows in columns, declared by a spec; typing filters the rows."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,44 +22,44 @@ from tui_app.ui.words.text import clean, one_line, wrap_spans
 
 R = TypeVar("R")
 NARROW, ROOMY = 50, 100
-"""Cells of a row below which it is what it is about alone, and from which there is room for whole dates."""
+"""Cells of a row below which only its main column is shown, and from which complete dates fit."""
 
 
 @frozen(kw_only=True)
 class ListSpec(Generic[R]):
-    """A list as data: what it shows, and what is said of it."""
+    """A list as data: its columns, texts and keys."""
 
     name: str
-    """Beginning of the ids of its parts, and the place whose keys act in it."""
+    """Prefix of the ids of its widgets, and the place whose keys act in it."""
     search: str
-    """What stands in the empty search box."""
+    """Placeholder of the search box."""
     columns: Sequence[Column[R]]
     title: "Callable[[ListDialog[R]], str]"
-    """The first row; how many rows there are stands at its end."""
+    """The first row; the number of rows is added at its end."""
     words: Callable[[R], str] | None = None
-    """The text of a row that the filter searches, where that is not what its columns say."""
+    """The text of a row that the filter searches, if it is not the text of the columns."""
     note: Callable[[R], str] = lambda _: ""
     """Describes the marked row."""
     empty: str = "No results."
-    """Said where the filter leaves no row."""
+    """Shown if no row matches the filter."""
     none: str = ""
-    """Said where there is nothing to filter, if that is something else."""
+    """Shown if there are no rows at all, if different."""
     enter: str = "choose"
-    """What enter does with a row, and esc without a filter, where the keys have no place of their own."""
+    """What enter does with a row, and esc without a filter, if the list has no place with keys of its own."""
     esc: str = "close"
     acts_without_row: Sequence[str] = ("esc",)
-    """Keys that act where no row is left."""
+    """Keys that work without a row."""
     key: Callable[[R], object] | None = None
-    """By what the marked row is found again when the list is filled anew; else the first one is marked."""
+    """Identifies the marked row when the list is filled again; without it the first row is marked."""
     section: Callable[[R], str] = lambda _: ""
-    """Where a row belongs; a blank row separates two sections."""
+    """The section of a row; sections are separated by a blank row."""
     head: Callable[[str], str] = lambda _: ""
     """The heading of a section that follows another one."""
     least_lines: int = 1
     most_lines: int = 1_000
-    """Lines of the list for which the box has room, and grows."""
+    """Minimum and maximum lines of the list that the box is sized for."""
     narrows: bool = True
-    """Whether what is written only hides rows, which esc shows again before it closes the list."""
+    """Whether typed text only filters rows, and esc clears it before it closes the list."""
 
     @property
     def hints(self) -> tuple[Hint, ...]:
@@ -69,33 +69,33 @@ class ListSpec(Generic[R]):
 
 @frozen
 class Asked(Generic[R]):
-    """What a user wants of a list: a key's name for it, and the marked row."""
+    """A key's request: its name, and the marked row."""
 
     what: str
     row: R | None = None
 
 
 class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
-    """Dismisses with the row that is chosen, or with an :class:`Asked` for one of its keys.
+    """Dismisses with the chosen row, or with an :class:`Asked` for one of its keys.
 
     The search box keeps the focus.
     """
 
     options = getters.query_one(MarkedList)
     SPEC: ClassVar[ListSpec[Any]]
-    """What the list is, where that is the same for all of its kind."""
+    """The spec, if it is the same for the whole class."""
     WIDEST: ClassVar[int] = 112
-    """Cells of the box at most, as in its style sheet, unless it fills the screen."""
+    """Maximum width of the box in cells, as in its style sheet, unless it fills the screen."""
 
     def __init__(
         self, rows: Iterable[R] = (), spec: ListSpec[R] | None = None, *, mark: object = None
     ) -> None:
-        """Offer rows.
+        """Show rows.
 
         Args:
-            rows: All there are.
-            spec: What the list is.
-            mark: Key of the row that is marked at first.
+            rows: All rows.
+            spec: The list's spec.
+            mark: Key of the row to mark first.
         """
         super().__init__()
         self.spec: ListSpec[R] = spec or self.SPEC
@@ -103,26 +103,26 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.is_page = self.SIZE == "-full"
         """Whether it fills the screen."""
         self.said, self.marked_key = "", mark
-        """What came of the last wish, until another row is marked; and the key of the one that is."""
+        """The result of the last request, until another row is marked; and the key of the marked row."""
         self.written = ""
-        """What stands in the search box; a list that comes up once more begins with it."""
+        """The text in the search box; a list that is shown again starts with it."""
         self.shown: Sequence[R] = ()
-        """The rows that the filter leaves."""
+        """The rows that match the filter."""
         self._listed = False
         """Whether the list has been filled, so that its rows can be counted."""
         self._most_lines = 0
-        """Lines of the longest list so far: the box is as large, and holds still while it is narrowed."""
+        """Lines of the longest list so far: the box keeps this size while rows are filtered."""
         self._most_note = _NOTE_ROWS
         """Rows of the longest note so far."""
         self.offer(rows)
 
     def offer(self, rows: Iterable[R]) -> None:
-        """Take the rows there are; what is typed narrows them."""
+        """Set the rows to filter."""
         self.rows = tuple(rows)
         self._texts = [(self.spec.words or self.table.words)(row).lower() for row in self.rows]
 
     def show(self, rows: Iterable[R], said: str = "") -> None:
-        """Show other rows, the same one marked, and say what has happened."""
+        """Show other rows with the same one marked, and a message."""
         self.said = said
         self.offer(rows)
         if self.spec.key is None or self.marked_key not in map(self.spec.key, self.rows):
@@ -132,9 +132,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     @property
     def head(self) -> Content:
-        """The first row, which ends in ``41``, or ``3 of 41`` while a filter hides rows.
+        """The first row, ending in ``41``, or in ``3 of 41`` while a filter hides rows.
 
-        That of a page begins with our sign.
+        That of a full page starts with the product's sign.
         """
         sign = f"{UNICODE.load_line} " if self.is_page else ""
         name, _, more = self.spec.title(self).partition(" · ")
@@ -147,7 +147,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     @property
     def found(self) -> int:
-        """Rows that the filter leaves."""
+        """Number of rows that match the filter."""
         return len(self.shown)
 
     @property
@@ -165,22 +165,22 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
 
     @property
     def row_width(self) -> int:
-        """Cells of a row."""
+        """Width of a row in cells."""
         width = self.size.width
         cells = width - _FRAME_OF_PAGE if self.is_page else min(width, self.WIDEST) - _FRAME
         return max(_LEAST, cells)
 
     def line(self, row: R, width: int) -> Content:
-        """How a row looks."""
+        """Return a row as it is shown."""
         return self.table.line(row, width)
 
     def first(self) -> int:
-        """The place of the row to mark once the list is filled."""
+        """Return the index of the row to mark after filling the list."""
         keys = [self.spec.key(row) for row in self.shown] if self.spec.key is not None else []
         return keys.index(self.marked_key) if self.marked_key in keys else 0
 
     def use(self, row: R) -> None:
-        """Dismiss with a row, or say why not."""
+        """Dismiss with a row, or show why that is not possible."""
         self.dismiss(row)
 
     def explain(self, row: R) -> None:
@@ -195,11 +195,11 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.marked_key = key
 
     def answer(self, asked: Asked[R]) -> None:
-        """Do what a key asks for."""
+        """Handle a key's request."""
         self.dismiss(asked)
 
     def action_ask(self, what: str) -> None:
-        """Ask for something about the marked row, or about none where it needs none."""
+        """Request an action on the marked row, or without one if it needs none."""
         needs_none = (hint.action for hint in self._without_row)
         if self.marked is not None or f"screen.ask('{what}')" in needs_none:
             self.answer(Asked(what, self.marked))
@@ -209,13 +209,13 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         return [hint for hint in self.spec.hints if hint.label in self.spec.acts_without_row]
 
     def fill(self, wanted: str) -> None:
-        """List the rows that hold all of the words."""
+        """List the rows that contain all words."""
         words = wanted.lower().split()
         rows = zip(self.rows, self._texts, strict=True)
         self.list_rows([row for row, text in rows if all(word in text for word in words)])
 
     def list_rows(self, rows: Sequence[R]) -> None:
-        """Show rows and mark one, or say that there is none."""
+        """Show rows and mark one, or show that there are none."""
         self.shown = rows
         width, spec = self.row_width, self.spec
         lines: list[Option] = []
@@ -241,13 +241,13 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self.note(self.said or spec.none or spec.empty)
 
     def repaint(self, row: R) -> None:
-        """Paint one row again, of which more is known by now."""
+        """Repaint a row after more became known about it."""
         if row in self.shown:
             line = self.line(row, self.row_width)
             self.options.replace_option_prompt(str(self.shown.index(row)), line)
 
     def _size_box(self) -> None:
-        """Make the box as large as its list; a note takes rows of a list that has more than a few."""
+        """Fit the box to its list; a long note takes lines from a list that has more than a few."""
         if not self.is_page:
             lines = max(self.spec.least_lines, min(self._most_lines, self.spec.most_lines))
             more = max(0, min(self._most_note - _NOTE_ROWS, _FEW_LINES - lines))
@@ -255,14 +255,14 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self.query_one(".dialog").styles.height = lines + more + _AROUND + header
 
     def name_keys(self) -> None:
-        """Name the keys that act: without a row those that need none."""
+        """Show the keys that work; without rows, only those that need none."""
         self.key_row.hints = tuple(self.spec.hints if self.shown else self._without_row)
 
     def body(self) -> ComposeResult:
         spec = self.spec
         with Horizontal(classes="dialog-search"):
             yield Static("› ", markup=False)
-            # A list that comes up once more is searched further, not anew.
+            # A list that is shown again keeps its search text.
             yield WrittenLine(
                 self.written, spec.search, id=f"{spec.name}-search", compact=True, select_on_focus=False
             )
@@ -278,14 +278,14 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self._size_box()
 
     def on_mount(self) -> None:
-        """Show everything; the search box has the focus."""
+        """Show all rows; the search box has the focus."""
         self.options.can_focus = False
-        # Its mark is moved from the search box, and looks as if the list had the focus.
+        # The mark is moved from the search box, and looks as if the list had the focus.
         self.options.add_class("-led")
         self.narrow(self.written)
 
     def narrow(self, wanted: str) -> None:
-        """List what fits the search text, and say in the title how many rows that are."""
+        """List the rows that match the search text, and show their number in the title."""
         self.written = wanted
         self.fill(wanted)
         self._listed = True
@@ -294,18 +294,18 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
             self.key_row.instead = (Hint("esc", "clear filter", 0, "screen.back"),) if wanted else ()
 
     def on_resize(self) -> None:
-        """Line up the columns for the new width."""
+        """Lay out the columns for the new width."""
         self.line_up()
         self.call_after_refresh(self._show_mark)
 
     def _show_mark(self) -> None:
-        """Scroll to the mark from the top: a head of the width before may have taken a row for a moment."""
+        """Scroll to the mark from the top: before the resize, the head may have taken one more row."""
         if self.options.highlighted is not None:
             self.options.scroll_home(animate=False, immediate=True)
             self.options.scroll_to_highlight()
 
     def line_up(self) -> None:
-        """Paint the rows for the present width; the mark stays where keys have put it."""
+        """Repaint the rows for the current width; the mark stays where the user moved it."""
         at = self.at
         self.narrow(self.query_one(Input).value)
         found_again = self.spec.key is not None and self.marked_key is not None
@@ -316,7 +316,7 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.narrow(event.value)
 
     def action_back(self) -> None:
-        """Show all rows again; close where all are shown."""
+        """Clear the filter; without one, close the list."""
         if self.spec.narrows and self.written:
             self.query_one(Input).clear()
         else:
@@ -329,12 +329,12 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     on_option_list_option_selected = on_input_submitted
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        # The list may have been narrowed since the row was marked: only what is marked now counts.
+        # The list may have been filtered since the event: only the row marked now counts.
         if event.option is self.options.highlighted_option and (row := self.marked) is not None:
             self.explain(row)
 
     def take_text(self, text: str) -> None:
-        """Search for it as well."""
+        """Append text to the search."""
         box = self.query_one(Input)
         box.insert_text_at_cursor(clean(text, keep_newlines=False))
         self.written = box.value
@@ -344,12 +344,12 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         if self.shown:
             at = min(len(self.shown) - 1, max(0, (self.at or 0) + step))
             self.mark(at)
-            # That a row is marked is said later: rows that are shown anew before would move the mark.
+            # The highlight event comes later, and rows shown again before it would move the mark.
             self._follow_mark(self.shown[at])
 
 
 class OpenList(ListDialog[R]):
-    """A list that stays while what is asked for is done, one thing at a time, and is shown the rows anew."""
+    """A list that stays open while requests are handled, one at a time, and is then filled again."""
 
     def __init__(self, rows: Iterable[R], spec: ListSpec[R] | None = None) -> None:
         super().__init__(rows, spec)
@@ -357,12 +357,12 @@ class OpenList(ListDialog[R]):
         self._is_free = True
 
     async def next_request(self) -> Asked[R] | None:
-        """Wait for what the user wants next; None when the list was closed."""
+        """Wait for the user's next request; None if the list was closed."""
         self._is_free = self._queue.empty()
         return await self._queue.get()
 
     def answer(self, asked: Asked[R]) -> None:
-        """Hand it over, unless something else is being done: keys are for what that shows then."""
+        """Pass on a request unless another one is being handled, which may change what is shown."""
         if self._is_free:
             self._is_free = False
             self._queue.put_nowait(asked)
@@ -384,12 +384,12 @@ class ChoiceDialog(ListDialog[str], style="settings"):
     def __init__(
         self, title: str, words: Sequence[str], current: str, about: Mapping[str, str] | None = None
     ) -> None:
-        """Offer words.
+        """Show words to choose from.
 
         Args:
             title: First row.
-            words: All there are, in order.
-            current: The one in force; it is marked at first.
+            words: All words, in order.
+            current: The current one, which is marked first.
             about: What each means, in a sentence or two.
         """
 
@@ -412,10 +412,11 @@ class ChoiceDialog(ListDialog[str], style="settings"):
 
 
 _LEAST = 20
-"""Cells of a row, however narrow the terminal is."""
+"""Minimum width of a row in cells."""
 _FRAME = 8
-"""Cells beside the rows: padding of the box and the sign of the chosen row."""
+"""Cells left and right of the rows: padding of the box and the sign of the chosen row."""
 _FRAME_OF_PAGE = 8
 _AROUND, _NOTE_ROWS, _FEW_LINES = 11, 2, 5
-"""Rows of the box without those of the list, those of its note among them, and the lines of a list from which
-on a longer note takes rows of it."""
+"""Rows of the box without its list but with its note, rows of the note, and lines of the list above which a
+longer note takes rows from it.
+"""

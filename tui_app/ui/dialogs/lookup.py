@@ -1,4 +1,4 @@
-"""Waiting for something from the agent side that a user may give up waiting for."""
+"""Waiting for the agent side, cancellable by the user."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 W = TypeVar("W")
 _LOOKUP = "lookup"
-"""Group of the workers that wait for what servers say."""
+"""Group of the workers that wait for the agent side."""
 
 
 def cancel_lookup(screen: Screen[Any]) -> bool:
-    """Give up what is being looked up from a chat screen; whether anything was."""
+    """Cancel the lookup of a chat screen; returns whether there was one."""
     return bool(screen.app.workers.cancel_group(screen, _LOOKUP))
 
 
@@ -30,25 +30,25 @@ async def look_up(
     request: "Callable[[OpenSession], Awaitable[W]]",
     way_out: str = "esc cancels",
 ) -> W | None:
-    """Wait for something from the agent side while the status row says for what; None if the user gave it up.
+    """Wait for the agent side while the status row shows for what; None if the user cancels.
 
     Args:
         screen: The chat screen.
-        session: Whose agent side is asked.
-        what: What is said meanwhile.
-        request: What is asked.
-        way_out: What the key that gives it up does.
+        session: The session whose agent side is asked.
+        what: Text shown meanwhile.
+        request: The request.
+        way_out: What the key that cancels does.
 
     Raises:
-        asyncio.CancelledError: if the flow that waits was cancelled itself.
-        Exception: what the request failed with.
+        asyncio.CancelledError: If the waiting flow was cancelled itself.
+        Exception: The error of the request.
     """
     escape = f" · {way_out}"
     said = one_line(what, screen.app.size.width - len(escape)) + escape
     session.show_status(said)
     asked = asyncio.ensure_future(session.ask(request))
     try:
-        # In a worker of its own: the user may give up waiting without ending the flow.
+        # In a separate worker, so that the user can cancel the wait without ending the flow.
         await screen.run_worker(asyncio.wait([asked]), group=_LOOKUP).wait()
         return asked.result()
     except WorkerCancelled:

@@ -1,4 +1,4 @@
-"""One message with all that is known about it: full text, event as JSON, who sees it, what can be done."""
+"""One message with everything known about it: full text, JSON of its events, who sees it, and actions."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Literal
@@ -37,7 +37,7 @@ _KINDS: Mapping[RowKind, str] = {
     "files": "restored files",
     "merge": "merged branch",
 }
-"""What rows are called that have other names to the user."""
+"""Names of rows where they differ from the kind's name."""
 _FORMS = {kind.TYPE: kind.FORM for kind in REWRITES}
 _HIDERS: Mapping[str, str] = {
     CompactionComplete.TYPE: "a compaction",
@@ -49,25 +49,25 @@ _HIDERS: Mapping[str, str] = {
 
 @frozen(kw_only=True)
 class MessageFacts:
-    """One row of the conversation as its own screen shows it."""
+    """One row of the conversation, as needed by its screen."""
 
     entry: Entry
     seen: Seen | None = None
-    """How the model sees the message; None for a row that is no message."""
+    """How the model sees the message; None for a row that is not a message."""
     events: tuple[Record, ...] = ()
-    """The event that gave it its form, and the one that took it away, where there are such."""
+    """The event that rewrote it, and the event that removed it, if any."""
     scale: float = 1.0
-    """Tokens as the model counts them for each counted one."""
+    """Model tokens per locally counted token."""
     read: Callable[[], Awaitable[str]]
-    """Reads all of its text; awaited once it is shown."""
+    """Reads its complete text; awaited after the screen is shown."""
     read_raw: Callable[[], Awaitable[str]]
     """Reads its events as JSON."""
     can_change: bool
-    """Whether the session may be changed."""
+    """Whether the session can be changed."""
 
     @property
     def stage(self) -> int:
-        """Log number of the rewrite that can be undone; 0 for none."""
+        """Log number of the rewrite that can be undone; 0 if there is none."""
         return self.seen.head.form[0] if self.seen is not None and self.seen.stage in STAGES else 0
 
     def lines(self) -> Sequence[str]:
@@ -104,11 +104,11 @@ def _moment(epoch: float) -> str:
 
 
 Deed = Literal["pin", "exclude", "restore", "rewind", "fork", "branch"]
-"""What can be done with a message besides reading it."""
+"""Actions on a message."""
 
 
 class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"):
-    """Dismisses with what is to be done, or ``None``."""
+    """Dismisses with an action, or ``None``."""
 
     def __init__(self, facts: MessageFacts) -> None:
         entry = facts.entry
@@ -156,7 +156,7 @@ class MessageScreen(Dialog[Deed], place="message", style="message", size="-full"
         return possible[str(parameters[0])]
 
     def action_raw(self) -> None:
-        """Show the JSON instead of the text, or the text again."""
+        """Switch between text and JSON."""
         self._raw = not self._raw
         self._name_keys()
         self._read()

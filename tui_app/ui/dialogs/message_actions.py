@@ -1,4 +1,4 @@
-"""What is done with marked messages: copied, excluded, pinned, archived."""
+"""Actions on marked messages: copy, exclude, pin, archive."""
 
 import asyncio
 from collections.abc import Sequence
@@ -40,12 +40,12 @@ INCLUDE_USAGE = "/include takes numbers of excluded messages, as in /include #12
 
 
 def full_text(body: Body) -> str:
-    """All of a message, its arguments first."""
+    """Return a message's complete text, with the arguments first."""
     return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
 
 
 async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
-    """Do what a user wants with the entries that are marked."""
+    """Run an action on the marked entries."""
     match wanted:
         case "pin":
             pin_all(session, entries)
@@ -63,7 +63,7 @@ async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Seque
 
 
 def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
-    """Pin messages; where all of them are pinned, take their pins away."""
+    """Pin messages; if all of them are pinned, unpin them."""
     messages = [entry for entry in entries if entry.kind in PINNABLE]
     pinned = any(not entry.pinned for entry in messages)
     changed = [entry for entry in messages if entry.pinned is not pinned]
@@ -77,9 +77,9 @@ def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
 
 
 async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -> None:
-    """Take messages out of the model's sight; where all of them are out, bring them back.
+    """Exclude messages from the model's view; if all are excluded, include them again.
 
-    Of a single prompt the user says whether its whole turn leaves.
+    For a single prompt the user chooses whether to exclude its whole turn.
     """
     messages = [entry.message for entry in entries if entry.kind in PINNABLE]
     excluded = session.presenter.agent_view.excluded
@@ -106,7 +106,7 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
 
 
 def _messages_after(session: ChatSession, seq: int) -> int:
-    """How many messages that the model sees follow a prompt in its turn; 0 for the newest, and no prompt."""
+    """Return the number of visible messages after a prompt in its turn; 0 for the newest, or no prompt."""
     behind, newest = 0, True
     for seen in session.presenter.agent_view.newest_first():
         if seen.agent and seen.kind == "user":
@@ -119,7 +119,7 @@ def _messages_after(session: ChatSession, seq: int) -> int:
 
 
 class ExcludeScreen(ListDialog[Entry]):
-    """Dismisses with the message to exclude or to include again, or ``None``."""
+    """Dismisses with the message to exclude or include, or ``None``."""
 
     def __init__(self, entries: Sequence[Entry], title: str, verb: str) -> None:
         spec = ListSpec[Entry](
@@ -145,7 +145,7 @@ _COMES_BACK = "It is excluded; enter brings it back."
 
 
 async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *, excluded: bool) -> None:
-    """Do what ``/exclude`` and ``/include`` ask for; without a number list the messages with theirs."""
+    """Run ``/exclude`` or ``/include``; without numbers, list the messages with theirs."""
     words = argument.lower().split()
     turn = excluded and words[-1:] == ["turn"]
     named = words[:-1] if turn else words
@@ -169,7 +169,7 @@ async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *,
 
 
 async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], form: Format) -> None:
-    """Put messages on the clipboard."""
+    """Copy messages to the clipboard."""
     bodies = await session.bodies.read(entries)
     text = await asyncio.to_thread(copied, list(zip(entries, bodies, strict=True)), form)
     if not text:
@@ -182,7 +182,7 @@ async def copy(app: App[Any], session: ChatSession, entries: Sequence[Entry], fo
 
 
 async def copy_message(app: App[Any], session: ChatSession, argument: str) -> None:
-    """Copy the last answer, one before it, or a message by its number; as Markdown unless told otherwise."""
+    """Copy the last answer, an earlier one, or a message by number; by default as Markdown."""
     words = argument.lower().split()
     form: Format = next((known for known in get_args(Format) if words[:1] == [known]), "markdown")
     wanted, *more = (words[1:] if words[:1] == [form] else words) or ["1"]
@@ -204,12 +204,12 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
 
 
 def message_of(session: ChatSession, number: int) -> int:
-    """Log number of the message that is meant by its own or by that of the call it answers."""
+    """Return the log number of a message, given its own or that of the call it answers."""
     entry = entry_of(session, number)
     return entry.message if entry is not None else number
 
 
 def entry_of(session: ChatSession, number: int) -> Entry | None:
-    """The row of a message, by its own log number or that of the call it answers."""
+    """Return the row of a message, given its own log number or that of the call it answers."""
     entries = reversed(session.presenter.view.entries)
     return next((entry for entry in entries if number in (entry.seq, entry.message)), None)

@@ -37,11 +37,11 @@ SOURCES: dict[str, str] = {
     "model": "the model's own",
     "default": "assumed",
 }
-"""Where a window size comes from, in words."""
+"""Sources of a window size, in words."""
 
 
 _BAR_CELLS, _NOTE_CELLS = 17, 30
-"""Cells of the share of the window with its bar, and of the note."""
+"""Cells of the bar with the share of the window, and of the note."""
 _MOST_NAME = 44
 
 
@@ -50,14 +50,14 @@ class ModelRow(NamedTuple):
 
     model: "ModelChoice"
     fit: "Fit" = "fits"
-    """What becomes of the present conversation in its window."""
+    """How the current conversation fits its window."""
     after: int = 0
-    """Its rough size there after a compaction; 0 where that is not known."""
+    """Estimated size there after a compaction; 0 if unknown."""
     tokens: int = 0
-    """Size of the present conversation as it counts it; 0 for as the present one does."""
+    """Size of the conversation in this model's tokens; 0 if the same as for the current model."""
     current: bool = False
     is_typed: bool = False
-    """Whether it is in no list: its name was typed."""
+    """Whether the name was typed and is not in the list."""
 
     @property
     def name(self) -> str:
@@ -65,7 +65,7 @@ class ModelRow(NamedTuple):
 
 
 def model_state(row: ModelRow) -> str:
-    """What a switch to it would do to this conversation, or what is missing; empty where it just fits."""
+    """Describe what switching to a model does, or what is missing; empty if the conversation fits."""
     model = row.model
     if not model.available:
         missing = f"needs {model.needs_key}" if model.needs_key else one_line(model.why_not, 60)
@@ -78,7 +78,7 @@ def model_state(row: ModelRow) -> str:
 
 
 def share_text(row: ModelRow, conversation_tokens: int) -> Content:
-    """How much of its window this conversation would fill, as a bar and in words."""
+    """Show the share of a model's window that this conversation would fill, as a bar and in words."""
     if not row.model.available or not row.model.window:
         return Content(" " * _BAR_CELLS)
     share = (row.tokens or conversation_tokens) / row.model.window
@@ -92,7 +92,7 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
 
 
 def rate(usd: float | None) -> str:
-    """Dollars for a million tokens."""
+    """Return dollars per million tokens."""
     return "" if usd is None else f"{usd:.2f}"
 
 
@@ -109,7 +109,7 @@ def able_tone(row: ModelRow) -> str:
 
 
 def model_note(row: ModelRow, conversation_tokens: int) -> str:
-    """All that is known of a model, in one sentence."""
+    """Describe everything known about a model in one sentence."""
     if row.is_typed:
         return "Its window is looked up when it is used."
     model = row.model
@@ -127,7 +127,7 @@ def model_note(row: ModelRow, conversation_tokens: int) -> str:
 
 
 def fit_text(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
-    """The share of the window and what a switch does; what is missing is said in full, before the share."""
+    """Return the share of the window and the effect of a switch; anything missing is shown in full first."""
     state = model_state(row)
     behind = cells - _BAR_CELLS - 2
     text = Content()
@@ -149,17 +149,17 @@ class ModelPicker(ListDialog[ModelRow], place="picker"):
         asked: bool = True,
         make_default: Callable[[str], str] = str,
     ) -> None:
-        """Offer models.
+        """Show models.
 
         Args:
-            choices: Models; those that can answer now are shown first, else the order is kept.
-            conversation_tokens: Size of the present conversation.
-            asked: Whether servers were asked to the end; else their models are missing.
-            make_default: Has new sessions begin with a model, and says what has come of it.
+            choices: Models; those available are shown first, in the order given.
+            conversation_tokens: Size of the current conversation.
+            asked: Whether all servers have answered; otherwise their models are missing.
+            make_default: Makes a model the default of new sessions, and returns the result in words.
         """
         self._make_default = make_default
         name = min(max((len(row.name) for row in choices), default=0), _MOST_NAME) + 1
-        # Prices leave where the note, which says what a switch does, would have no room.
+        # Prices are left out if the note about a switch would not fit otherwise.
         priced = name + 8 + 16 + _BAR_CELLS + 2 + _NOTE_CELLS
         spec = ListSpec[ModelRow](
             name="picker",
@@ -186,11 +186,11 @@ class ModelPicker(ListDialog[ModelRow], place="picker"):
 
     @property
     def found(self) -> int:
-        """Models that the filter leaves, without a name that is not in the list."""
+        """Number of models that match the filter, without a typed name."""
         return sum(not row.is_typed for row in self.shown)
 
     def list_rows(self, rows: Sequence[ModelRow]) -> None:
-        """List models; a full name that is not among them is offered as well."""
+        """List models, and offer a complete name that is not among them."""
         name = self.written.strip()
         provider, _, model = name.partition(":")
         is_full = bool(provider and model) and not any(character.isspace() for character in name)
@@ -204,20 +204,20 @@ class ModelPicker(ListDialog[ModelRow], place="picker"):
         return super().line(row, width)
 
     def first(self) -> int:
-        """The exact name, else the present model, else the first."""
+        """Return the index of the exact name, else of the current model, else 0."""
         name = self.written.strip()
         exact = (at for at, row in enumerate(self.shown) if row.name == name)
         return next(exact, next((at for at, row in enumerate(self.shown) if row.current), 0))
 
     def use(self, row: ModelRow) -> None:
-        """Dismiss with a model that can answer; say what is missing for one that cannot."""
+        """Dismiss with an available model or one that only lacks a key; else show what is missing."""
         if row.model.available or row.model.needs_key:
             self.dismiss(row)
         else:
             self._refuse(row)
 
     def action_default(self) -> None:
-        """Have new sessions begin with the marked model."""
+        """Make the marked model the default of new sessions."""
         if (row := self.marked) is not None and row.model.available:
             self.note(self._make_default(row.name))
         elif row is not None:
@@ -229,7 +229,7 @@ class ModelPicker(ListDialog[ModelRow], place="picker"):
 
 
 def _unlisted(name: str, window: "ContextWindow | None" = None) -> "ModelChoice":
-    # Loaded by now: the list is made of it.
+    # The import is free, since the list consists of these.
     from tui_app.agent.catalog import ModelChoice
 
     limit, source = (window.limit, window.source) if window is not None else (None, "")
@@ -237,13 +237,13 @@ def _unlisted(name: str, window: "ContextWindow | None" = None) -> "ModelChoice"
 
 
 ONE_LINE = 96
-"""Columns from which a way and what it does stand in one row."""
+"""Columns from which a choice and its effect are in one row."""
 SHORT = 20
-"""Rows below which each way has one; what the marked one does stands below them."""
+"""Rows below which each choice has one row, and the marked one's effect is below them."""
 
 
 def switch_choices(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, Way]:
-    """The three ways, each with what it does: compact and switch, switch anyway, cancel."""
+    """Return the three choices with their effects: compact and switch, switch anyway, cancel."""
     after, model = window_text(forecast.after_compaction), one_line(forecast.summary_model, 32)
     price = f" · ~{cost(forecast.summary_usd)}" if forecast.summary_usd else ""
     usable = window_text(forecast.window.effective)
@@ -262,7 +262,7 @@ def switch_choices(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, 
 
 
 def fit_bar(forecast: "SwitchForecast", width: int) -> Content:
-    """The conversation as one bar with the mark up to which the new window holds it, and both sizes below."""
+    """Draw the conversation as a bar, marked at the size that fits the new window, with both sizes below."""
     held, size = min(forecast.window.effective, forecast.tokens), max(1, forecast.tokens)
     at = min(width - 1, max(0, width * held // size - 1))
     fits, whole = f"{window_text(held)} fit", tokens(forecast.tokens)
@@ -277,7 +277,7 @@ def fit_bar(forecast: "SwitchForecast", width: int) -> Content:
 
 
 class FitBar(Static):
-    """Draws :func:`fit_bar` as wide as there is room."""
+    """Draws :func:`fit_bar` in the available width."""
 
     def __init__(self, forecast: "SwitchForecast") -> None:
         super().__init__(id="switch-bar")
@@ -288,14 +288,17 @@ class FitBar(Static):
 
 
 class SwitchDialog(ChoiceDialog, style="switch_dialog", size="-list"):
-    """Dismisses with ``compact``, ``anyway`` or None; starts on what keeps most and can be undone."""
+    """Dismisses with ``compact``, ``anyway`` or None.
+
+    It preselects the choice that keeps most and can be undone.
+    """
 
     def __init__(self, forecast: "SwitchForecast", current: str) -> None:
-        """Ask how to go on.
+        """Ask how to continue.
 
         Args:
-            forecast: What a switch would mean.
-            current: Full name of the model that stays on cancel.
+            forecast: The effect of a switch.
+            current: Full name of the model that is kept on cancel.
         """
         holds = f"{one_line(forecast.target, 60)} holds {window_text(forecast.window.limit)}"
         size = counted_text(forecast.tokens_now, forecast.tokens)
@@ -312,12 +315,12 @@ class SwitchDialog(ChoiceDialog, style="switch_dialog", size="-list"):
         return FitBar(self._forecast), ways, Static(id="switch-effect", markup=False)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        """Say in full what the marked way does, where each has only one line."""
+        """Show the marked choice's effect in full, since each has only one line."""
         self.query_one("#switch-effect", Static).update(self.ways[event.option_index].what)
 
 
 async def choose_model(app: "Host", session: ChatSession, name: str = "") -> None:
-    """Change to a model, one that the user picks where none is named; a key that it lacks is asked for."""
+    """Switch to a model, or to one that the user picks; asks for a missing key."""
     if name:
         await switch_to(app, session, name)
         return
@@ -336,7 +339,7 @@ async def choose_model(app: "Host", session: ChatSession, name: str = "") -> Non
     asking = f"Asking {', '.join([*servers, 'servers on this machine'])} for models"
     rows = await look_up(app.chat, session, asking, partial(_listed, session), "esc lists the others")
     if not (asked := rows is not None):
-        # A user who does not wait for a server may still want another model.
+        # If the user does not wait for a server, another model may still be wanted.
         rows = await look_up(app.chat, session, "Listing models", partial(_listed, session, discover=False))
     if rows is None:
         raise Refusal(_stayed(session))
@@ -355,7 +358,7 @@ async def _listed(session: ChatSession, opened: "OpenSession", *, discover: bool
     ready = models.shelf.ready
     listed = await list_models(env=env, endpoints=settings.endpoints, discover=discover, ready=ready)
     if all(choice.name != state.model for choice in listed):
-        # It answers, whatever its server lists.
+        # The current model works, whatever its server lists.
         listed.insert(0, _unlisted(state.model, state.usage.window if state.usage else None))
     fit = models.fit_of({choice.name: choice.window for choice in listed if choice.window})
     return [
@@ -365,7 +368,7 @@ async def _listed(session: ChatSession, opened: "OpenSession", *, discover: bool
 
 
 async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
-    """Change to a model; asks first when its key is missing, or the conversation does not fit it."""
+    """Switch to a model, asking first if its key is missing or the conversation does not fit."""
     if name == session.state.model:
         session.reply(f"{name} is already the current model.")
         return
@@ -386,7 +389,7 @@ async def switch_to(app: "Host", session: ChatSession, name: str) -> None:
         if not await ask_for_key(app, session, name, found):
             session.reply(_stayed(session))
         elif name.endswith(":"):
-            # A server whose models could not be listed without it.
+            # A server whose models could not be listed without a key.
             await choose_model(app, session)
         else:
             await switch_to(app, session, name)

@@ -1,4 +1,4 @@
-"""A list whose chosen row has a sign as well: no state is told by colour alone."""
+"""An option list that marks the highlighted row with a sign as well: no state is shown by colour alone."""
 
 from typing import ClassVar
 
@@ -11,12 +11,12 @@ from tui_app.ui.words.glyphs import UNICODE
 
 
 class MarkedList(OptionList):
-    """A list with a sign at its chosen row where keys act on it."""
+    """A list with a sign at its highlighted row while keys act on it, and headings between rows."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"option-list--sign"}
 
     def render_line(self, y: int) -> Strip:
-        """Put the sign two cells in front of the text of the row, in its first line."""
+        """Draw the sign two cells before the text, and the headings between rows."""
         strip = super().render_line(y)
         acts = self.has_focus or self.has_class("-led")
         at = _option_of(strip) if acts and self.highlighted is not None else None
@@ -32,6 +32,6 @@ class MarkedList(OptionList):
 
 
 def _option_of(strip: Strip) -> int | None:
-    """The place of the option that a row of a list shows."""
+    """Return the index of the option shown in a row; None for a row between options."""
     metas = (segment.style.meta for segment in strip if segment.style)
     return next((meta["option"] for meta in metas if "option" in meta), None)

@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 _WALKING = ("move", "page", "first", "last", "extend")
-"""Actions of a list that mean something only while it is looked at."""
+"""Actions of a list that make sense only while it has the focus."""
 
 
 class PaletteRow(NamedTuple):
-    """Something that can be done now."""
+    """An action that is possible now."""
 
     title: str
     purpose: str
     keys: str
-    """As a user reads them; empty where there is none."""
+    """As shown to the user; empty if there is none."""
     run: Callable[[], object]
     argument: str = ""
-    """What a command takes behind its name."""
+    """A command's argument."""
 
 
 def palette_rows(screen: Screen[Any]) -> Iterable[PaletteRow]:
-    """What can be done in a screen, each once: in the chat or in a dialog."""
+    """Return the actions possible on a screen, the chat or a dialog, each once."""
     rows: dict[str, PaletteRow] = {}
     if isinstance(screen, Chat | Dialog):
         for row in _chat_rows(screen) if isinstance(screen, Chat) else _dialog_rows(screen):
@@ -51,7 +51,7 @@ def palette_rows(screen: Screen[Any]) -> Iterable[PaletteRow]:
 
 
 def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
-    """Every command and action that is possible now, with its keys."""
+    """Yield every command and action that is possible now, with its keys."""
     keys = in_force(screen.app.launch.settings.keymap)
     yield from _commands(screen, keys)
     editor, transcript = screen.pane.prompt.editor, screen.pane.transcript
@@ -59,7 +59,7 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
     if screen.focused is editor:
         owners["prompt"] = editor
     for key in keys:
-        # The palette is open already; what a command does is offered as that.
+        # The palette is open already, and keys for commands are listed as commands.
         known = key.id == "app.palette" or command_of(key) is not None
         owner = owners.get(key.scope)
         if not known and owner is not None and is_possible(owner, key.action):
@@ -70,16 +70,16 @@ def _chat_rows(screen: Chat) -> Iterator[PaletteRow]:
         for binding in own_bindings(type(owner)):
             walks = parse_action(binding.action)[1] in _WALKING and screen.focused is not owner
             possible = is_possible(owner, binding.action)
-            # Those on rows of the conversation always are offered, so that they are found.
+            # Actions on rows of the conversation are always listed, so that they can be found.
             if possible if owner is not transcript else not walks:
                 row = _row(owner, binding)
                 yield row if possible else row._replace(run=partial(screen.session.reply, NO_ROW))
 
 
 def _dialog_rows(dialog: Dialog[Any]) -> Iterator[PaletteRow]:
-    """What the keys of a dialog and of what has the focus in it do now.
+    """Yield the actions of a dialog's keys and of its focused widget.
 
-    Commands of the chat are not among them: a dialog waits for its own answer first.
+    Commands of the chat are not included: a dialog needs its own answer first.
     """
     focused = dialog.focused.ancestors_with_self if dialog.focused is not None else [dialog]
     for owner in focused:
@@ -100,7 +100,7 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
 
 
 def own_bindings(owner: type[DOMNode]) -> list[Binding]:
-    """Keys that a widget of ours, or one of ours it is made from, acts on itself."""
+    """Return the bindings that one of the program's own widget classes and its bases declare."""
     made_from = [cls for cls in owner.__mro__ if cls.__module__.startswith("tui_app.")]
     found = [each for cls in made_from for each in cls.__dict__.get("BINDINGS", ())]
     return [each for each in found if isinstance(each, Binding) and not waits_for_key(each)]
@@ -112,7 +112,7 @@ def _row(owner: DOMNode, key: Binding | KeyBinding) -> PaletteRow:
 
 
 def action_text(row: PaletteRow, cells: int) -> Content:
-    """What is done, and what a command takes where that has room."""
+    """Return the action, and a command's argument if it fits."""
     title = one_line(row.title, cells - 2)
     left = cells - len(title)
     argument = f" {one_line(row.argument, left - 3)}" if left > 4 and row.argument else ""
@@ -120,7 +120,7 @@ def action_text(row: PaletteRow, cells: int) -> Content:
 
 
 class PaletteScreen(ListDialog[PaletteRow]):
-    """Dismisses with what to do, or ``None``. What is named so comes first, then what is for it."""
+    """Dismisses with an action, or ``None``. Title matches come before matches in the purpose."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PaletteRow](
         name="palette",
@@ -137,7 +137,7 @@ class PaletteScreen(ListDialog[PaletteRow]):
     )
 
     def fill(self, wanted: str) -> None:
-        """List what is named so, the best match first, then what holds all of the words."""
+        """List title matches, best first, then rows that contain all words."""
         if not wanted.strip():
             self.list_rows(self.rows)
             return
@@ -163,7 +163,7 @@ class PaletteScreen(ListDialog[PaletteRow]):
 
 
 def open_palette(app: "Host") -> None:
-    """Offer what can be done in the screen on top, and do what is chosen there."""
+    """Show the actions possible on the top screen, and run the chosen one."""
     if isinstance(app.screen, PaletteScreen):
         return
 

@@ -1,4 +1,4 @@
-"""Parts of a page: their names in a row where they fit, else that of the one shown; and texts to read."""
+"""Tabs of a page, with all their names or only the active one's, and read-only texts."""
 
 import re
 from collections.abc import Mapping
@@ -15,33 +15,33 @@ from tui_app.ui.widgets.scroll_bars import ReadArea
 from tui_app.ui.words.text import MOST_CHARS, clean
 
 INSETS = 4
-"""Cells at both sides of a page."""
+"""Cells left and right of a page, together."""
 SLIM = 64
-"""Columns below which only the part that is shown is named, with its place among the others."""
+"""Columns below which only the active tab is named, with its position."""
 BREAKPOINTS = [(0, "-slim"), (SLIM, "-fair"), (110, "-broad")]
-"""For screens that have parts; in broad ones the names stand further apart."""
+"""Breakpoints for screens with tabs; in broad ones the names have more space."""
 WORDY = 76
-"""Columns from which the names are as long as they are meant to be."""
+"""Columns from which the names are shown in full."""
 
 
 class PartTabs(Vertical):
-    """A few parts, one of which is shown."""
+    """Tabs, one of which is active."""
 
     _tabs = getters.query_one(TabbedContent)
 
     def __init__(self, parts: Mapping[str, Widget], names: Mapping[str, str]) -> None:
-        """Show the first part.
+        """Activate the first tab.
 
         Args:
-            parts: What each shows, by the id it gets.
-            names: By these ids, what each is called; where there is little room, by the last word.
+            parts: The content of each tab, by id.
+            names: Names by the same ids; if space is short, the last word is used.
         """
         super().__init__()
         self._names, self._parts = names, parts
         self._ids = [*parts]
         self._counts: dict[str, str] = {}
         self._at = self._ids[0]
-        """The part that keys have led to: focus that comes late brings an earlier one back for a moment."""
+        """Tab that keys have led to: a late focus event may briefly activate an earlier one again."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="tab-place", markup=False)
@@ -54,15 +54,15 @@ class PartTabs(Vertical):
         return self.query_one(f"#{self._at}", TabPane)
 
     def count(self, pane: str, number: int | str) -> None:
-        """Say how much a part lists, behind its name."""
+        """Show the number of items of a tab after its name."""
         self._counts[pane] = f"{number:,}" if isinstance(number, int) else number
         self._write_names()
 
     def turn(self, step: int) -> None:
-        """Go on by some parts; behind the last one comes the first."""
+        """Move by a number of tabs, cyclically."""
         self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
         self._tabs.active = self._at
-        # At once: focus that comes late would be in a part that was left meanwhile, and bring it back.
+        # Immediately: late focus would be in a tab that was left meanwhile, and activate it again.
         self.screen.set_focus(self.active.query("TextArea, OptionList, RowList, LongText").first())
         self._write_names()
 
@@ -72,7 +72,7 @@ class PartTabs(Vertical):
     def on_tabbed_content_tab_activated(self, event: TabbedContent.TabActivated) -> None:
         event.stop()
         if self.query_one(Tabs).has_focus:
-            # By its name, not by a key of the screen.
+            # Activated by a click on its name, not by a key of the screen.
             self._at = event.pane.id or self._at
         self._write_names()
 
@@ -92,7 +92,7 @@ class PartTabs(Vertical):
 
 
 class PartArea(TextArea):
-    """The rows of one part: left and right go to the next part, home and end along a row."""
+    """The rows of a tab: left and right change the tab, home and end move along a row."""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         turns = action in ("cursor_left", "cursor_right") and not parameters
@@ -100,23 +100,26 @@ class PartArea(TextArea):
 
 
 _LINE = re.compile(r"[^\n]{2000}(?=[^\n])")
-"""What a text area wraps within a frame; longer lines are broken here."""
+"""Longest line that a text area wraps within a frame; longer lines are broken here."""
 
 
 def readable(text: str) -> str:
-    """Text of any origin and size for a text area, which would stall on a megabyte in one line."""
+    """Make text of any origin and size readable in a text area.
+
+    A text area would stall on a megabyte in one line.
+    """
     head, note, tail = clip(text, MOST_CHARS, None, wash=clean)
     shown = f"{head}\n… {note} …\n{tail}" if note else head
     return _LINE.sub(lambda line: f"{line.group()}\n", shown)
 
 
 def reading_area(text: str, *, id: str | None = None, rows: bool = False) -> TextArea:
-    """A text to read and select in; escape sequences and control characters are gone from it.
+    """Create a read-only text area, without escape sequences and control characters.
 
     Args:
-        text: Of any origin and size.
+        text: Text of any origin and size.
         id: Name of the widget.
-        rows: Whether it is a part of ours in rows, whose signs plain mode spells in ASCII.
+        rows: Whether the text is the program's own in rows, whose signs plain mode replaces by ASCII.
     """
     kind = PartArea if rows else ReadArea
     area = kind(readable(text), read_only=True, show_cursor=True, compact=True, id=id)

@@ -1,4 +1,4 @@
-"""Messages that stay word for word."""
+"""Pinned messages, which stay word for word."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -24,9 +24,9 @@ class PinRow:
     """Log number."""
     title: str
     tokens: int
-    """Counted tokens; 0 where it is not in the next request."""
+    """Size in model tokens; 0 if it is not in the next request."""
     in_view: bool
-    """Whether the next request holds it."""
+    """Whether the next request contains it."""
 
 
 _STAYS = "It stays word for word: no compaction takes it, no stage rewrites it."
@@ -35,7 +35,7 @@ _HAS_LEFT = "It is not in the next request: it had left the context before it wa
 
 
 class PinsScreen(ListDialog[PinRow], place="pins"):
-    """Dismisses with the message to show, with the wish to ``unpin`` one, or ``None``."""
+    """Dismisses with the message to show, a request to ``unpin`` one, or ``None``."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PinRow](
         name="pins",
@@ -58,14 +58,14 @@ PIN_USAGE = "/{0} takes the number of a message, as in /{0} #12, or last; alone 
 
 
 async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool) -> None:
-    """Pin or unpin a message that is named; without a name show what is pinned."""
+    """Pin or unpin the named message; without an argument list the pinned ones."""
     if not argument:
         await _show_pins(app, session)
         return
     if argument.strip().lower() == "last":
         held = max(session.presenter.agent_view.pins, default=0)
         if pinned:
-            # The newest one that can be.
+            # The newest message that can be pinned.
             entries = reversed(session.presenter.view.entries)
             said = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
             held = next((each.message for each in said if each.chars or each.kind != "assistant"), 0)
@@ -79,7 +79,7 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
 
 
 def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
-    """Ask for it and say so; where it is refused, the reason takes that sentence's place."""
+    """Request the change and report it; if it is refused, the reason is shown instead."""
     if session.submit(Pin(seq, pinned)):
         titles = (entry.title for entry in session.presenter.view.entries if entry.message == seq)
         title = one_line(next(titles, ""), 60)
@@ -87,7 +87,6 @@ def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
 
 
 async def _show_pins(app: "Host", session: ChatSession) -> None:
-    """List what is pinned; a chosen one is shown in the conversation."""
     titles = {entry.message: entry for entry in session.presenter.view.entries}
     held = {head.seq: head for head in session.presenter.agent_view.visible()}
     rows = []

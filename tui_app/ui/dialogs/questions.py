@@ -1,7 +1,7 @@
-"""What a user is asked: whether, in which way, or for a value; the safe answer stands first.
+"""Questions to the user: confirmations, choices and values; the safe answer is preselected.
 
-The user may still be writing when it comes up, or begin to. So a letter answers only after a moment without
-keys, with nothing written, and when no other follows it at once; what is written goes on where it began.
+The user may be typing when one appears. So a letter answers only after a moment without keys, with nothing
+typed, and if no other letter follows at once; typed text continues in the prompt.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 
 class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small"):
-    """Dismisses with ``True`` only for the verb; Esc and the default button keep everything."""
+    """Dismisses with ``True`` only for the verb; esc and the default button change nothing."""
 
     def __init__(self, text: str, *, verb: str = "Delete", keep: str = "Keep") -> None:
         """Ask.
 
         Args:
             text: ``Delete session "Tide notes"? 14 messages, cannot be undone.``
-            verb: What the dangerous button says.
-            keep: What the safe one says.
+            verb: Label of the dangerous button.
+            keep: Label of the safe button.
         """
         super().__init__()
         self._text, self._verb, self._keep = text, verb, keep
         self._lone = LoneLetter(self)
         self._writes = ""
-        """What the key would write that is acted on now."""
+        """Text of the key being handled."""
 
     def body(self) -> ComposeResult:
         with VerticalScroll(id="confirm-scroll", can_focus=False):
@@ -52,12 +52,12 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
             yield Button(Content(self._keep), id="confirm-keep", compact=True)
 
     def on_mount(self) -> None:
-        """Start on the safe answer."""
+        """Focus the safe answer."""
         self._offer_keys()
         self.query_one("#confirm-keep").focus()
 
     def _offer_keys(self, answers: Collection[str] = ()) -> None:
-        """Offer no letter while letters go on with what the user writes, and show where they go."""
+        """Show no letters as answers while letters go to the prompt, and show the text typed there."""
         writes = self.stray.is_writing(answers)
         choose = Hint("left/right", "choose", 0, "screen.other"), Hint("enter", "answer")
         yes = Hint("y", self._verb.lower(), 0, "screen.answer(True)")
@@ -66,8 +66,8 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         self.key_row.said = f"prompt: {one_line(self.typed, _WRITTEN_CELLS)}" if writes else ""
 
     def on_key(self, event: events.Key) -> None:
-        """Let only those keys through to the answers that are meant for them."""
-        # Bindings act only after this; a focused button takes enter as one.
+        """Pass only keys to the answers that are meant for them."""
+        # Bindings run only after this; a focused button handles enter as one.
         if event.key == "enter" and self._lone.act():
             event.stop()
             return
@@ -85,15 +85,15 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         self.action_answer(event.button.id == "confirm-verb")
 
     def action_letter(self, yes: bool) -> None:
-        """Answer by letter, if it stands alone."""
+        """Answer by a letter, if no other follows."""
         self._lone.press(self._writes, lambda: self.action_answer(yes))
 
     def on_resize(self) -> None:
-        """Leave room for the answers, however long the question is."""
+        """Leave space for the answers, however long the question is."""
         self.query_one("#confirm-scroll").styles.max_height = max(1, self.size.height - _AROUND)
 
     def action_answer(self, yes: bool) -> None:
-        """Answer; a yes before the end of the question was seen reads on."""
+        """Answer; a "yes" before the end of the question was visible scrolls on."""
         self._lone.take()
         text = self.query_one("#confirm-scroll")
         if yes and text.scroll_offset.y < text.max_scroll_y:
@@ -105,28 +105,28 @@ class ConfirmDialog(Dialog[bool], place="confirm", style="confirm", size="-small
         self.focus_next(Button)
 
     def action_close(self) -> None:
-        """Keep everything."""
+        """Answer "no"."""
         self.action_answer(False)
 
 
 _WRITTEN_CELLS = 24
 _AROUND = 9
-"""Rows of the question's dialog beside the question."""
+"""Rows of the dialog without the question."""
 
 
 class Way(NamedTuple):
-    """A way to go on."""
+    """A choice."""
 
     name: str
     what: str
     """What it does."""
     answer: Any = None
-    """What the dialog is dismissed with; None changes nothing."""
+    """The dialog's result; None changes nothing."""
     can: bool = True
 
 
 class ChoiceDialog(Dialog[Any], size="-small -list"):
-    """Dismisses with the answer of the way that is chosen; Esc with None."""
+    """Dismisses with the chosen answer; esc with None."""
 
     HINTS = choice_hints("choose", "cancel")
     ASKED = ".dialog > Static, OptionList"
@@ -135,10 +135,10 @@ class ChoiceDialog(Dialog[Any], size="-small -list"):
         """Ask.
 
         Args:
-            question: Said in one row.
-            ways: What there is to choose.
-            note: Said below them.
-            first: The place of the way that is marked at first.
+            question: Shown in one row.
+            ways: The choices.
+            note: Shown below them.
+            first: Index of the choice marked first.
         """
         super().__init__(clean(question))
         self.ways, self.said, self._first = ways, note, first % len(ways)
@@ -152,7 +152,7 @@ class ChoiceDialog(Dialog[Any], size="-small -list"):
 
     @property
     def gap(self) -> str:
-        """What stands between the name of a way and what it does."""
+        """Separator between a choice's name and its effect."""
         return ""
 
     def arranged(self, ways: Widget, note: Widget) -> Iterable[Widget]:
@@ -164,8 +164,8 @@ class ChoiceDialog(Dialog[Any], size="-small -list"):
         options.highlighted = self._first
 
     def on_key(self, event: events.Key) -> None:
-        """Let only those keys through to the list that are meant for it."""
-        # Bindings act only after this.
+        """Pass only keys to the list that are meant for it."""
+        # Bindings run only after this.
         if self.GUARDS and self.stray.catch(event):
             event.stop()
 
@@ -174,7 +174,7 @@ class ChoiceDialog(Dialog[Any], size="-small -list"):
 
 
 class DetailedChoice(ChoiceDialog):
-    """A question with a text in front of its ways, the first of them marked; the text scrolls."""
+    """A question with a scrollable text above its choices, the first of which is marked."""
 
     def __init__(self, question: str, ways: Sequence[Way], detail: Content, note: str = "") -> None:
         super().__init__(question, ways, note, first=0)
@@ -186,29 +186,29 @@ class DetailedChoice(ChoiceDialog):
 
 
 class FilesDialog(DetailedChoice):
-    """Asks what becomes of files, each named with what would be done to it; ``None`` does nothing at all."""
+    """Asks what to do with files, listing the effect on each; ``None`` cancels."""
 
     HINTS = choice_hints("choose", "cancel: nothing changes")
     GUARDS = False
 
 
 def file_line(fate: str, path: str, why: str, *, stays: bool) -> Content:
-    """What becomes of a file; what is left alone can be seen."""
+    """Return a file's row with its fate; files that are left alone are highlighted."""
     tone = "$text-warning" if stays else MUTED
     return Content.assemble((f"{fate:<11}", tone), path, (f"  {why}" if why else "", MUTED))
 
 
 class EditDialog(Dialog[str], style="settings", size="-small"):
-    """Dismisses with what was typed, or ``None``."""
+    """Dismisses with the typed text, or ``None``."""
 
     def __init__(self, title: str, about: str, text: str, refused: str = "", *, verb: str = "save") -> None:
         """Ask for a value.
 
         Args:
-            title: What it is.
-            about: What it is for and what is allowed.
-            text: What stands there at first.
-            refused: Why the last try was not taken; empty at the first.
+            title: Name of the value.
+            about: Its purpose and allowed values.
+            text: Initial text.
+            refused: Why the previous value was rejected; empty at first.
             verb: What enter does with it.
         """
         super().__init__(one_line(title, 100))
@@ -223,11 +223,11 @@ class EditDialog(Dialog[str], style="settings", size="-small"):
         self.key_row.hints = (Hint("enter", self._verb), Hint("esc", "cancel", 0, "screen.close"))
 
     def new_line(self) -> Input:
-        """The line that is written in."""
+        """Create the input."""
         return WrittenLine(clean(self._text, keep_newlines=False), id="edit-value", compact=True)
 
     def refusal(self, text: str) -> str:
-        """Why what was typed is not taken; empty where it is."""
+        """Return why a text is rejected; empty if it is not."""
         return ""
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -242,17 +242,17 @@ class EditDialog(Dialog[str], style="settings", size="-small"):
 async def typed(
     app: "Host", title: str, about: str, text: str, take: Callable[[str], Awaitable[str]]
 ) -> str | None:
-    """Ask for a value until it is taken.
+    """Ask for a value until it is accepted.
 
     Args:
         app: Shows the dialog.
-        title: What it is.
-        about: What it is for and what is allowed.
-        text: What stands there at first.
-        take: Takes what was typed; says why not, or nothing.
+        title: Name of the value.
+        about: Its purpose and allowed values.
+        text: Initial text.
+        take: Handles a value; returns why it is rejected, or an empty text.
 
     Returns:
-        What was taken; None when the user gave up.
+        The accepted value; None if the user cancelled.
     """
     refused = ""
     value: str | None
@@ -264,12 +264,12 @@ async def typed(
 
 
 async def confirmed(app: "Host", text: str, *, verb: str, keep: str) -> bool:
-    """Whether the user wants it done.
+    """Ask for confirmation.
 
     Args:
         app: Shows the question.
-        text: The question, with what it costs.
-        verb: What doing it is called.
-        keep: What leaving it is called.
+        text: The question, with the consequences.
+        verb: Label for doing it.
+        keep: Label for not doing it.
     """
     return bool(await app.push_screen_wait(ConfirmDialog(text, verb=verb, keep=keep)))

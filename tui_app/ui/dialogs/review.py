@@ -1,7 +1,7 @@
-"""A summary that is not applied yet: while it is written, then in numbers, with its text to edit.
+"""Review of a summary: its progress while it is written, then its figures, and its text to edit.
 
-The question may come up while the user is writing: so no key decides before it was quiet for a moment, and
-what is still typed goes back to the prompt.
+It may appear while the user is typing. So no key decides anything before a pause in typing, and what is still
+typed goes back to the prompt.
 """
 
 from collections.abc import Iterable, Sequence
@@ -50,14 +50,14 @@ CANNOT = "It cannot be applied like this"
 
 
 def progress_line(progress: CompactionProgress) -> str:
-    """``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
+    """Word the progress: ``part 1 of 2, 840 tokens so far · claude-sonnet-5``."""
     of = f"part {progress.part} of {progress.parts}, " if progress.parts > 1 else ""
     by = f" · {progress.model}" if progress.model else ""
     return clean(f"{of}{count(progress.tokens_written, 'token')} so far{by}")
 
 
 def numbers(proposed: CompactionProposed) -> tuple[str, str]:
-    """``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · gpt-5-mini · $0.004``."""
+    """Return ``203 messages removed, 9 kept``, and ``91.5k → about 6.2k tokens · $0.004``."""
     parts = [f"{count(proposed.messages_leave, 'message')} removed, {proposed.messages_stay:,} kept"]
     if proposed.in_files:
         where = "is in a file" if proposed.in_files == 1 else "are in files"
@@ -68,7 +68,7 @@ def numbers(proposed: CompactionProposed) -> tuple[str, str]:
 
 
 def head_rows(title: str, what: str, price: str, width: int) -> tuple[Content, Content]:
-    """The first row, ``⊖ Proposal  203 messages removed …  91.5k → 6.2k``, and what has no room in it."""
+    """Return the first row, ``⊖ Proposal  203 messages removed …  91.5k → 6.2k``, and what does not fit."""
     below = ""
     if cell_len(f"@ {title}  {what}  {price}") > width:
         what, below = "", what
@@ -83,7 +83,7 @@ def head_rows(title: str, what: str, price: str, width: int) -> tuple[Content, C
 
 
 def facts_line(proposed: CompactionProposed) -> Content:
-    """``8 facts at risk · 2 details left · 14 of 17 lines sourced``; empty for nothing."""
+    """Word the facts, such as ``8 facts at risk · 2 details left``; empty if there are none."""
     facts = [fact for fact in proposed.facts if fact.kind != "detail"]
     missing, added = at_risk(proposed.facts), fact_counts(facts)["put_back"]
     risks = sum(fact.kind != "detail" for fact in missing)
@@ -101,12 +101,12 @@ def facts_line(proposed: CompactionProposed) -> Content:
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
-    """What the summary does not hold: lost facts first, weightier ones first, details last."""
+    """List the facts missing from the summary: lost ones first, then by weight, details last."""
     return [fact for fact in ranked(facts) if fact.state != "kept"]
 
 
 def risk_row(fact: Fact, *, kept: bool) -> Content:
-    """One fact at risk, or that it stands in the text by now."""
+    """Return the row of a fact at risk, or of one that has been added to the text."""
     state: FactState = "kept" if kept else fact.state
     return Content.assemble(
         (f"{SIGNS[state]} {STATES[state]:<8}", tone_of(fact, state)),
@@ -117,26 +117,26 @@ def risk_row(fact: Fact, *, kept: bool) -> Content:
 
 
 def verbatim(fact: Fact) -> str:
-    """The line of a summary that holds a fact word for word, with where it comes from."""
+    """Return the summary line with a fact word for word and its source."""
     return f"- {fact.text} ({fact.source})" if fact.source else f"- {fact.text}"
 
 
 @frozen
 class ReviewTexts:
-    """What a review says of what it shows."""
+    """Texts of a review."""
 
     writing: str
     ready: str
     apply: str
-    """What enter does once it is written."""
+    """What enter does once the text is complete."""
     focus: tuple[str, str] | None
-    """Title and question of the dialog that asks what it should be written anew for; None for none."""
+    """Title and question of the dialog that asks for a rewrite's focus; None if there is none."""
     rewrites: str = "rewrite with a focus"
-    """What the key that has it rewritten is called in the bottom row."""
+    """Name of the rewrite key in the bottom row."""
     leaves: str = "stop"
-    """What esc does while it is written."""
+    """What esc does while the text is being written."""
     unchanged: str = ""
-    """Said where it is discarded."""
+    """Shown when it is discarded."""
 
 
 SUMMARY = ReviewTexts(
@@ -150,20 +150,20 @@ SUMMARY = ReviewTexts(
 
 @frozen
 class Reviewed:
-    """What the user wants."""
+    """The user's decision."""
 
     summary: str | None
-    """The summary to apply; None discards it, or nothing is decided."""
+    """The summary to apply; None if it is discarded or nothing is decided."""
     focus: str | None = None
-    """What another summary should keep above all; None wants no other one."""
+    """The focus for a rewrite; None if none is wanted."""
     attempt: bool = False
-    """Whether the model that will read it is asked first."""
+    """Whether to let the model that will read the summary try it first."""
     later: bool = False
-    """Whether nothing is decided: the question comes up again, or there is none any more."""
+    """Whether nothing is decided: the review appears again, or has become obsolete."""
 
 
 class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full"):
-    """Dismisses with what the user wants."""
+    """Dismisses with the user's decision."""
 
     ASKED = ".dialog-title, SentView, #review-text"
     AUTO_FOCUS = ""
@@ -175,9 +175,9 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     _sent = getters.query_one(SentView)
     _facts = getters.query_one("#review-facts", OptionList)
     figures: Sequence[str] = ()
-    """Said at the right of the head, where that is not what a compaction changes."""
+    """Shown at the right of the head, instead of what a compaction changes."""
     trouble = original = ""
-    """What else is to be known of it; and the text it had at first, where that can be put back."""
+    """A problem to show, and the initial text if it can be restored."""
 
     def __init__(
         self,
@@ -191,21 +191,21 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         """Ask about a summary.
 
         Args:
-            proposed: What would be applied; None while it is still written.
-            job: Which compaction this is about, where nothing is proposed yet.
-            fill: How full the context is now; None where that is not shown.
+            proposed: What would be applied; None while it is being written.
+            job: Id of the compaction, if nothing is proposed yet.
+            fill: The current context usage; None if it is not shown.
             read: Reads the messages that its lines come from.
-            words: What is said of it.
+            words: Texts of the review.
         """
         super().__init__(words.writing)
         self.words = words
         self._proposed, self._fill, self._read = proposed, fill, read
         self.job = proposed.job if proposed else job
-        """Which compaction this is about."""
+        """Id of the compaction."""
         self._heard: CompactionProgress | None = None
         self._built = False
         self._replacement, self._sent_notes = Replacement(), ""
-        """What would be sent as it is shown, and the notes in it."""
+        """What would be sent as shown, and the notes in it."""
         self.area = SummaryArea(id="review-text")
         self._risks: list[Fact] = []
         self._is_read = False
@@ -213,7 +213,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     @property
     def writing(self) -> bool:
-        """Whether the summary is still written: there is nothing to decide yet."""
+        """Whether the summary is still being written: there is nothing to decide yet."""
         return self._proposed is None
 
     def body(self) -> ComposeResult:
@@ -230,10 +230,10 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self.set_focus(self.area)
         self._show()
 
-    # What is told from outside; it may come before the screen is built, or while another stands above
+    # Called from outside; possibly before the screen is built, or while another one is above it
 
     def hear(self, progress: CompactionProgress) -> None:
-        """Show what was written since."""
+        """Show new progress."""
         self._heard = progress
         self.area.hear(progress)
         self._show()
@@ -244,15 +244,14 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._show()
 
     def abandon(self) -> None:
-        """Leave without a decision, and with what was asked on top of this."""
+        """Close without a decision, together with any question above this."""
         while self.app.screen is not self:
             self.app.screen.dismiss(None)
         self.dismiss(Reviewed(None, later=True))
 
     def _show(self) -> None:
-        """Show what is known by now."""
         if not self._built:
-            return  # it is shown with the rest
+            return  # shown once everything is built
         if (proposed := self._proposed) is not None:
             self._show_head(proposed)
             problem = f"{CANNOT}: {one_line(proposed.problem, 200)}." if proposed.problem else ""
@@ -296,13 +295,13 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             self._show_head(self._proposed)
 
     def _show_text(self) -> None:
-        """Show what would be sent while it is as it was written, and the words of the summary otherwise."""
+        """Show what would be sent while it is unedited, and the summary's text otherwise."""
         edits = self.writing or self.focused is self.area or self.area.text != self._sent_notes
         self.area.display = edits or self._proposed is None or not self._proposed.passages
         self._sent.display = not self.area.display
 
     def on_descendant_focus(self) -> None:
-        """Show the text that has the keys now, and name them."""
+        """Show the text that has the focus, and its keys."""
         self._show_text()
         self._name_keys()
 
@@ -310,7 +309,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     @property
     def _is_flagged(self) -> bool:
-        """Whether enter first leads to what is wrong with it."""
+        """Whether enter first leads to a flagged part."""
         flaw = self._proposed is not None and (self._proposed.claims_marked or self._proposed.problem)
         return bool(flaw) and not (self._is_read or self.area.edited)
 
@@ -340,37 +339,37 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         row.display = bool(text)
 
     def on_key(self, event: events.Key) -> None:
-        """Let only those keys through that are meant for it; whoever has moved in it writes no prompt."""
+        """Pass only keys that are meant for the review; a user who has moved in it is not typing a prompt."""
         if self.area.editing:
             if event.character is not None and event.is_printable:
-                # It was on its way here when the focus went to the text, which stops those it gets.
+                # It was already queued for this screen when the text area got the focus.
                 event.stop()
                 self.area.insert(event.character)
             return
         letters = {*"adefnt", *("o" if self.original else "")} if not self.writing else set[str]()
         guards = self.GUARDS and not (self._is_read and self.stray.is_over)
-        # Bindings act only after this.
+        # Bindings run only after this.
         if guards and self.stray.catch(event, letters):
             event.stop()
         elif event.key == "e":
-            # At once: what is typed next is meant for the text.
+            # Immediately: what is typed next belongs to the text.
             event.stop()
             self.action_edit()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the keys of a text to it while it is edited."""
+        """Leave the keys of a text field to it while it is edited."""
         own = action not in ("apply", "read") or self.focused is None
         return own and super().check_action(action, parameters)
 
     def action_apply(self) -> None:
-        """Apply it; where something in it is flagged, first go there."""
+        """Apply the summary; if a part of it is flagged, go there first."""
         if self._is_flagged:
             self.action_check() if self._sent.text.progress else self.action_edit()
         elif not self.writing:
             self.dismiss(Reviewed(self.area.summary))
 
     def action_read(self, step: int) -> None:
-        """Go to the lines of what would be sent, or scroll the words of the summary."""
+        """Move through the lines that would be sent, or scroll the summary's text."""
         self._is_read = True
         if self._sent.display:
             self.set_focus(self._sent.text)
@@ -382,14 +381,13 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._add(event.option_index)
 
     def _add(self, at: int) -> None:
-        """Put a fact into the text, word for word."""
         self.area.add_line(clean(verbatim(self._risks[at])))
         self._show_text()
         row = risk_row(self._risks[at], kept=True)
         self._facts.replace_option_prompt_at_index(at, row)
 
     def action_add(self) -> None:
-        """Put the marked fact at risk into the text, and mark the next."""
+        """Add the marked fact at risk to the text, and mark the next one."""
         at = self._facts.highlighted
         if at is not None and not self.writing:
             self._add(at)
@@ -401,18 +399,18 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             round_ = [*texts, *([self._facts] if self._facts.display else [])]
             at = round_.index(self.focused) + 1 if self.focused in round_ else 0
             self._is_read = True
-            # At once: the next key may be there already.
+            # Immediately: the next key may be queued already.
             self.set_focus([*round_, None][at])
 
     def action_check(self) -> None:
-        """Go to the next line of what would be sent that is to be checked."""
+        """Go to the next flagged line of what would be sent."""
         if self._sent.display and self._sent.text.progress:
             self._is_read = True
             self.set_focus(self._sent.text)
             self._sent.text.action_check()
 
     def action_drop(self) -> None:
-        """Leave the marked line out of what would be sent, and mark the next that is to be checked."""
+        """Drop the marked line from what would be sent, and mark the next flagged one."""
         line, sent = self._sent.text.marked, self._replacement
         if line is None or not self._sent.display:
             return
@@ -430,24 +428,27 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self.set_focus(self.area)
 
     def action_focus_on(self) -> None:
-        """Ask what it should be written anew for."""
+        """Ask for the focus of a rewrite."""
         if self.words.focus is not None:
             dialog = EditDialog(*self.words.focus, "", verb="rewrite")
             self.ask(dialog, lambda focus: Reviewed(None, focus=focus))
 
     def action_original(self) -> None:
-        """Put the first text back, as an edit that can be undone like one."""
+        """Restore the initial text, as an edit that can be undone."""
         if self.original:
             self.area.replace(clean(self.original), (0, 0), self.area.document.end)
             self.key_row.said = "ctrl+z brings your words back"
 
     def action_attempt(self) -> None:
-        """Have a summary as it was written tried by the model that will read it."""
+        """Let the model that will read the summary try it; only for an unedited one."""
         if self.words is SUMMARY and not (self.writing or self.area.edited):
             self.dismiss(Reviewed(None, attempt=True))
 
     def action_close(self) -> None:
-        """One step back: out of the text; then nothing is applied. While it is written only to the chat."""
+        """Go one step back: out of the text, then discard.
+
+        While it is being written, only close the screen.
+        """
         if self.writing:
             self.abandon()
         elif self._sent.close():
@@ -461,11 +462,11 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
 
 Fill = tuple[ContextUsage, tuple[float, float]]
-"""The context of the next request, in a window of a known size, and shares of it: the gauge's marks."""
+"""Context usage with a known window, and the positions of the gauge's marks as shares of it."""
 
 
 def fill_of(app: "Host", session: ChatSession) -> Fill | None:
-    """How full it is now; None while nothing is measured."""
+    """Return the current context usage; None while nothing is measured."""
     usage = session.state.usage
     if usage is None or usage.window.stated <= 0:
         return None

@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Chat
 
 RESTS_S = 0.15
-"""Seconds on a row after which the user looks at it, and does not only pass."""
+"""Seconds on a row after which the user is taken to look at it rather than to pass it."""
 
 
 def follow_rows(screen: "Chat") -> None:
-    """Look again whenever another row, or the conversation, may make other keys act."""
+    """Update the keys whenever the row or the conversation changes which of them work."""
     pane = screen.pane
     hints = pane.hints
 
     def look() -> None:
         if screen.focused is pane.transcript:
-            # What makes a coroutine: the next key may cancel a worker before it has begun.
+            # A function that makes the coroutine: the next key may cancel the worker before it starts.
             screen.work(partial(_look, screen, hints), group="row keys")
 
     def measured(before: Load, now: Load) -> None:
@@ -62,9 +62,9 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
         undoable = entry.kind == "files" or entry.seq in changes or bool(view.edited_by(entry.seq))
     if undoable:
         alone.add("undoable")
-    # Until the agent side has answered, the row keeps its words: it would flicker with every step.
+    # Until the agent side answers, these keys stay as they are, so that they do not flicker with every step.
     hints.acting = _named(alone) | (hints.acting & _named({"up_to", "from"}))
-    # In a long conversation an answer takes the agent side a tenth of a second: not at every step on the way.
+    # In a long conversation the agent side takes a tenth of a second, too long for every row passed.
     await asyncio.sleep(RESTS_S)
     if session.conversation is not None and not session.read_only and entry.seq > 0:
 
@@ -78,5 +78,4 @@ async def _look(screen: "Chat", hints: ChatHints) -> None:
 
 
 def _named(states: Set[RowState]) -> frozenset[str]:
-    """The keys that act where a row is in some of these states."""
     return frozenset(key.label for key in keys_of("transcript") if not states.isdisjoint(key.rows))

@@ -1,4 +1,4 @@
-"""What is done with rows of the conversation: opened, with all there is to see; undone, copied, compacted."""
+"""Actions on rows of the conversation: open with details, undo, copy, compact."""
 
 import asyncio
 import json
@@ -54,7 +54,6 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
 
 
 async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
-    """Show a message, and do what a user wants with it."""
     seen = session.presenter.agent_view.seen_of(entry.message)
     database = session.launch.database
     wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
@@ -89,14 +88,14 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
 
 
 def read_events(database: Database, session: str, numbers: Sequence[int]) -> list[tuple[Record, str | None]]:
-    """Events by their log numbers, with the messages they carry; those that are not there are left out."""
+    """Read events by log number, with the messages they carry; missing ones are left out."""
     with closing(open_store(database, read_only=True)) as store:
         found = [(store.record(session, seq), store.message(session, seq)) for seq in numbers if seq > 0]
     return [(record, message) for record, message in found if record is not None]
 
 
 def read_json(database: Database, session: str, numbers: Sequence[int]) -> str:
-    """Events as they are stored, each with the message it carries, as readable JSON."""
+    """Return events as stored, each with the message it carries, as readable JSON."""
     events = read_events(database, session, numbers)
     shown = [
         {**record.to_json(), **({"message": json.loads(message)} if message else {})}
@@ -145,7 +144,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
 
 
 async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:
-    """A compaction with the words its summary has now, and what they keep of the facts."""
+    """Return a compaction with the current text of its summary, and the facts that this text keeps."""
     edits = session.presenter.agent_view.edits.get(seq)
     record = await session.bodies.record(edits[-1]) if edits else None
     if record is None or not isinstance(record.data, CompactionEdited):
@@ -155,12 +154,12 @@ async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) ->
 
 
 def read_checkpoint(done: CompactionComplete) -> str:
-    """Text of a checkpoint file; where that cannot be read, why not, and the summary as the log has it."""
+    """Return a checkpoint file's text; if it is unreadable, the reason and the summary from the log."""
     return file_text(Path(done.checkpoint_path), instead=f"\n\nThe summary, from the log:\n\n{done.summary}")
 
 
 def act_on_rows(chat: "Chat", event: Message) -> None:
-    """Do what is asked for of rows: show them, take them back, move them."""
+    """Run a request on rows: show, undo, compact or another action."""
     assert isinstance(event, Transcript.Asked)
     app, session, entries = chat.app, chat.session, event.entries
     match event.wanted:

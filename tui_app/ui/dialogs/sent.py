@@ -1,4 +1,4 @@
-"""What the model gets in place of what left: who wrote each part, and the message each line comes from."""
+"""The replacement that the model gets for removed messages, with the author and source of each line."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -30,27 +30,27 @@ from tui_app.ui.words.glyphs import PLAIN, UNICODE
 from tui_app.ui.words.text import clock, one_line
 
 Reader = Callable[[Sequence[int]], Awaitable[Sequence[tuple[Entry, str]]]]
-"""Reads messages by their log numbers: the row of each and its text, without those that are not there."""
+"""Reads messages by log number: the row and text of each; missing ones are left out."""
 
 
 class SentText(LongText):
-    """What the model gets in place of what left, to read, select and copy; a mark goes over its lines."""
+    """The replacement as a text to read, select and copy, with a mark that moves over its lines."""
 
     BINDINGS = place_bindings("sent")
     COMPONENT_CLASSES: ClassVar[set[str]] = {"sent-text--line"}
 
     class Moved(Told):
-        """Another line is marked."""
+        """Posted when another line is marked."""
 
     class Asked(Told):
-        """The message of the marked line is wanted."""
+        """Posted to show the source message of the marked line."""
 
     def __init__(self, sent: Replacement) -> None:
         super().__init__(sent.text)
         self._sent = sent
         self._at: int | None = None
         self.beside: LongText | None = None
-        """A text that pages are turned in meanwhile."""
+        """An open source text, which the page keys scroll instead."""
 
     def show_sent(self, sent: Replacement) -> None:
         """Show another replacement from its beginning."""
@@ -59,7 +59,7 @@ class SentText(LongText):
 
     @property
     def lines(self) -> tuple[SentLine, ...]:
-        """Those that say where they come from; empty until it is laid out."""
+        """The lines that have a source; empty until the text is laid out."""
         return self._lines.lines if isinstance(self._lines, SentPage) else ()
 
     @property
@@ -68,13 +68,13 @@ class SentText(LongText):
 
     @property
     def progress(self) -> str:
-        """``2 of 5 to check``; empty where nothing is."""
+        """``2 of 5 to check``; empty if nothing is flagged."""
         places = [at for at, line in enumerate(self.lines) if line.mark]
         place = f"{places.index(self._at) + 1} of " if self._at in places else ""
         return f"{place}{len(places)} to check" if places else ""
 
     def action_line(self, step: int) -> None:
-        """Mark the next line; where none is near, scroll."""
+        """Mark the next line, or scroll if none is near."""
         top, bottom, at = self.scroll_offset.y, self.scroll_offset.y + self.size.height, -1
         seen = [place for place, line in enumerate(self.lines) if line.last >= top and line.first < bottom]
         if self._at is not None and self._at in seen:
@@ -88,11 +88,11 @@ class SentText(LongText):
             self.action_scroll_lines(step)
 
     def action_scroll_pages(self, pages: int) -> None:
-        """Scroll what the keys are for: the message that is beside it, where there is one."""
+        """Scroll the source message next to it if one is open, else this text."""
         super().action_scroll_pages(pages) if self.beside is None else self.beside.action_scroll_pages(pages)
 
     def action_check(self) -> None:
-        """Mark the next line that is to be checked; behind the last one the first."""
+        """Mark the next flagged line, cyclically."""
         places = [at for at, line in enumerate(self.lines) if line.mark]
         if places:
             self._mark(next((at for at in places if self._at is None or at > self._at), places[0]))
@@ -141,23 +141,23 @@ class SentText(LongText):
         super().notify_style_update()
         if self.is_mounted:
             self._width = 0
-            # The colours of parts are the new ones only behind this.
+            # The component styles have the new colours only after this.
             self.call_next(self._lay)
 
 
 class SourceText(LongText, can_focus=False):
-    """The messages of a line; the keys stay with the lines."""
+    """The source messages of a line; the lines keep the focus."""
 
 
 class SentView(TellsFailures, Vertical):
-    """The replacement, and beside it the message that the marked line comes from."""
+    """The replacement, and next to it the source message of the marked line."""
 
     class Changed(Told):
-        """Other keys act, or another line is marked."""
+        """Posted when other keys work, or another line is marked."""
 
     @dataclass
     class Wanted(Told):
-        """A message is wanted that is shown beside its line."""
+        """Posted to go to the message that is shown next to its line."""
 
         entry: Entry
         text: str
@@ -166,8 +166,8 @@ class SentView(TellsFailures, Vertical):
         """Show a replacement.
 
         Args:
-            sent: It.
-            read: Reads the messages that its lines come from; None where there are none.
+            sent: The replacement.
+            read: Reads the source messages of its lines; None if there are none.
             id: Textual id.
         """
         super().__init__(id=id)
@@ -183,11 +183,11 @@ class SentView(TellsFailures, Vertical):
 
     @property
     def is_open(self) -> bool:
-        """Whether a message is shown."""
+        """Whether a source message is shown."""
         return bool(self.query_one("#source").display) and self.text.has_focus
 
     def close(self) -> bool:
-        """Show no message any more; returns whether one was shown."""
+        """Hide the source message; returns whether one was shown."""
         was_open = self.is_open
         self._put(open=False)
         return was_open
@@ -198,12 +198,12 @@ class SentView(TellsFailures, Vertical):
         self.post_message(self.Changed())
 
     def hints(self, row: HintRow, others: Sequence[Hint], enter: str) -> None:
-        """Name the keys that act on the lines, and say how many are to be checked.
+        """Show the keys that act on the lines, and the number of flagged lines.
 
         Args:
-            row: Where.
+            row: The row of keys.
             others: The keys of the screen.
-            enter: What enter does with a message that is shown.
+            enter: What enter does with an open source message.
         """
         own = {hint.label: hint for hint in place_hints("sent")}
         told = self.text.progress if self.display else ""
@@ -228,7 +228,7 @@ class SentView(TellsFailures, Vertical):
         self.post_message(self.Changed())
 
     def on_sent_text_asked(self) -> None:
-        """Show the message; where it is shown, it is wanted elsewhere."""
+        """Show the source message; if it is shown already, request to go to it."""
         if not self.is_open:
             self._put(open=True)
             self._open()
@@ -244,7 +244,7 @@ class SentView(TellsFailures, Vertical):
         heads = [self._head(entry) for entry, _ in self._shown]
         gone = "This line gives no message." if not line.numbers else "The message is no row of this session."
         self.query_one("#source-head", Static).update(heads[0] if heads else Content(gone))
-        # One below the other where a line comes from several.
+        # Below one another, if a line has several sources.
         texts = [text for _, text in self._shown]
         parts = [f"{head.plain}\n\n{text}" for head, text in zip(heads[1:], texts[1:], strict=True)]
         self.query_one(SourceText).show("\n\n".join([*texts[:1], *parts]))
@@ -261,13 +261,13 @@ class SentView(TellsFailures, Vertical):
 
 
 _BESIDE = 100
-"""Cells from which a message has room beside the lines."""
+"""Cells from which a message fits next to the lines."""
 _MOST_READ = 6
-"""Messages of one line that are read."""
+"""Maximum number of source messages read per line."""
 
 
 def reader_of(session: ChatSession) -> Reader:
-    """Reads messages of a session."""
+    """Return a function that reads messages of a session."""
 
     async def read(numbers: Sequence[int]) -> Sequence[tuple[Entry, str]]:
         found = (entry_of(session, number) for number in numbers[:_MOST_READ])

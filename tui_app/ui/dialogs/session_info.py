@@ -21,7 +21,7 @@ WEB_SEARCH = "by providers that offer it, at their price for each search"
 
 
 async def show_status(app: App[Any], session: ChatSession) -> None:
-    """Model, policy, context and session at a glance."""
+    """Show model, policy, context and session."""
     state, launch = session.state, session.launch
     background, blocking = marks(launch.settings, state.usage, state.policy)
     filled = Load(state.usage, background, blocking).text
@@ -58,7 +58,7 @@ async def show_history(app: App[Any], session: ChatSession) -> None:
 
 
 async def show_audit(app: App[Any], session: ChatSession) -> None:
-    """What the compactions of the session lost; the log is read, and replayed, in a thread."""
+    """Show what the session's compactions lost; the log is read, and replayed, in a thread."""
     launch = session.launch
 
     def read() -> str:

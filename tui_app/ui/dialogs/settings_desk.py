@@ -1,4 +1,4 @@
-"""The settings as the running program has them: shown, changed in the file, in effect at once."""
+"""Changing settings of the running program: written to the file, and in effect at once."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,10 +25,10 @@ from tui_app.ui.dialogs.setup.settings import SettingsScreen, ThemePicker, entry
 
 
 class SettingsDesk:
-    """Changes settings of an application that runs.
+    """Changes settings of the running application.
 
     Args:
-        app: The application; sessions begun from now on get what is changed here.
+        app: The application; the changes apply to sessions started from now on.
     """
 
     def __init__(self, app: "Host") -> None:
@@ -37,38 +37,41 @@ class SettingsDesk:
         self.place = str(launch.paths.config_file)
 
     def entries(self, of: Callable[[Settings, Sequence[Source]], list[Entry]] = entries) -> list[Entry]:
-        """Every setting, or what else is made of all of them, as it stands now. Raises ``SettingsError``."""
+        """Return every setting, or a list derived from all of them, as it is now.
+
+        Raises ``SettingsError``.
+        """
         return of(self._file.settings(), self._file.sources())
 
     def entry(self, key: str) -> Entry:
-        """One setting as it stands now. Raises ``SettingsError``."""
+        """Return a setting as it is now. Raises ``SettingsError``."""
         return next(entry for entry in self.entries() if entry.key == key)
 
     def table(self, key: str) -> list[str]:
-        """A table in full, as lines. Raises ``SettingsError``."""
+        """Return a complete table, as lines. Raises ``SettingsError``."""
         assert key in SETTINGS
         return table_lines(getattr(self._file.settings(), key))
 
     def change(self, key: str, text: str | None) -> str:
-        """Write a value to the file and use it.
+        """Write a value to the file and apply it.
 
         Args:
-            key: A setting, or with a dot one of its table.
-            text: The value as a user writes it; None goes back to what is built in.
+            key: A setting, or with a dot an entry of its table.
+            text: The value as the user writes it; None restores the default.
 
         Returns:
-            Why it was not possible, in words; empty when it is done.
+            Why it was not possible, in words; empty if it was.
         """
         try:
             settings = self._file.unset(key) if text is None else self._file.set(key, text)
         except SettingsError as error:
-            # Whoever has just written the value knows where it comes from.
+            # The user who has just entered the value knows its source.
             told = str(error).removeprefix(f"{self.place}, environment or command line: ")
             return told.removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
         app, before = self.app, self.app.launch.settings
-        # Sessions of two stores do not belong into one list: another one is for the next start.
+        # Sessions of two stores must not be mixed in one list, so another store applies at the next start.
         app.launch = replace(app.launch, settings=replace(settings, store=before.store))
         for theme in own_themes(settings.themes):
             app.register_theme(theme)
@@ -94,11 +97,11 @@ _CANCELLED = "Nothing was changed."
 
 
 async def show_settings(app: "Host", words: str) -> None:
-    """List all settings and change what is asked for.
+    """List all settings and apply the requested changes.
 
     Args:
         app: Shows the screens.
-        words: What to filter the list by at first.
+        words: Initial filter.
     """
     desk = SettingsDesk(app)
     try:
@@ -108,11 +111,11 @@ async def show_settings(app: "Host", words: str) -> None:
 
 
 async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
-    """Let the user pick a theme, or take the one named; it is written to the settings.
+    """Let the user pick a theme, or use the named one; it is written to the settings.
 
     Args:
         app: Shows the picker.
-        session: Says what came of it.
+        session: Reports the result.
         name: A theme; empty opens the picker.
     """
     desk = SettingsDesk(app)
@@ -151,12 +154,11 @@ async def _list(
 
 
 async def report_file_error(app: "Host", error: SettingsError) -> None:
-    """Show that the file, changed by hand meanwhile, is wrong."""
+    """Report that the file, which was edited meanwhile, is wrong."""
     await app.push_screen_wait(DetailsScreen("The settings file is wrong", str(error)))
 
 
 async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) -> str:
-    """Change a setting as the user wants, and return what to say about it."""
     if entry.origin.is_forced and not entry.is_table:
         return f"{entry.key}: {entry.origin.name} sets it and overrides the file. Change it there."
     if reset:
@@ -172,7 +174,7 @@ async def _grant(app: "Host", desk: SettingsDesk, entry: Entry, *, reset: bool) 
             dialog = ThemePicker(entry.choices, entry.value, app.theme)
         chosen = await app.push_screen_wait(dialog)
         return _change(desk, entry, chosen) if chosen else _CANCELLED
-    # What is shown of a store lacks the password.
+    # The displayed address of a store lacks the password.
     same = entry.value if entry.key == "store" else None
 
     async def take(text: str) -> str:

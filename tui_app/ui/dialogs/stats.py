@@ -1,4 +1,4 @@
-"""The figures of a session."""
+"""Statistics of a session."""
 
 import asyncio
 import sqlite3
@@ -18,7 +18,7 @@ from tui_app.ui.dialogs.dialog import Dialog
 from tui_app.ui.words.session_report import sections
 
 LOOK_S = 1.0
-"""Seconds between two looks at the log while the screen is open."""
+"""Seconds between two reads of the log while the screen is open."""
 
 
 class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
@@ -29,7 +29,7 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
 
         Args:
             stats: The figures so far.
-            read: Brings them up to date, without holding up the screen.
+            read: Updates them, without blocking the screen.
         """
         super().__init__("Statistics")
         self._stats, self._read = stats, read
@@ -39,7 +39,7 @@ class StatsScreen(Dialog[None], place="stats", style="stats", size="-full"):
             yield Static(self._content(), id="stats-figures", markup=False)
 
     def on_mount(self) -> None:
-        """Scroll with the keys; look at the log now and then."""
+        """Make the figures scrollable with the keys, and start updating them."""
         self.query_one("#stats-scroll").focus()
         self.run_worker(self._follow())
 
@@ -66,7 +66,7 @@ async def show_stats(app: App[Any], session: ChatSession) -> None:
     reader = StatsReader(session.launch.database, session.id)
 
     async def again() -> SessionStats:
-        with suppress(sqlite3.Error, OSError):  # the next look may succeed
+        with suppress(sqlite3.Error, OSError):  # the next read may succeed
             await asyncio.to_thread(reader.read)
         return reader.known
 

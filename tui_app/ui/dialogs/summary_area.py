@@ -8,11 +8,11 @@ from tui_app.ui.widgets.scroll_bars import WrittenArea
 from tui_app.ui.words.text import clean
 
 _PAINT_S = 0.1
-"""Seconds for which streamed text is gathered before it is painted."""
+"""Seconds between two paints of streamed text."""
 
 
 class SummaryArea(WrittenArea):
-    """Holds a summary; nothing in it can be changed before it is complete."""
+    """A text area with a summary; it is read-only until the summary is complete."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(compact=True, read_only=True, id=id)
@@ -24,7 +24,7 @@ class SummaryArea(WrittenArea):
         self._paint()
 
     def hear(self, progress: CompactionProgress) -> None:
-        """Go on with what was written since."""
+        """Append newly written text."""
         if progress.part != self._part or not progress.tokens_written:
             self._heard, self._part = "", progress.part
         self._heard += progress.text
@@ -38,13 +38,13 @@ class SummaryArea(WrittenArea):
             self.move_cursor(self.document.end)
 
     def complete(self, summary: str) -> None:
-        """Show the whole summary; from now on it can be edited."""
+        """Show the complete summary; from now on it can be edited."""
         self._written, self._shown = summary, clean(summary)
         self.read_only = False
         self.text = self._shown
 
     def add_line(self, line: str) -> None:
-        """Put a line under the text, unless it stands there."""
+        """Append a line, unless the text contains it."""
         if line not in self.text.splitlines():
             self.text = f"{self.text.rstrip()}\n{line}"
 
@@ -55,10 +55,10 @@ class SummaryArea(WrittenArea):
 
     @property
     def edited(self) -> bool:
-        """Whether it is another text than the one that was written."""
+        """Whether the text differs from what was written."""
         return self.text != self._shown
 
     @property
     def summary(self) -> str:
-        """The summary as it is to be; byte for byte as it was where nothing was changed."""
+        """The final summary, byte for byte as written if it was not edited."""
         return self.text if self.edited else self._written

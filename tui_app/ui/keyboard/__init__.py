@@ -1,1 +1,1 @@
-"""Keys: bindings, typing ahead, vim."""
+"""Keys: bindings, type-ahead, vim."""

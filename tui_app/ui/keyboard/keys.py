@@ -1,6 +1,6 @@
-"""Keys of single widgets and dialogs, and what Textual and the bottom row are told of all keys.
+"""Keys of single widgets and dialogs; bindings and hints of all keys.
 
-Those of the chat, which settings can change, stand in :mod:`tui_app.chat_keys`.
+Keys of the chat, which settings can change, are in :mod:`tui_app.chat_keys`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,36 +22,36 @@ class Hint(NamedTuple):
     text: str
     rank: int = 0
     action: str = ""
-    """Textual action run by a click; empty for none."""
+    """Textual action run by a click; empty if there is none."""
     changes: bool = False
-    """Whether it does nothing where the session can only be looked at."""
+    """Whether it has no effect in a read-only session."""
 
     def __str__(self) -> str:
         return f"{self.label} {self.text}"
 
 
 Key = KeyBinding
-"""A key of a place: its id is its word behind the name of the place, or written in full."""
+"""A key of a place. Its id is completed with the name of the place, unless it is written in full."""
 
 
 class Place(NamedTuple):
-    """A widget or dialog with keys of its own, which cannot be changed."""
+    """A widget or dialog with fixed keys of its own."""
 
     where: str
-    """Where they act, in words for help; empty where they are not listed."""
+    """Where the keys work, in words for help; empty if help does not list them."""
     keys: tuple[KeyBinding | Hint, ...]
-    """The keys, and hints of those that the widget itself acts on, in the order of the bottom row."""
+    """The keys, and hints for keys that the widget itself handles, in the order of the bottom row."""
     owner: str = "screen."
-    """Whose action a click on a hint runs."""
+    """Namespace of the action that a click on a hint runs."""
     also: str = ""
-    """Another place whose keys act here as well."""
+    """Another place whose keys work here, too."""
     esc: str = ""
-    """What esc does to it, said last in the bottom row; empty where its keys say so themselves."""
+    """What esc does, shown last in the bottom row; empty if the keys include it."""
 
 
 _NO_KEY = "no-key-"
 _MOVE = Hint("up/down", "move", 2)
-"""How another row is marked, in every list."""
+"""The hint for moving the mark, in every list."""
 
 
 def _with_ids(name: str, place: Place) -> Place:
@@ -74,16 +74,16 @@ _STEPS = (
     ("home", "home", "First row", "Go to the first row."),
     ("end", "end", "Last row", "Go to the last row."),
 )
-"""The ways through rows: the id of each, its key, and what it does."""
+"""Keys for moving through rows: id, key and description of each."""
 
 
 def _steps(*actions: str, of: str = "", ends: str = "") -> Iterator[Key]:
-    """The keys that go through rows, by their actions for a row, a page and the ends, each up first.
+    """Yield the keys for moving through rows.
 
     Args:
-        actions: Those, as many as there are; empty for none.
-        of: Stands in front of their ids.
-        ends: A modifier with which the keys for the ends act as well.
+        actions: Actions for a row, a page and the ends, each upwards first; possibly fewer, or empty ones.
+        of: Prefix of the ids.
+        ends: A modifier with which the keys for the ends work as well.
     """
     for (id, key, name, about), action in zip(_STEPS, actions, strict=False):
         keys = f"{key},{ends}{key}" if ends and key in ("home", "end") else key
@@ -96,13 +96,13 @@ _TABS = (
     Key("previous", "left,left_square_bracket,ctrl+left", "tab(-1)", "Previous tab",
         "Show the previous part."),
 )  # fmt: skip
-"""The ways between the parts of a dialog."""
+"""Keys for changing the tab of a dialog."""
 _OF_LINES = (
     Key("check", "n", "check", "Next line to check",
         "Go to the next line that is unchecked, doubtful or not in the log.", "next to check"),
     Key("drop", "d", "drop", "Drop the line", "Leave the marked line out of the notes.", "drop the line"),
 )  # fmt: skip
-"""Of notes whose lines are checked."""
+"""Keys for notes whose lines are checked."""
 _PLACES = {
     "transcript": Place("in the conversation", (
         Key("up", "up", "move(-1)", "Previous row", "One row up.", "to a row", 1, rows=("none",)),
@@ -240,14 +240,14 @@ _PLACES = {
     )),
     "pins": Place("in the pins", (
         Hint("enter", "show it", 1),
-        # In front of the search box, which would empty itself.
+        # Before the search box, which would clear itself.
         Key("unpin", "ctrl+u", "ask('unpin')", "Unpin", "Unpin the selected message.", "unpin",
             priority=True),
         _MOVE,
     ), esc="close"),
     "agents": Place("in the agents", (
         Hint("enter", "read it", 1),
-        # In front of the search box, which would empty itself.
+        # Before the search box, which would clear itself.
         Key("stop", "ctrl+u", "ask('stop')", "Stop", "Stop the selected sub-agent; what it has done stays.",
             "stop", priority=True),
         Key("promote", "ctrl+k", "ask('promote')", "Promote", "Make its session one of your own and open it.",
@@ -256,7 +256,7 @@ _PLACES = {
     ), esc="close"),
     "tasks": Place("in the tasks", (
         Hint("enter", "read its output", 1),
-        # In front of the search box, which would empty itself.
+        # Before the search box, which would clear itself.
         Key("stop", "ctrl+u", "ask('stop')", "Stop", "Stop the selected command and everything it started.",
             "stop", priority=True),
         Key("keep", "ctrl+k", "ask('keep')", "Keep", "Keep it running when the session ends, or not.",
@@ -282,7 +282,7 @@ _PLACES = {
         _MOVE,
         Key("next", "ctrl+r", "move(1)", "Next", "Go to the next match."),
     ), esc="keep the draft"),
-    # With priority, so that each letter acts before the next one is looked at: after n they are the reason.
+    # With priority, so that each letter acts before the next is processed: letters after "n" are the reason.
     "question": Place("on a tool's question", (
         Key("approval.once", "y", "decide('once')", "Allow once", "Allow this call once.", priority=True),
         Key("approval.always", "a", "decide('always')", "Always allow", "Always allow exactly this call.",
@@ -411,16 +411,16 @@ PLACES: Mapping[str, Place] = {name: _with_ids(name, place) for name, place in _
 
 
 def keys_of(place: str) -> list[KeyBinding]:
-    """The keys that a place acts on itself."""
+    """Return the keys that a place handles itself."""
     return [key for key in PLACES[place].keys if isinstance(key, KeyBinding)]
 
 
 def place_hints(place: str, *labels: str) -> tuple[Hint, ...]:
-    """What the bottom row shows of a place.
+    """Return the hints of a place for the bottom row.
 
     Args:
         place: Its name.
-        labels: The keys in the order that is wanted; without them all, in the order of the table.
+        labels: The wanted keys in order; without them all keys, in the order of the table.
     """
     keys, owner = PLACES[place].keys, PLACES[place].owner
     hints = (key if isinstance(key, Hint) else _hint(key, owner) for key in keys)
@@ -429,7 +429,7 @@ def place_hints(place: str, *labels: str) -> tuple[Hint, ...]:
 
 
 def choice_hints(does: str, leaves: str = "close") -> tuple[Hint, ...]:
-    """What the bottom row shows of a list from which one row is chosen.
+    """Return the hints of a list from which one row is chosen.
 
     Args:
         does: What enter does with the row.
@@ -447,24 +447,24 @@ MARK_HINTS: tuple[Hint, ...] = (
     Hint("x", "exclude", 5, changes=True), Hint("o", "offload", 6, changes=True),
     Hint("a", "archive", 7, changes=True), Hint("shift+↑↓", "more", 8), Hint("esc", "ends", 0),
 )  # fmt: skip
-"""What can be done while entries of the conversation are marked."""
+"""Hints while entries of the conversation are marked."""
 TO_MARKS: tuple[Hint, ...] = (Hint("tab", "rows"), Hint("esc", "unmarks"))
-"""The ways to marked entries and out of them while the prompt has the focus."""
+"""Hints for marked entries while the prompt has the focus."""
 ROW_HINTS = place_hints("transcript", "up", "enter", "p", "x", "v", "u", "<", ">", "ctrl+o")
-"""What can be done with a row while the conversation has the focus."""
+"""Hints for a row while the conversation has the focus."""
 TIMELINE_HINTS = place_hints("timeline")
-"""What can be done while the timeline has the focus."""
+"""Hints while the timeline has the focus."""
 Locked = Literal["", "elsewhere", "unusable"]
-"""Another window writes the session, or it could not be opened."""
+"""Why a session is read-only: another window writes it, or it could not be opened."""
 COPY = Hint("/fork", "a copy to write in", 1, "screen.slash('/fork')")
-"""The way on where another window writes the session."""
+"""The hint for continuing while another window writes the session."""
 
 
 def as_bindings(scope: Scope) -> list[BindingType]:
-    """Textual bindings of one scope, each with the id that a key map refers to.
+    """Return Textual bindings of a scope, each with the id that a key map refers to.
 
-    Outside of the prompt each stands twice: the second time for keys that a user has chosen, which act
-    before the editor sees them. It has none until then.
+    Outside of the prompt each key has a second binding, for keys chosen by the user, which act before the
+    editor gets them. Without a user's choice that binding has no key.
     """
     keys = [key for key in KEYS if key.scope == scope]
     chosen = [
@@ -476,7 +476,7 @@ def as_bindings(scope: Scope) -> list[BindingType]:
 
 
 def place_bindings(place: str) -> list[BindingType]:
-    """Textual bindings of a place whose keys cannot be changed."""
+    """Return Textual bindings of a place with fixed keys."""
     return [_binding(key) for key in keys_of(place)]
 
 
@@ -486,9 +486,9 @@ def _binding(key: KeyBinding) -> Binding:
 
 
 def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
-    """The key map of the settings, with what it brings anew under the bindings that win over the editor.
+    """Convert the settings' key map, assigning new keys to the bindings with priority over the editor.
 
-    Built-in keys keep their place behind the editor: some of them mean something else there first.
+    Built-in keys keep their priority below the editor: some of them have another meaning there.
     """
     told: dict[str, str] = {}
     for key in KEYS:
@@ -509,32 +509,32 @@ def _chosen(id: str) -> str:
 
 
 def _no_key(id: str) -> str:
-    """A name that no key has, and no other binding: Textual takes a binding away with its key."""
+    """Return a key name that is never pressed and unique, since Textual drops bindings with their key."""
     return f"{_NO_KEY}{id}"
 
 
 def is_possible(owner: DOMNode, action: str) -> bool:
-    """Whether an action, as a binding or a hint names it, does something now."""
+    """Return whether an action of a binding or hint has an effect now."""
     _, name, parameters = parse_action(action)
     return owner.check_action(name, parameters) is not False
 
 
 def waits_for_key(binding: Binding) -> bool:
-    """Whether a binding has no key until a user chooses one."""
+    """Return whether a binding has no key until the user chooses one."""
     return binding.key.startswith(_NO_KEY)
 
 
 def accept_hint(keymap: Mapping[str, str]) -> Hint:
-    """The hint of a plan that can be accepted."""
+    """Return the hint for accepting a plan."""
     key = next(key for key in in_force(keymap) if key.id == "chat.accept")
     return Hint(key.label, "accept plan", 0, f"screen.{key.action}", changes=True)
 
 
 def footer_hints(keymap: Mapping[str, str] | None = None) -> tuple[Hint, ...]:
-    """The hints of the chat screen's footer, left to right.
+    """Return the hints of the chat screen's bottom row, left to right.
 
     Args:
-        keymap: Keys of the actions that have others than the built-in ones.
+        keymap: The user's key mappings.
     """
     owner: dict[Scope | None, str] = {"chat": "screen.", "app": "app."}
     keys = in_force(keymap or {})

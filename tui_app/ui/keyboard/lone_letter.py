@@ -1,4 +1,4 @@
-"""A letter that answers a question, unless it begins a word."""
+"""Letters that answer a question, unless they begin a word."""
 
 from collections.abc import Callable
 
@@ -6,17 +6,17 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 ALONE_S = 0.25
-"""Seconds without another letter after which one was an answer; who writes types the next one sooner."""
+"""Seconds without another letter after which a letter is an answer; a typist types the next one sooner."""
 
 
 class LoneLetter:
-    """Holds a letter back until it is known to stand alone.
+    """Delays a letter until it is certain that no other letter follows.
 
-    A question may come up just when a user begins to write. Focus and quiet cannot tell a ``y`` that
-    answers from the one of ``you``: only what follows can.
+    A question may appear just when the user starts typing. Focus and pauses cannot distinguish a ``y`` that
+    answers from that of ``you``; only what follows can.
 
     Args:
-        owner: The widget that is asked; what waits ends with it.
+        owner: The widget with the question; a pending letter ends with it.
     """
 
     def __init__(self, owner: Widget) -> None:
@@ -30,11 +30,11 @@ class LoneLetter:
         return self._letter != ""
 
     def press(self, letter: str, act: Callable[[], None]) -> None:
-        """Act when no other letter follows; at once for a key that writes nothing.
+        """Act if no other letter follows; at once for a key that types nothing.
 
         Args:
-            letter: What the key would write.
-            act: What it means as an answer.
+            letter: The text of the key.
+            act: The answer it stands for.
         """
         self.take()
         if not letter or not ALONE_S:
@@ -44,7 +44,7 @@ class LoneLetter:
         self._timer = self._owner.set_timer(ALONE_S, self.act)
 
     def act(self) -> bool:
-        """Let a letter that waits act now; returns whether one waited."""
+        """Run a pending letter's answer now; returns whether there was one."""
         act = self._act
         self.take()
         if act is not None:
@@ -52,7 +52,7 @@ class LoneLetter:
         return act is not None
 
     def take(self) -> str:
-        """End the wait without an answer and return the letter."""
+        """Cancel a pending letter and return it."""
         letter, self._letter, self._act = self._letter, "", None
         if self._timer is not None:
             self._timer.stop()

@@ -1,4 +1,4 @@
-"""Keys of a user who is still writing when a dialog comes up."""
+"""Keys of a user who is still typing when a dialog appears."""
 
 from collections.abc import Callable, Collection
 from time import monotonic
@@ -11,41 +11,41 @@ QUIET_S = 0.5
 """Seconds without a key after which the next one is meant for the dialog."""
 
 _CHOOSING = frozenset({"enter", "up", "down", "home", "end", "pageup", "pagedown"})
-"""Keys that mark or choose a way."""
+"""Keys that mark or choose an answer."""
 
 
 class StrayKeys:
-    """Tells keys for a dialog from those of a user who is still writing, and keeps what they write.
+    """Separates keys for a dialog from those of a user who is still typing, and collects the latter.
 
     Args:
-        clock: Seconds that only go forward.
+        clock: Monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self.text = ""
-        """What was written."""
+        """The text typed."""
         self._clock = clock
         self._quiet_since = clock()
 
     @property
     def is_over(self) -> bool:
-        """Whether no key has come for a while: whoever writes now has seen the dialog."""
+        """Whether there was a pause, so that the user has seen the dialog."""
         return self._clock() - self._quiet_since >= QUIET_S
 
     def write(self, letter: str) -> None:
-        """Take a letter for a part of what is written, whatever it could mean."""
+        """Add a letter to the typed text, whatever else it could mean."""
         self.text += letter
         self._quiet_since = self._clock()
 
     def is_writing(self, shortcuts: Collection[str] = ()) -> bool:
-        """Whether a letter goes on with what was written; shortcuts pressed too early are no writing."""
+        """Return whether a letter continues typed text; shortcuts pressed too early do not count as text."""
         return not set(self.text) <= {*shortcuts}
 
     def catch(self, event: events.Key, shortcuts: Collection[str] = ()) -> bool:
-        """Whether a key was not meant for the dialog.
+        """Collect a key that was not meant for the dialog; returns whether it was not.
 
-        Letters never are, but for shortcuts that decide nothing, where nothing was written; those and the
-        keys that choose are from the moment on when no key came for a while.
+        Letters never are, except shortcuts after a pause if nothing was typed. Keys that choose are meant for
+        the dialog after a pause.
         """
         now = self._clock()
         quiet = now - self._quiet_since >= QUIET_S
@@ -65,7 +65,7 @@ class StrayKeys:
 
 
 def in_sight(widget: Widget) -> bool:
-    """Whether all of a widget can be seen: no edge cuts it off, and nothing lies over a corner of it."""
+    """Return whether a widget is completely visible: not clipped, and none of its corners covered."""
     screen, region = widget.screen, widget.region
     if not region or not screen.is_current or not screen.region.contains_region(region):
         return False
@@ -74,7 +74,7 @@ def in_sight(widget: Widget) -> bool:
 
 
 def is_fully_visible(part: Widget) -> bool:
-    """Whether all that a part of a dialog says can be seen, or can be scrolled to."""
+    """Return whether all content of a dialog's part is visible, or can be scrolled to."""
     said = str(part.content) if isinstance(part, Static) else ""
     is_shown = all(node.display for node in part.ancestors_with_self if isinstance(node, Widget))
     if not is_shown or (isinstance(part, Static) and not said):

@@ -1,4 +1,4 @@
-"""Keys typed behind one that opens something: they belong to what opens, however long that takes."""
+"""Type-ahead: keys typed after one that opens something, buffered until it is open."""
 
 import unicodedata
 from bisect import insort
@@ -13,15 +13,15 @@ from textual.widget import Widget
 
 Typed = events.Key | events.Paste
 Flow = Callable[[], Coroutine[Any, Any, Any]]
-"""Makes what is to be run once it begins: of what is given up before that, nothing is left waiting."""
+"""Makes the coroutine when it runs, so that a flow cancelled before leaves no coroutine unawaited."""
 _TEXT = frozenset({"Zs", "Cf", "Cn", "Co"})
-"""Categories of signs that are not called printable, and are text."""
+"""Unicode categories that count as text although Python does not call them printable."""
 _NEVER_HELD = frozenset({"ctrl+c", "ctrl+q"})
-"""Keys that stop or leave: they mean what is there now."""
+"""Keys that stop or quit: they apply to what is open now."""
 
 
 class TypedSign(events.Key):
-    """A key that writes a sign which Python does not call printable: a wide space, a joiner."""
+    """A key for a character that Python does not call printable: a wide space, a joiner."""
 
     @property
     def is_printable(self) -> bool:
@@ -32,48 +32,48 @@ TypedSign.handler_name = events.Key.handler_name
 
 
 def typed_key(key: str, character: str | None) -> events.Key:
-    """The event of a key; whatever it writes is text, be it invisible."""
+    """Return the event of a key; every character it types is text, including invisible ones."""
     writes = character is not None and len(character) == 1 and not character.isprintable()
     category = unicodedata.category(character) if writes and character else "Cc"
     return (TypedSign if category in _TEXT else events.Key)(key, character)
 
 
 class TypeAhead:
-    """Holds what is typed until a screen or row that was asked for has the focus, or will not come.
+    """Buffers keys until a requested screen or row has the focus, or will not appear.
 
     Args:
-        app: Acts on the keys once they have somewhere to go.
-        prompt: Gives the prompt of the chat that is shown.
+        app: Handles the keys afterwards.
+        prompt: Returns the visible chat's prompt.
     """
 
     def __init__(self, app: App[Any], prompt: Callable[[], Widget]) -> None:
         self._app, self._prompt = app, prompt
         self._held: list[Typed] = []
         self.opening: object | None = None
-        """What is awaited; None while keys are acted on at once."""
+        """Token of the current buffering; None while keys are handled at once."""
         self._opens = False
         self._built: object | None = None
-        """The hold while a screen is built: one that is closed before it is built cannot end it."""
+        """Token while a screen is being built: a screen closed before that cannot end the buffering."""
         self._is_above = False
-        """Whether a screen stands above the chat."""
+        """Whether a screen is open above the chat."""
 
     def begin(self, *, opens: bool = True) -> object:
-        """Hold keys from now on.
+        """Start buffering keys.
 
         Args:
-            opens: Whether something is to open, so that enter is for that and never for the prompt.
+            opens: Whether something is going to open, so that enter is meant for it and never for the prompt.
 
         Returns:
-            What :meth:`end` takes to end just this hold.
+            A token with which :meth:`end` ends just this buffering.
         """
         self.opening, self._opens = object(), opens
         return self.opening
 
     def end(self, opening: object | None = None) -> None:
-        """Let keys go where the focus is now, behind those that are on their way there.
+        """Release the keys to the current focus, after keys already sent to it.
 
         Args:
-            opening: Ends only this hold; None ends any.
+            opening: Ends only this buffering; None ends any.
         """
         if self.opening is None or opening not in (None, self.opening):
             return
@@ -81,7 +81,7 @@ class TypeAhead:
         under_way.call_later(self._app.call_later, self._release, self.opening)
 
     def during(self, flow: Flow) -> Flow:
-        """Hold keys from now on, and let them go when a flow that is to be run has ended."""
+        """Start buffering keys, and release them when a flow has ended."""
         opening = self.begin()
 
         async def held() -> None:
@@ -94,31 +94,31 @@ class TypeAhead:
         return held
 
     def follow(self, screen: Screen[Any]) -> None:
-        """Hold keys while a screen that came up is built, and let them go to it then.
+        """Buffer keys while a newly shown screen is being built, then release them to it.
 
-        Behind one that was closed they wait as well, so that what asked for it begins first with what was
-        decided there; what that opens is what they are for.
+        After a screen is closed they are buffered as well, so that its opener continues first with the
+        decision; what it opens then gets the keys.
         """
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
         if self._is_above or (was_above and self.opening in (None, self._built)):
-            # Where nothing has been built, keys were still meant for it.
+            # If nothing was built, the keys are still meant for what is opening.
             self._built = self.begin(opens=self._is_above or self.opening is not None)
             screen.call_after_refresh(self.end, self._built)
 
     def hold(self, event: events.Event) -> bool:
-        """Keep an event for later; returns whether it has to wait."""
+        """Buffer an event; returns whether it has to wait."""
         if self.opening is None or not isinstance(event, Typed):
             return False
         if isinstance(event, events.Key) and (
             event.key in _NEVER_HELD or (event.key == "escape" and len(self._app.screen_stack) == 1)
         ):
             return False
-        # Some were on their way to a widget already, and come here behind younger ones.
+        # Keys already sent to a widget come here after younger ones.
         insort(self._held, event, key=attrgetter("time"))
         return True
 
     def take(self) -> list[Typed]:
-        """End the hold and return what was held."""
+        """End the buffering and return the events."""
         held, self._held, self.opening = self._held, [], None
         return held
 
@@ -130,18 +130,18 @@ class TypeAhead:
             if isinstance(event, events.Paste):
                 await self._app.on_event(events.Paste(event.text))
             elif in_prompt and event.key == "enter":
-                # Nothing has opened: what was meant for it is not to be sent to the model.
+                # Nothing has opened: an enter meant for it must not send the prompt.
                 await self._app.on_event(events.Paste("\n"))
             else:
                 await self._app.on_event(typed_key(event.key, event.character))
 
 
 def is_text(event: Typed, *, empty: bool) -> bool:
-    """Whether an event only writes into the prompt, so that it need not wait for a session.
+    """Return whether an event only writes into the prompt, so that it need not wait for a session.
 
     Args:
         event: A key, or a paste.
-        empty: Whether nothing is written there yet.
+        empty: Whether the prompt is still empty.
     """
     if isinstance(event, events.Paste):
         return True
@@ -149,7 +149,7 @@ def is_text(event: Typed, *, empty: bool) -> bool:
 
 
 def written(held: Sequence[Typed]) -> list[str]:
-    """Return the prompts that unhandled keys were meant to write: the end of one, then more."""
+    """Return the prompts that unhandled keys would have typed: the rest of the first one, then others."""
     text = ""
     for event in held:
         if isinstance(event, events.Paste):

@@ -1,4 +1,4 @@
-"""Vim's keys, decided over a text and a cursor: what a key makes of both, without a widget."""
+"""Vim keys as a pure function of text, cursor and key, without a widget."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -12,71 +12,72 @@ from tui_app.records import frozen
 
 VimMode = Literal["insert", "normal", "visual", "visual line"]
 Effect = Literal["", "up", "down", "undo", "redo"]
-"""What a key asks of the prompt beyond its text: the prompt before or after, and its own undo."""
+"""Effects of a key beyond the text: the previous or next prompt, undo and redo."""
 Span = tuple[int, int]
 
 ESCAPE, REDO = "\x1b", "\x12"
-"""What esc and ctrl+r are called here; every other key is the character that it types."""
+"""Names of esc and ctrl+r here; every other key is the character it types."""
 _MOST = 1_000
-"""The largest count that is obeyed."""
+"""Maximum count."""
 _COMMAND = re.compile(
     r"(?P<count>[1-9]\d*)?(?P<operator>[dcy])?(?P<again>(?<=[dcy])[1-9]\d*)?(?P<rest>.*)", re.DOTALL
 )
 _WAITS_FOR_SIGN = frozenset("fFtTr")
 _OPENERS = frozenset("/!@")
-"""Signs that begin a command or name a file on an empty prompt, where there is nothing to move over."""
+"""Characters that begin a command or a file mention in an empty prompt, where there is nothing to move over.
+"""
 _BRACKETS: Mapping[str, str] = {
     sign: pair for pair in ("()", "[]", "{}", "<>") for sign in pair
 } | {"b": "()", "B": "{}"}  # fmt: skip
 _LONGER: Mapping[str, str] = {
     "x": "dl", "X": "dh", "D": "d$", "C": "c$", "Y": "yy", "s": "cl", "S": "cc",
 }  # fmt: skip
-"""Commands that are short for an operator and its motion."""
+"""Commands that abbreviate an operator with a motion."""
 _VISUAL: Mapping[str, VimMode] = {"v": "visual", "V": "visual line"}
 _OVER_SELECTION = {"d": "d", "x": "d", "X": "d", "c": "c", "s": "c", "y": "y"}
-"""The operators that keys are in visual mode."""
+"""Operators by key in visual mode."""
 
 
 class Insertion(NamedTuple):
-    """What was there when insert mode began, to know afterwards what was typed."""
+    """The state when insert mode began, to find out afterwards what was typed."""
 
     keys: str
     """The command that began it."""
     times: int
-    """How often what is typed is written in all."""
+    """How often the typed text is inserted in total."""
     before: str
     behind: str
 
 
 @frozen
 class Vim:
-    """Everything that keys remember from one to the next."""
+    """Everything that is remembered between keys."""
 
     mode: VimMode = "insert"
     pending: str = ""
-    """Keys of a command that is not complete."""
+    """Keys of an incomplete command."""
     anchor: int = 0
     """Where visual mode began."""
     register: str = ""
-    """What was deleted or copied last."""
+    """The text deleted or copied last."""
     has_lines: bool = False
-    """Whether the register holds whole lines."""
+    """Whether the register has whole lines."""
     found: str = ""
-    """The last ``f``, ``F``, ``t`` or ``T`` and its sign."""
+    """The last ``f``, ``F``, ``t`` or ``T`` with its character."""
     repeat: str = ""
-    """The last change, with what was typed in it, as keys."""
+    """The last change as keys, with the text typed in it."""
     insertion: Insertion | None = None
 
 
 def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()) -> "Pressed":
-    """Decide what a key does.
+    """Apply a key.
 
     Args:
-        vim: What keys remember.
+        vim: The remembered state.
         text: The prompt.
-        cursor: Characters before the cursor.
-        key: The sign that it types, ``ESCAPE`` or ``REDO``.
-        whole: Parts of the text that are changed as one or not at all.
+        cursor: Number of characters before the cursor.
+        key: The character that it types, ``ESCAPE`` or ``REDO``.
+        whole: Parts of the text that are changed completely or not at all.
     """
     done = Pressed(vim, text, min(max(cursor, 0), len(text)), whole)
     done.act(key)
@@ -86,25 +87,25 @@ def press(vim: Vim, text: str, cursor: int, key: str, whole: Sequence[Span] = ()
 
 
 def difference(before: str, after: str) -> tuple[int, int, str]:
-    """The part of a text that another one has changed, and what stands there now."""
+    """Return the changed part between two texts as start and end in the first, and its replacement."""
     start = _common_prefix(before, after)
     end = _common_prefix(before[start:][::-1], after[start:][::-1])
     return start, len(before) - end, after[start : len(after) - end]
 
 
 def _common_prefix(one: str, other: str) -> int:
-    """How many signs two texts begin with alike."""
+    """Return the length of the common prefix."""
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
 
 
 def put_in_insert(vim: Vim) -> Vim:
-    """The state in which a new prompt begins."""
+    """Return the state in which a new prompt starts."""
     return replace(vim, mode="insert", pending="", insertion=None)
 
 
 @dataclass(slots=True)
 class Pressed:
-    """What a key has made of a prompt."""
+    """The result of a key."""
 
     vim: Vim
     text: str
@@ -112,13 +113,13 @@ class Pressed:
     whole: Sequence[Span] = ()
     effect: Effect = ""
     times: int = 1
-    """How often the effect is wanted."""
+    """How often to apply the effect."""
     is_given: bool = field(default=False, init=False)
     """Whether a count was typed."""
 
     @property
     def selection(self) -> Span:
-        """Where the selection begins, and its other end, where a field shows its cursor."""
+        """Start and end of the selection; the end is where the widget shows its cursor."""
         if self.vim.mode not in ("visual", "visual line"):
             return self.cursor, self.cursor
         low, high = self._selected
@@ -148,12 +149,12 @@ class Pressed:
         self.vim = replace(self.vim, mode="insert", pending="", insertion=start)
 
     def leave_insert(self) -> None:
-        """Go to normal mode, and know what was typed so that ``.`` can type it again."""
+        """Return to normal mode, recording what was typed so that ``.`` can repeat it."""
         if (begun := self.vim.insertion) is not None:
             before, behind = begun.before, begun.behind
             typed = self.text[len(before) : len(self.text) - len(behind)]
             if before + typed + behind != self.text:
-                typed = ""  # what is around it was changed too
+                typed = ""  # the text around it was changed, too
             if typed and begun.times > 1:
                 self.cursor = len(before) + len(typed)
                 self.write(typed * (begun.times - 1))
@@ -163,7 +164,7 @@ class Pressed:
         self.vim = replace(self.vim, mode="normal", pending="", insertion=None)
 
     def _take(self, key: str) -> None:
-        """Add a key to the command, and carry it out once it is complete."""
+        """Add a key to the command, and run it once it is complete."""
         keys = self.vim.pending + key
         if not self.text and not self.vim.pending and key in _OPENERS:
             self.begin_insert("i")
@@ -195,7 +196,7 @@ class Pressed:
             self.effect = "down" if rest == "j" else "up"
 
     def _goal(self, keys: str, count: int) -> "_Goal | None":
-        """Where a motion leads; None where there is no such place, or no such motion."""
+        """Return the target of a motion; None if it has none, or is unknown."""
         if keys in (";", ",") and self.vim.found:
             how, sign = self.vim.found[0], self.vim.found[1]
             how = how.swapcase() if keys == "," else how
@@ -207,7 +208,7 @@ class Pressed:
         return motion(self.text, self.cursor, count, self.is_given) if motion is not None else None
 
     def _operate(self, operator: str, keys: str, count: int, typed: str) -> None:
-        """Delete, change or copy over a motion, a text object or whole lines."""
+        """Delete, change or copy a motion, a text object or whole lines."""
         if keys == operator:
             last = _down(self.text, self.cursor, count - 1)
             self._apply(operator, (self.cursor, last), lines=True, typed=typed)
@@ -218,7 +219,7 @@ class Pressed:
             return
         if operator == "c" and keys in ("w", "W") and self.text[self.cursor : self.cursor + 1].strip():
             keys = "e" if keys == "w" else "E"
-            # On the last sign of a word, that word is what changes.
+            # On the last character of a word, that word is changed.
             goal = _word(keys, self.text, self.cursor - 1, count, self.is_given)
         elif (found := self._goal(keys, count)) is None:
             return
@@ -229,12 +230,12 @@ class Pressed:
             self._apply(operator, (low, high), lines=True, typed=typed)
             return
         if keys in ("w", "W") and (cut := self.text.rfind("\n", low + 1, high)) > low:
-            # The last word of a line does not take the line's end along.
+            # The last word of a line does not include the line's end.
             high = cut if not self.text[cut:high].strip() else high
         self._apply(operator, (low, high + goal.takes_sign), lines=False, typed=typed)
 
     def _apply(self, operator: str, span: Span, *, lines: bool, typed: str) -> None:
-        """Act on a part of the text; ``lines`` takes all of the lines that it is in."""
+        """Apply an operator to a part of the text; ``lines`` extends it to whole lines."""
         low, high = span
         if lines:
             low, high = _line_start(self.text, low), _line_end(self.text, high)
@@ -249,7 +250,7 @@ class Pressed:
             self.cursor = self.cursor if lines and low <= self.cursor <= high else low
             return
         if lines and operator == "d":
-            # With the end of the line, or of the one before where there is none behind.
+            # Including the line's end, or that of the previous line if it is the last one.
             low, high = (low, high + 1) if high < len(self.text) else (max(0, low - 1), high)
         self.text = self.text[:low] + self.text[high:]
         self.cursor = min(low, len(self.text))
@@ -261,7 +262,7 @@ class Pressed:
         self.vim = replace(self.vim, repeat=typed)
 
     def _widened(self, low: int, high: int) -> Span:
-        """The part with all of what is changed as one."""
+        """Extend a part so that it contains `whole` parts completely."""
         for start, end in self.whole:
             if low < end and start < high:
                 low, high = min(low, start), max(high, end)
@@ -279,7 +280,7 @@ class Pressed:
         elif (operator := _OVER_SELECTION.get(keys)) is not None:
             lines = self.vim.mode == "visual line"
             low, high = self._selected
-            # Again over as much from wherever the cursor will be.
+            # Repeating applies to the same amount of text at the cursor.
             size = self.text.count("\n", low, max(low, high - 1)) + 1 if lines else high - low
             typed = f"{size}{operator}{operator if lines else ' '}"
             self.cursor = low
@@ -295,17 +296,17 @@ class Pressed:
         elif (goal := self._goal(keys, count)) is not None:
             self.cursor = goal.at
 
-    # Commands of normal mode take the keys behind the count, the count, and all keys.
+    # Handlers of normal mode commands get the keys after the count, the count, and all keys.
 
     def insert(self, keys: str, count: int, typed: str) -> None:
-        """Begin to insert: here, behind, or at an end of the line."""
+        """Start inserting: here, after the cursor, or at either end of the line."""
         end = _line_end(self.text, self.cursor)
         at = {"a": min(self.cursor + 1, end), "I": _first_sign(self.text, self.cursor), "A": end}
         self.cursor = at.get(keys, self.cursor)
         self.begin_insert(typed, count)
 
     def open_line(self, keys: str, count: int, typed: str) -> None:
-        """Begin a line below or above."""
+        """Insert a line below or above."""
         below = keys == "o"
         self.cursor = (_line_end if below else _line_start)(self.text, self.cursor)
         self.write("\n")
@@ -313,7 +314,7 @@ class Pressed:
         self.begin_insert(typed, 1)
 
     def paste(self, keys: str, count: int, typed: str) -> None:
-        """Put what was deleted or copied last behind the cursor or before it."""
+        """Insert the register after or before the cursor."""
         taken, behind = self.vim.register, keys == "p"
         if not taken and not self.vim.has_lines:
             return
@@ -329,7 +330,7 @@ class Pressed:
         self.vim = replace(self.vim, repeat=typed)
 
     def rewrite(self, keys: str, count: int, typed: str) -> None:
-        """Write another sign over as many as were counted, if the line has so many; or swap their case."""
+        """Replace as many characters as counted, if the line has that many; or swap their case."""
         last, swaps = _line_end(self.text, self.cursor), keys == "~"
         end = min(self.cursor + count, last) if swaps else self.cursor + count
         if end > last or not self._is_free(self.cursor, end):
@@ -340,7 +341,7 @@ class Pressed:
         self.vim = replace(self.vim, repeat=typed)
 
     def join(self, keys: str, count: int, typed: str) -> None:
-        """Join the line to the next, with one space between."""
+        """Join the line with the next, separated by a space."""
         for _ in range(max(1, count - 1)):
             end = _line_end(self.text, self.cursor)
             if end == len(self.text):
@@ -351,14 +352,14 @@ class Pressed:
         self.vim = replace(self.vim, repeat=typed)
 
     def look_closer(self, keys: str, count: int, typed: str) -> None:
-        """Begin to select signs or lines."""
+        """Start selecting characters or lines."""
         self.vim = replace(self.vim, mode=_VISUAL[keys], anchor=self.cursor)
 
     def take_back(self, keys: str, count: int, typed: str) -> None:
         self.effect, self.times = ("undo" if keys == "u" else "redo"), count
 
     def again(self, keys: str, count: int, typed: str) -> None:
-        """Do the last change once more; a count takes the place of its own."""
+        """Repeat the last change; a count replaces its own."""
         repeat = self.vim.repeat
         if self.is_given:
             repeat = f"{count}{repeat.lstrip('0123456789')}"
@@ -381,7 +382,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_end(text: str, at: int) -> int:
-    """The place of the line's end, which belongs to the line it ends."""
+    """Return the offset of the line's end, which belongs to the line."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
@@ -393,22 +394,22 @@ def _first_sign(text: str, at: int) -> int:
 
 
 def _on_a_sign(text: str, at: int) -> int:
-    """The cursor of normal mode is on a character, not behind the last one of a line."""
+    """Return the cursor of normal mode, which is on a character and not after the last one of a line."""
     at = min(max(at, 0), len(text))
     start, end = _line_start(text, at), _line_end(text, at)
     return max(start, end - 1) if at >= end else at
 
 
 _WORDS = {False: r"\w+|[^\w\s]+", True: r"\S+"}
-"""What words are made of: signs of one kind, or whatever is no space."""
+"""Patterns of words: characters of one kind, or everything that is not white space."""
 
 
 class _Goal(NamedTuple):
-    """Where a motion leads, and what an operator takes of the way."""
+    """The target of a motion, and what an operator includes."""
 
     at: int
     takes_sign: bool = False
-    """Whether the sign there is taken as well."""
+    """Whether the character at the target is included."""
     takes_lines: bool = False
 
 
@@ -416,7 +417,7 @@ _Motion = Callable[[str, int, int, bool], _Goal | None]
 
 
 def _down(text: str, at: int, count: int) -> int:
-    """The same column some lines below, or above for a negative count; at most the last or first line."""
+    """Return the same column some lines below, or above for a negative count, within the text."""
     column = at - _line_start(text, at)
     for _ in range(abs(count)):
         start = _line_end(text, at) + 1 if count > 0 else _line_start(text, at) - 1
@@ -438,7 +439,7 @@ def _line_number(text: str, number: int) -> _Goal:
 
 
 def _word(key: str, text: str, at: int, count: int, _given: bool) -> _Goal:
-    """To the beginning of a word or an empty line with ``w`` and ``b``, to the end of a word with ``e``."""
+    """Move to the start of a word or an empty line with ``w`` and ``b``, to the end of a word with ``e``."""
     end, back = key in "eE", key in "bB"
     found = re.finditer(_WORDS[key.isupper()] + ("" if end else r"|(?<=\n)(?=\n)"), text)
     places = [each.end() - 1 if end else each.start() for each in found]
@@ -448,7 +449,7 @@ def _word(key: str, text: str, at: int, count: int, _given: bool) -> _Goal:
 
 
 def _find(text: str, at: int, count: int, how: str, sign: str, *, again: bool = False) -> _Goal | None:
-    """The sign in the cursor's line: on it with ``f``, before it with ``t``, the same backwards."""
+    """Find a character in the cursor's line: ``f`` on it, ``t`` before it, backwards with F and T."""
     forward, stops_short = how.islower(), how in "tT"
     low, high = _line_start(text, at), _line_end(text, at)
     place = at + (1 if forward else -1) * (again and stops_short)
@@ -488,7 +489,7 @@ _COMMANDS: Mapping[str, Callable[[Pressed, str, int, str], None]] = {
 
 
 def _object(text: str, at: int, which: str, what: str) -> Span | None:
-    """The word, quotation or brackets around the cursor: ``i`` the inside, ``a`` with what is around it."""
+    """Return the word, quotation or brackets around the cursor: ``i`` inside, ``a`` with delimiters."""
     if what in ("w", "W"):
         return _word_object(text, at, around=which == "a", big=what == "W")
     if what in "\"'`":
@@ -526,7 +527,7 @@ def _quoted(text: str, at: int, sign: str, *, around: bool) -> Span | None:
 
 
 def _bracketed(text: str, at: int, left: str, right: str, *, around: bool) -> Span | None:
-    """The innermost brackets: the first pair around the place that is closed."""
+    """Return the innermost brackets: the first closed pair around the cursor."""
     opened: list[int] = []
     for high, sign in enumerate(text):
         if sign == left:

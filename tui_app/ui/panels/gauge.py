@@ -1,4 +1,4 @@
-"""The context gauge: one row with a bar, its two load lines, and the same number in words."""
+"""The context gauge: one row with a bar, its two marks, and the usage in words."""
 
 import re
 from itertools import groupby
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from tui_app.settings import Settings
 
 MIN_BAR = 20
-"""Cells below which a bar has no text: only the text is shown then."""
+"""Cells below which only the text is shown, without a bar."""
 FIELD = 29
-"""Cells of the words: the load lines stand still while numbers change."""
+"""Cells reserved for the words, so that the marks do not move while numbers change."""
 EXPLAINED = 60
-"""Columns from which the words also say why there is no limit."""
+"""Columns from which the words also explain a missing limit."""
 COLOURS: dict[Zone, str] = {"near": "bold $text-warning", "full": "bold $text-error"}
-"""Of the word for a state that needs attention."""
+"""Colours of the word for a state that needs attention."""
 STROKES: dict[Zone, str] = {"ok": "$accent", "near": "$warning", "full": "$error"}
-"""Of the bar."""
+"""Colours of the bar."""
 _SHARE = re.compile(r".*?\d.*?(?= of | [·-] )")
-"""What is read first in the words: the share, or by how much it is over."""
+"""The part of the words that matters most: the share, or the excess."""
 
 
 class ContextGauge(Widget):
@@ -38,7 +38,7 @@ class ContextGauge(Widget):
 
     load: reactive[Load] = reactive(Load())
     caption: reactive[str] = reactive("")
-    """Said in place of the figures; empty for them."""
+    """Shown instead of the figures, unless empty."""
 
     async def on_click(self, event: events.Click) -> None:
         event.stop()
@@ -49,12 +49,12 @@ class ContextGauge(Widget):
         self.tooltip = Content(f"Context: {load.start}{waits}")
 
     def render(self) -> Content:
-        """Draw bar and words; the words have a field of their own, so that the marks stand still."""
+        """Draw bar and words; the words have a fixed width, so that the marks do not move."""
         text = self.caption or self.load.text
         unknown = self.load.usage is not None and not self.load.limit
         if unknown and not self.caption and self.size.width >= EXPLAINED:
             text = f"{text} · window not known yet"
-        # The load lines stand still whatever the words say; without a window there are none.
+        # The marks do not move whatever the words are; without a window there are none.
         wide = len(text) if unknown else FIELD
         field = max(wide, FIELD) if self.size.width >= FIELD + MIN_BAR + 1 else len(text)
         text = text if len(text) <= field else f"{text.partition(' ')[0]} {text.rpartition(' ')[2]}"
@@ -65,7 +65,7 @@ class ContextGauge(Widget):
         return self._bar(bar_width) + spaces + self._styled(text)
 
     def _styled(self, text: str) -> Content:
-        """The share and a state that needs attention stand out; the rest is read when it is looked for."""
+        """Highlight the share and a state that needs attention."""
         share = found.group() if (found := _SHARE.match(text)) else ""
         rest, word, colour = text[len(share) :], "", COLOURS.get(self.load.zone, "")
         if colour:
@@ -91,16 +91,16 @@ class ContextGauge(Widget):
                 cells.append((UNICODE.gauge_half, colour))
             else:
                 cells.append((UNICODE.gauge_empty, "$line-strong"))
-        # Styles are written once for each run of cells.
+        # Styles are written once per run of cells.
         runs = groupby(cells, key=itemgetter(1))
         return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
 def background_forms(done: float | None, way_out: str) -> tuple[str, ...]:
-    """Word a compaction that runs in the background, from the longest form to the shortest.
+    """Word a background compaction, from the longest form to the shortest.
 
     Args:
-        done: Share of it that is done; negative when not known, None when none runs.
+        done: Share that is done; negative if unknown, None if none runs.
         way_out: The key that cancels it and what it does; empty while the key does something else.
     """
     if done is None:
@@ -113,16 +113,16 @@ def background_forms(done: float | None, way_out: str) -> tuple[str, ...]:
 
 
 def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") -> tuple[float, float]:
-    """Return the gauge's two marks as shares of the window, as the settings have them.
+    """Return the gauge's two marks as shares of the window.
 
     Args:
-        settings: The settings in force.
-        usage: The measured context, or ``None`` while it is not known.
-        policy: Name of the policy in force; empty is the one that is set.
+        settings: The current settings.
+        usage: The measured context usage, or ``None`` while it is unknown.
+        policy: Name of the current policy; empty is the one in the settings.
 
     Returns:
-        Zeros for marks that the policy does not have: it compacts nothing by itself, or counts messages.
-        Zeros as well while the window is not known; while nothing is measured, those that are shares of it.
+        Zeros for marks that the policy does not have: it never compacts automatically, or counts messages.
+        Zeros as well for an unknown window. While nothing is measured, marks that are shares of it.
     """
     if usage is not None and usage.window.limit <= 0:
         return 0.0, 0.0
@@ -137,7 +137,7 @@ def marks(settings: "Settings", usage: ContextUsage | None, policy: str = "") ->
         return chosen.background_threshold, chosen.blocking_threshold
     window = usage.window
     if chosen.limit is None:
-        # Thresholds are shares of what is believed to fit, and the gauge shows what is known to.
+        # Thresholds are shares of ``limit``, which a refusal may have lowered; the gauge shows ``stated``.
         part = window.limit / window.stated
         return chosen.background_threshold * part, chosen.blocking_threshold * part
     mark = chosen.limit.mark(window)

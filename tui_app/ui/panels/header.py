@@ -1,4 +1,4 @@
-"""The top row of the chat: which conversation this is, and with which model."""
+"""The top row of the chat: title, folder, model, policy and cost."""
 
 from typing import TYPE_CHECKING
 
@@ -18,38 +18,38 @@ if TYPE_CHECKING:
 from tui_app.ui.panels.status import SEPARATOR, fit_pieces
 
 MIN_TITLE = 12
-"""Cells the title keeps while cost and policy can still give way."""
+"""Cells the title keeps while cost and policy can still be dropped."""
 TELLING_TITLE = 24
-"""Cells of it from which the folder may stand beside it."""
+"""Cells of the title from which the folder may be shown next to it."""
 LEAST_PLACE = 24
-"""Cells from which a longer path says where it is by its ends."""
+"""Minimum cells for a longer path, which is shortened in the middle."""
 USUAL_PLACE = 36
-"""Cells that a path need not give to a long title."""
+"""Cells that a path keeps even if the title is long."""
 
 
 class ChatHeader(Widget):
-    """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is the last to go."""
+    """``⊖ title      ~/folder (branch) · model · plimsoll · $0.42``; the model is dropped last."""
 
     title: reactive[str] = reactive("")
     place: reactive[str] = reactive("")
-    """Folder and branch; empty where the screen says it elsewhere."""
+    """Folder and branch; empty if the screen shows them elsewhere."""
     empty: reactive[bool] = reactive(False)
-    """Whether the conversation is, and says all but the version itself."""
+    """Whether the conversation is empty, and shows everything but the version itself."""
     model: reactive[str] = reactive("")
     policy: reactive[str] = reactive("")
     effort: reactive[str] = reactive("")
-    """How much the model thinks; empty where that is left to it."""
+    """The reasoning effort; empty for the model's default."""
     goal: reactive[str] = reactive("")
-    """How far the goal of the session is; empty for none."""
+    """Progress of the session's goal; empty if there is none."""
     costs: "reactive[Costs | None]" = reactive(None)
-    """Of the session so far; ``None`` until they are known."""
+    """Costs of the session so far; ``None`` until they are known."""
 
     def watch_costs(self) -> None:
         told = unpriced_text(self.costs.unpriced, self.costs.unpriced_models) if self.costs else ""
         self.tooltip = Content(told) if told else None
 
     def render(self) -> Content:
-        """Title at the left, the rest at the right, whole words dropped when it is narrow."""
+        """Draw the title at the left and the rest at the right, dropping whole pieces if it is narrow."""
         width = self.size.width
         model = one_line(self.model, max(1, width // 2))
         costs = self.costs
@@ -60,7 +60,7 @@ class ChatHeader(Widget):
         if self.empty:
             model, pieces = __version__, [(0, __version__)]
         right = fit_pieces(pieces, max(1, width - MIN_TITLE - 3)) if model else ""
-        # The folder has the room that the title leaves, and what a long title can spare.
+        # The folder gets the space that the title leaves, and what a long title can spare.
         both = width - 6 - cell_len(right)
         spare = both - max(MIN_TITLE, min(TELLING_TITLE, cell_len(self.title)))
         if self.place and right and not self.empty and spare >= min(LEAST_PLACE, cell_len(self.place)):

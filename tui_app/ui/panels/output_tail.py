@@ -1,4 +1,4 @@
-"""The end of what a running command prints."""
+"""The end of a running command's output."""
 
 from textual.content import Content
 from textual.reactive import reactive
@@ -8,18 +8,18 @@ from tui_app.ui.widgets.widgets import Exact
 from tui_app.ui.words.text import clean
 
 ROWS = 6
-"""Rows shown; the result in the transcript has all of it."""
+"""Rows shown; the result in the transcript is complete."""
 
 
 def tail_of(text: str, rows: int = ROWS) -> list[str]:
-    """The last lines of an output; of a line that was written over only what stands there now."""
+    """Return the last lines of an output; of an overwritten line, only its final text."""
     lines = (line.rstrip("\r").rsplit("\r", 1)[-1] for line in text.split("\n"))
     shown = [clean(line, keep_newlines=False).rstrip() for line in lines]
     return [line for line in shown if line][-rows:]
 
 
 class OutputTail(Exact, Static):
-    """Takes no room while no command prints."""
+    """The last lines of output; takes no space while there is none."""
 
     output: reactive[str] = reactive("")
 

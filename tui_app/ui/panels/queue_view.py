@@ -1,4 +1,4 @@
-"""The queue: prompts that wait, one row each."""
+"""The queue: queued prompts, one per row."""
 
 from typing import Literal, NamedTuple
 
@@ -15,31 +15,35 @@ from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import one_line, padded
 
 MAX_ROWS = 3
-"""Prompts shown in full rows; the rest is counted."""
+"""Number of prompts with a row of their own; the others are counted."""
 
 Draft = Literal["", "blank", "prompt", "command"]
-"""What the editor holds: nothing, spaces alone, what would be queued, or a command that runs at once."""
+"""The editor's content: nothing, blanks only, a prompt that would be queued, or a command that runs at once.
+"""
 
 
 class Waiting(NamedTuple):
-    """Prompts that wait, and what decides what the keys do with them."""
+    """Queued prompts, and the state that determines what keys do with them."""
 
     prompts: tuple[str, ...] = ()
     sending: str = ""
-    """What has left the queue and is not in the conversation yet."""
+    """The prompt that has left the queue and is not in the conversation yet."""
     paused: bool = False
-    """Whether they wait for the user, after a cancelled turn."""
+    """Whether the queue is paused after a cancelled turn."""
     steerable: bool = False
-    """Whether a turn is under way that the next one may cut short."""
+    """Whether a turn is running that the first queued prompt can steer."""
     draft: Draft = ""
-    """What enter acts on instead of them."""
+    """What enter acts on instead of the queue."""
 
     def rows(self, width: int) -> list[str]:
-        """One for each of the oldest, the count of the others and the keys, at most ``width`` cells wide."""
+        """Return rows for the oldest prompts, the number of others and the keys.
+
+        Rows are at most ``width`` cells wide.
+        """
         total = len(self.prompts)
         rows = [one_line(f"Sending: {self.sending}", width)] if self.sending else []
         for at, prompt in enumerate(self.prompts[:MAX_ROWS], start=1):
-            # A command changes the history, and therefore waits.
+            # A command in the queue changes the history, and therefore waits.
             is_known = is_command(prompt) and isinstance(parse(prompt), ParsedCommand)
             when = "runs when the current work ends · " if is_known and width >= SHORT else ""
             place = f"{when}{at} of {total} queued"
@@ -50,7 +54,7 @@ class Waiting(NamedTuple):
         return [*rows, self.keys(width)] if total and (self.paused or self.steerable) else rows
 
     def keys(self, width: int) -> str:
-        """What enter and up do now, as much of it as has room."""
+        """Word what enter and up do now, as far as it fits."""
         total, paused, draft = len(self.prompts), self.paused, self.draft
         them = "it" if total == 1 else "them"
         enter = f"enter sends {them}" if paused else "enter sends the first one"
@@ -66,7 +70,7 @@ class Waiting(NamedTuple):
 
 
 class QueueView(Widget, can_focus=True):
-    """Waiting prompts; takes no room while there are none."""
+    """Queued prompts; takes no space if there are none."""
 
     BINDINGS = place_bindings("waiting")
     HELP = "Queued prompts. Enter opens the queue: edit, remove, move."

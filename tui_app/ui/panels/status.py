@@ -1,4 +1,4 @@
-"""The status row: what runs now, for how long, and what Esc does about it."""
+"""The status row: what is running, for how long, and what esc does about it."""
 
 import math
 import time
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 Kind = Literal["idle", "connecting", "answering", "tool", "pausing", "compacting", "message"]
 SHORT = 56
-"""Columns below which a compaction is named in one word, so that its time stays."""
+"""Columns below which a compaction is named in one word, so that its time still fits."""
 MOST_ROWS = 3
-"""Rows that a message takes at most."""
+"""Maximum number of rows of a message."""
 LEAST_REASON = 24
-"""Cells of the reason of a pause that are worth more than the number of tries."""
+"""Cells of a retry's reason that take precedence over the number of attempts."""
 _LONG_S = 3_599
-"""Seconds whose words need as much room as any."""
+"""Seconds whose wording is as wide as any."""
 _FIGURES = 2
-"""Up to this rank the figures of a compaction go before its whole name."""
+"""Up to this rank the figures of a compaction take precedence over its long name."""
 SEPARATOR = " · "
-"""Stands between the pieces of a row."""
+"""Separator of the pieces of a row."""
 GAP = 2
 """Columns kept free before the hint at the right."""
 
 
 @frozen(kw_only=True)
 class Status:
-    """What runs now, or a message."""
+    """What is running, or a message."""
 
     kind: Kind = "idle"
     text: str = ""
     """The message, or the name of the running tool."""
     started: float = 0.0
-    """When it began, in seconds of the row's own clock (monotonic)."""
+    """When it started, in seconds of the row's own clock (monotonic)."""
     wait_s: float = 0.0
     """Seconds of a pause, from ``started`` on."""
     tokens: int = 0
@@ -56,33 +56,33 @@ class Status:
     size: int = 0
     """Tokens of the history that is being compacted."""
     stays: int = 0
-    """Those of them that the summary does not replace; 0 where that is not known."""
+    """Tokens of it that the summary does not replace; 0 if unknown."""
     trigger: str = ""
     part: int = 0
     parts: int = 0
-    """Parts of the history summarised separately; shown from two on."""
+    """Number of separately summarised parts of the history; shown if there are two or more."""
     model: str = ""
     writes: str = ""
     """The end of the summary that is being written."""
     notes: tuple[str, ...] = ()
-    """Said behind it where there is room: what to do next, or something that came up meanwhile."""
+    """Shown after it if there is space: next steps, or something reported meanwhile."""
     failed: "CompactionComplete | None" = None
-    """The compaction by hand that it tells the failure of: its extract can be kept instead."""
+    """A failed manual compaction whose extract can be kept instead."""
     under: "Status | None" = None
-    """What stood there before, where this only answers a key; None for what stays."""
+    """The previous status, if this one only answers a key; None otherwise."""
 
     @property
     def busy(self) -> bool:
-        """Whether something runs, so that time passes and Esc has an effect."""
+        """Whether something is running, so that the time is updated and esc has an effect."""
         return self.kind not in ("idle", "message")
 
 
 def status_pieces(status: Status, elapsed: float, *, short: bool = False) -> list[tuple[int, str]]:
-    """Return the words of a status with their rank; higher ranks leave first when room is short.
+    """Return the pieces of a status with their ranks; higher ranks are dropped first.
 
     Args:
-        status: What goes on.
-        elapsed: Seconds since it began.
+        status: The status.
+        elapsed: Seconds since it started.
         short: Name a compaction in one word.
     """
     since = (0, duration(int(elapsed)) if elapsed >= 1 else "0 s")
@@ -137,15 +137,15 @@ def fit_pieces(pieces: list[tuple[int, str]], width: int) -> str:
 
 
 def message_rows(pieces: Sequence[str], width: int, *, keeps: int = 1) -> list[str]:
-    """Break a message and its notes into rows; notes without room are left out.
+    """Break a message and its notes into rows; notes that do not fit are left out.
 
     Args:
-        pieces: The message, then what leaves first where there is no room.
+        pieces: The message, then notes, of which the last ones are left out first.
         width: Columns of a row.
-        keeps: How many pieces are worth a row more.
+        keeps: Number of pieces that justify another row.
 
     Returns:
-        At most three rows; the last one ends in an ellipsis where even the message is longer.
+        At most three rows; the last one ends in an ellipsis if even the message is longer.
     """
 
     def broken(most: int) -> list[str]:
@@ -161,31 +161,31 @@ def message_rows(pieces: Sequence[str], width: int, *, keeps: int = 1) -> list[s
 
 
 SIGNED = 2
-"""Cells of the sign in front of the words."""
+"""Cells of the sign before the words."""
 READ_ALONG = "{} reads along"
 _LIVE_CELLS = 60
-"""Cells from which on what is being written has a row."""
+"""Cells from which the summary being written has a row."""
 
 
 class StatusRow(Widget):
-    """One row of words; no spinner, so that a screen reader and a slow line are not busy with it.
+    """A row of text, without a spinner, which would disturb screen readers and slow connections.
 
-    A message that is too long for one row takes up to three: its end says what to do next. What is said while
-    something runs takes rows below that where it has no room behind it.
+    A message that is too long for a row takes up to three, because its end has the next step. Notes made
+    while something runs take rows below if they do not fit after it.
     """
 
     status: reactive[Status] = reactive(Status())
     tasks: reactive[int] = reactive(0)
-    """Background commands that run."""
+    """Number of running background commands."""
     agents: reactive[tuple[int, int]] = reactive((0, 0))
-    """Forks and other sub-agents that work."""
+    """Numbers of running forks and other subagents."""
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, id: str | None = None) -> None:
         """Create the row.
 
         Args:
-            clock: Seconds that only go forward; ``Status.started`` is read on the same clock.
+            clock: Monotonic seconds; ``Status.started`` is on the same clock.
             id: Textual id.
         """
         super().__init__(id=id)
@@ -193,11 +193,11 @@ class StatusRow(Widget):
         self._ticker: Timer | None = None
 
     def on_mount(self) -> None:
-        """Prepare the clock tick; it runs only while something does."""
+        """Create the timer; it runs only while something does."""
         self._ticker = self.set_interval(1.0, self.refresh, pause=not self.status.busy)
 
     def watch_status(self, status: Status) -> None:
-        """Let time pass only while something runs: an idle screen does nothing."""
+        """Update the time only while something runs: an idle screen does nothing."""
         self.set_class(status.busy or bool(status.text), "-said")
         if len(self._lines(self.size.width)) != self.size.height:
             self.refresh(layout=True)
@@ -212,7 +212,7 @@ class StatusRow(Widget):
         return len(self._lines(width))
 
     def render(self) -> Content:
-        """Draw the words at the left and what Esc does at the right."""
+        """Draw the status at the left and what esc does at the right."""
         status = self.status
         sign = UNICODE.cross if status.failed else " "
         if status.busy:
@@ -224,7 +224,7 @@ class StatusRow(Widget):
         )
 
     def _live(self, width: int) -> str:
-        """The last whole line of the summary that is being written, in a row of its own; empty for none."""
+        """Return the last complete line of the summary being written as a row; empty if there is none."""
         if self.status.kind != "compacting" or width < _LIVE_CELLS:
             return ""
         *whole, begun = (line.strip(" -*#>") for line in self.status.writes.split("\n"))
@@ -237,18 +237,17 @@ class StatusRow(Widget):
         return f"{line}{' ' * (room + GAP - cell_len(line))}{along}"
 
     def _lines(self, width: int) -> list[Content]:
-        """The rows without the sign: of what is too long for one, more."""
         live, width, status = self._live(width), max(1, width - SIGNED), self.status
         lines = [self._row(status, width)]
         if status.busy and status.kind != "pausing" and status.notes:
-            # Notes that have no room behind what runs take rows of their own.
+            # Notes that do not fit after the running work have rows of their own.
             pieces = status_pieces(status, _LONG_S, short=width < SHORT)
             line = " · ".join([*(piece for _, piece in pieces), self._hint(width)])
             if cell_len(line) + GAP > width:
                 below = map(Content, message_rows(status.notes, width))
                 lines = [self._row(replace(status, notes=()), width), *below]
         elif status.kind == "message":
-            # What can be done now is said, whatever room it takes.
+            # The next steps are shown however much space they take.
             said = [status.text, *status.notes]
             keeps = len(said) if status.failed else 1
             if cell_len(one_line(" · ".join(said[:keeps]), 2 * width)) > width:
@@ -263,11 +262,11 @@ class StatusRow(Widget):
         room = width - (cell_len(hint) + GAP if hint else 0)
         figures = SEPARATOR.join(piece for rank, piece in pieces if rank <= _FIGURES)
         if status.kind == "compacting" and cell_len(figures) > room:
-            # The figures of the summary that is being written say more than its whole name.
+            # The figures of the summary being written are more useful than its long name.
             pieces = status_pieces(status, elapsed, short=True)
         text = fit_pieces(pieces, room)
         if status.kind == "pausing" and status.text:
-            # As much of the reason as there is room for: it is worth more than the number of tries.
+            # As much of the reason as fits, which is more useful than the number of attempts.
             every = SEPARATOR.join(piece for _, piece in pieces)
             rest = room - cell_len(every) - cell_len(SEPARATOR)
             text = every if rest >= min(LEAST_REASON, cell_len(status.text)) else least
@@ -279,7 +278,7 @@ class StatusRow(Widget):
         return spread(Content.assemble(name, *said), Content.assemble(*ends), width, 0)
 
     def _hint(self, room: int) -> str:
-        """Return what Esc does next, and how many commands run in the background."""
+        """Return what esc does, and how many commands and subagents run in the background."""
         at_work = zip(self.agents, ("fork", "agent"), strict=True)
         agents = ", ".join(count(number, what) for number, what in at_work if number)
         tasks = f"{count(self.tasks, 'task')} in the background" if self.tasks else ""

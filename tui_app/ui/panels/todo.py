@@ -1,4 +1,4 @@
-"""The todo list of a session, as a panel: what is done, under way and left."""
+"""The todo list of a session as a panel: what is done, in progress and pending."""
 
 import re
 from collections.abc import Sequence
@@ -18,30 +18,30 @@ _STATES: dict[str, TodoState] = {" ": "pending", "~": "doing", "x": "done"}
 
 
 class TodoItem(NamedTuple):
-    """One thing to do."""
+    """One item of the list."""
 
     text: str
     state: TodoState = "pending"
 
 
 def read_todos(text: str) -> tuple[TodoItem, ...]:
-    """The items of a list as its tool writes it; lines that are none are passed over."""
+    """Parse a list as its tool writes it; other lines are skipped."""
     rows = (_ROW.fullmatch(line.strip()) for line in text.splitlines())
     return tuple(TodoItem(row[2].strip(), _STATES[row[1]]) for row in rows if row)
 
 
 def is_open(items: Sequence[TodoItem]) -> bool:
-    """Whether anything of a list is left to do."""
+    """Return whether any item is not done yet."""
     return any(item.state != "done" for item in items)
 
 
 def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content]:
-    """The list with its title, in at most so many rows: those around what is to be done next.
+    """Return the title and the items around the next one, in a limited number of rows.
 
     Args:
-        items: All there are.
+        items: All items.
         width: Cells.
-        rows: Rows there are, that of the title among them.
+        rows: Number of rows, including the title.
     """
     done, room = sum(item.state == "done" for item in items), max(0, rows - 1)
     count = f"{done} of {len(items)}"
@@ -49,7 +49,7 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content
     shown = list(items)
     counted = len(items) > room > 1
     if len(items) > room:
-        # Where there is room for it, a row says how many more there are.
+        # If there is space, a row has the number of the other items.
         room -= counted
         following = next((at for at, item in enumerate(items) if item.state != "done"), len(items) - 1)
         first = max(0, min(following - 1, len(items) - room)) if room > 1 else following
@@ -65,7 +65,7 @@ def todo_lines(items: Sequence[TodoItem], width: int, rows: int) -> list[Content
 
 
 class TodoPanel(Widget):
-    """Takes no room without a list."""
+    """Shows the todo list; takes no space without one."""
 
     items: reactive[tuple[TodoItem, ...]] = reactive((), layout=True)
     is_wanted: reactive[bool] = reactive(False, layout=True)

@@ -1,4 +1,4 @@
-"""What an empty conversation shows: where it begins, with whom, and three things to try."""
+"""The view of an empty conversation: its folder, instructions and model, and three things to try."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_app.usage import Breakdown
 
 WIDE, HIGH = 100, 26
-"""Columns and rows of the screen's middle from which the mark is drawn."""
+"""Columns and rows of the screen's middle from which the logo is drawn."""
 _MARK = (
     "      ▄█▀▀▀█▄",
     "    ▄█       █▄",
@@ -30,13 +30,13 @@ _MARK = (
     "    ▀█       █▀",
     "      ▀█▄▄▄█▀",
 )
-"""The mark of the product, with the load line across it."""
+"""The product's logo, with the load line across it."""
 _ACROSS = 2
-"""The row of the line, which runs into a sentence."""
+"""The row of the line, which leads to the slogan."""
 _LEFT, _LABEL, _VALUE = 10, 19, 34
-"""Columns of the mark, of the labels and of what they are about, where there is room for all."""
+"""Columns of the logo, the labels and the values, if there is space for all."""
 _NARROW_VALUE = 14
-"""Cells from a label to its value where there is not."""
+"""Cells from a label to its value otherwise."""
 _SENTENCE = "Long conversations that stay inside their model's window."
 _VERBS = "You see it, check it and undo it."
 _TRY = (
@@ -56,40 +56,40 @@ _TRY = (
 
 @frozen(kw_only=True)
 class Beginning:
-    """How a conversation begins."""
+    """How a conversation starts."""
 
     folder: str
-    """With ``~`` for the user's own, and the branch behind it."""
+    """The folder with ``~`` for the user's home, and the branch."""
     model: str
     instructions: tuple[str, ...] | None = None
-    """Files of instructions; None while they are not read."""
+    """Instruction files; None until they are read."""
     untrusted: tuple[str, ...] = ()
-    """Those of the folder that count only once it is trusted."""
+    """Instruction files that are used only once the folder is trusted."""
     memory: int | None = None
-    """Entries on the board of the repository; None where they cannot be counted."""
+    """Number of entries on the repository's board; None if they cannot be counted."""
 
 
 def folder_name(launch: "Launch") -> str:
-    """The folder, with ``~`` for the user's own."""
+    """Return the folder, with ``~`` for the user's home."""
     if launch.stage is not None:
         return f"{launch.cwd.name}, a throw-away copy"
     return from_home(launch.cwd, launch.env.get("HOME", ""))
 
 
 def place_of(launch: "Launch") -> str:
-    """Folder and branch, with ``*`` for uncommitted changes; blocks on git."""
+    """Return folder and branch, with ``*`` for uncommitted changes; blocks on git."""
     branch = branch_of(launch, "no branch", "*", 40)
     return f"{folder_name(launch)} ({branch})" if branch else folder_name(launch)
 
 
 def branch_of(launch: "Launch", none: str, changed: str, cells: int) -> str:
-    """The branch, and whether it has uncommitted changes where git may be asked; blocks on git.
+    """Return the branch, and whether it has uncommitted changes if git may be used; blocks on git.
 
     Args:
-        launch: Which folder; empty is returned where it is in no repository.
-        none: Said where no branch is checked out.
-        changed: Said behind the name where git sees uncommitted changes.
-        cells: Of the name at most.
+        launch: The launch, with its folder; the result is empty outside of a repository.
+        none: Shown if no branch is checked out.
+        changed: Added to the name if there are uncommitted changes.
+        cells: Maximum width of the name.
     """
     from tui_app.memory.scope import DETACHED, scope_of
     from tui_app.system.git import Git
@@ -101,7 +101,7 @@ def branch_of(launch: "Launch", none: str, changed: str, cells: int) -> str:
 
 
 def look_around(launch: "Launch") -> Beginning:
-    """Read where a conversation begins, with whom and with what; blocks on the disk."""
+    """Read the rest of the view; blocks on the disk."""
     import sqlite3
 
     from tui_app.agent.instructions.instructions import read_instructions
@@ -112,7 +112,7 @@ def look_around(launch: "Launch") -> Beginning:
     files = read_instructions(launch.cwd if follows else None, config=launch.paths.config)
     brought = () if trusted else tuple(launch.brought().named.get("instructions", ()))
     memory = None
-    # A log that cannot be read is told by what opens it.
+    # An unreadable log is reported when it is opened.
     with suppress(sqlite3.Error, OSError):
         exists = not isinstance(launch.database, Path) or launch.database.exists()
         boards = boards_in(launch.database)
@@ -127,21 +127,21 @@ def look_around(launch: "Launch") -> Beginning:
 
 
 class Welcome(Widget):
-    """Stands in the place of an empty conversation."""
+    """Shown instead of an empty conversation."""
 
     beginning: reactive[Beginning | None] = reactive(None)
     shares: "reactive[tuple[Share, ...]]" = reactive(())
-    """What parts of the next request take of it, on the gauge's scale; empty until it is measured."""
+    """Sizes of parts of the next request, on the gauge's scale; empty until it is measured."""
     keymap: reactive[Mapping[str, str]] = reactive(NO_CHANGES)
 
     def measure(self, shares: "Iterable[Share]", parts: "Breakdown") -> None:
-        """Name the sizes of instructions as they are on the gauge's scale."""
+        """Set the sizes of instructions, on the gauge's scale."""
         from tui_app.conversation.message_actions import on_scale
 
         self.shares = on_scale(shares, parts)
 
     def render(self) -> Content:
-        """The mark, whose line runs into one sentence, and under it what there is and what to try."""
+        """Draw the logo with the slogan, and below it the facts and what to try."""
         width, height = self.size
         if self.beginning is None or not width:
             return Content("")

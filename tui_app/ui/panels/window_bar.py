@@ -1,4 +1,4 @@
-"""What fills the window, as a bar with a legend: categories, shares, load lines and the reserve."""
+"""What fills the context window, as a bar with a legend: categories, shares, marks and reserve."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from tui_app.ui.words.text import one_line, tokens
 from tui_app.usage import CATEGORIES, ContextUsage
 
 _MOST = 5
-"""So many of them are named."""
+"""Maximum number of shares that are named."""
 
 
 def in_brackets(row: "CategoryRow", shares: Sequence[Share]) -> str:
-    """What a category is made of, by names and sizes, where that says more than its own size does."""
+    """Word the shares of a category, if they add to what its size shows."""
     parts = [share for share in shares if NAMES[share.category] == row.name and share.tokens]
     alike = all(tokens(share.tokens) == tokens(row.tokens) for share in parts)
     if len(parts) < 2 and (row.name == NAMES["tools"] or alike):
@@ -25,7 +25,7 @@ def in_brackets(row: "CategoryRow", shares: Sequence[Share]) -> str:
 
 
 def fixed_names(shares: Sequence[Share]) -> dict[str, str]:
-    """What a user reads for what goes with every request, by category."""
+    """Return descriptions of what is part of every request, by category."""
     memory = [one_line(share.name, 24) for share in shares if share.category == "memory" and share.tokens]
     return {
         "tools": "definitions of all tools",
@@ -38,14 +38,14 @@ NAMES = {
     **{name: name for name in CATEGORIES},
     **{"assistant": "answers", "tool_calls": "calls", "tool_results": "results"},
 }
-"""Categories as a user reads them."""
+"""Names of categories on the screen."""
 _COLOURS = {
     "system": "$kind-system", "tools": "$kind-tools", "memory": "$kind-memory", "summary": "$kind-summary",
     "user": "$kind-you", "assistant": "$kind-answers", "thinking": "$kind-answers",
     "tool_calls": "$kind-calls", "tool_results": "$kind-results", "attachments": "$kind-you",
     "": "$text-muted",
 }  # fmt: skip
-"""By category; what no category explains has none."""
+"""By category; unmeasured tokens have no colour of their own."""
 _LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
 UNMEASURED = "not measured"
 
@@ -57,11 +57,11 @@ class CategoryRow:
     name: str
     tokens: int
     sign: tuple[str, str]
-    """What its bar is made of, and the colour of it."""
+    """The character and the colour of its bar."""
 
 
 def category_rows(usage: ContextUsage, *, coloured: bool = True) -> list[CategoryRow]:
-    """Categories that hold anything; together with ``not measured`` they sum to the total."""
+    """Return the non-empty categories; together with ``not measured`` they sum to the total."""
     held = [*((name, getattr(usage.parts, name)) for name in CATEGORIES), ("", usage.unmeasured)]
     return [
         CategoryRow(NAMES.get(name, UNMEASURED), size, (_block(number, coloured), _COLOURS[name]))
@@ -70,21 +70,20 @@ def category_rows(usage: ContextUsage, *, coloured: bool = True) -> list[Categor
 
 
 def _block(number: int, coloured: bool) -> str:
-    """What the bar of a category is made of: without colours two neighbours differ by it."""
+    """Return the character of a category's bar: without colours it distinguishes neighbours."""
     return UNICODE.blocks[0 if coloured else number % len(UNICODE.blocks)]
 
 
 def window_bar(
     usage: ContextUsage, width: int, load_lines: tuple[float, float], *, coloured: bool = True
 ) -> Content:
-    """The whole window as one bar: what fills it, where compaction starts and waits, the answer's reserve.
+    """Draw the window as one bar: categories, marks for compaction and waiting, and the reserve.
 
     Args:
-        usage: What is measured.
+        usage: The measured usage.
         width: Cells of the bar.
-        load_lines: Shares at which a compaction starts in the background and at which sending waits; 0 for
-            never.
-        coloured: Whether colours tell categories apart; else their signs do.
+        load_lines: Shares at which a background compaction starts and at which sending waits; 0 for never.
+        coloured: Whether colours distinguish categories; else characters do.
     """
     limit = max(usage.window.stated, usage.total, 1)
     signs: list[tuple[str, str]] = []
@@ -103,7 +102,7 @@ def window_bar(
             at = min(width - 1, round(width * share))
             signs[at] = (UNICODE.load_mark, "$foreground bold")
             said = f"{name} {round(share * 100)}%"
-            # Each ends below its mark, two cells in front of the next.
+            # Each ends below its mark, two cells before the next one.
             start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
             names = f"{said}{' ' * (end - start - len(said))}{names}"
             end = start
@@ -112,7 +111,7 @@ def window_bar(
 
 
 def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, coloured: bool = True) -> Content:
-    """The categories with their tokens in three columns, and what stands behind tools and memory."""
+    """Return the categories with their tokens in three columns, and the shares of tools and memory."""
     rows = category_rows(usage, coloured=coloured)
     cells = []
     for row in rows:
@@ -130,7 +129,7 @@ def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, colour
 def category_text(
     usage: ContextUsage, width: int, shares: Sequence[Share] = (), *, coloured: bool = True
 ) -> Content:
-    """The categories one behind the other, for a screen without room for columns."""
+    """Return the categories one after the other, for a screen too narrow for columns."""
     parts = []
     for row in category_rows(usage, coloured=coloured):
         name, told = (f" {row.name}", "$text-muted"), (in_brackets(row, shares), "$text-muted")

@@ -1,1 +1,1 @@
-"""The prompt: the editor, what it completes, and the row below it."""
+"""The prompt: the editor, its completion, and the row around it."""

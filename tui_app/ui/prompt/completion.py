@@ -27,20 +27,20 @@ _GROUP = "offers"
 
 
 class Offer(NamedTuple):
-    """One row that can be chosen; texts must be clean."""
+    """One row that can be chosen; its texts must be clean."""
 
     label: str
     summary: str = ""
     aside: str = ""
-    """Shown behind the summary where there is room."""
+    """Shown after the summary if it fits."""
     text: str = ""
-    """What choosing it writes; a space at its end waits for more."""
+    """Text that choosing it writes; a trailing space is for an argument."""
     back: int = 0
-    """Characters between the cursor and the end of that."""
+    """Number of characters between the cursor and the end of the text."""
 
 
 class OfferList(TellsFailures, Widget):
-    """The list above the prompt, one row marked; or one sentence when nothing fits. The prompt decides."""
+    """The list above the prompt with a marked row, or a message; the prompt controls it."""
 
     offers: reactive[tuple[Offer, ...]] = reactive((), layout=True)
     marked: reactive[int] = reactive(0)
@@ -49,18 +49,18 @@ class OfferList(TellsFailures, Widget):
 
     @property
     def is_open(self) -> bool:
-        """Whether offers or a message are on screen."""
+        """Whether offers or a message are visible."""
         return bool(self.offers or self.message)
 
     def offer(self, offers: Sequence[Offer]) -> None:
-        """Show the offers, the first one marked; none closes the list."""
+        """Show offers with the first one marked; an empty list closes it."""
         if tuple(offers) != self.offers:
             self.offers = tuple(offers)
             self.marked = 0
         self.message = ""
 
     def show_message(self, message: str) -> None:
-        """Show one sentence in place of the offers."""
+        """Show a message instead of offers."""
         self.offers = ()
         self.message = message
 
@@ -68,7 +68,7 @@ class OfferList(TellsFailures, Widget):
         self.offers, self.message = (), ""
 
     def move(self, step: int) -> None:
-        """Mark the next or previous offer, round the ends."""
+        """Mark the next or previous offer, cyclically."""
         if self.offers:
             self.marked = (self.marked + step) % len(self.offers)
 
@@ -78,7 +78,7 @@ class OfferList(TellsFailures, Widget):
     watch_message = watch_offers
 
     def render(self) -> Content:
-        """Draw one row per offer: mark, label, summary; the last says which of more than fit are shown."""
+        """Draw one row per offer: mark, label, summary; the last row shows the range if there are more."""
         if not self.offers:
             return Content.styled(one_line(self.message, max(20, self.size.width)), "$text-warning")
         total, rows = len(self.offers), min(MAX_ROWS, self.size.height or MAX_ROWS)
@@ -103,15 +103,15 @@ class OfferList(TellsFailures, Widget):
 
 
 KEPT_S = 10.0
-"""Seconds for which the list of files is good; then the folder is walked again."""
+"""Seconds for which the list of files is cached."""
 SCAN_S = 5.0
-"""Seconds that one walk may take; what it has not seen by then is not offered."""
+"""Maximum seconds of a walk; files not seen by then are not offered."""
 SHOWN = 50
-"""Paths that are offered at most."""
+"""Maximum number of paths offered."""
 
 
 class FileFinder:
-    """Finds files and folders of one workspace, as its tools see them. Belongs to one event loop.
+    """Finds files and folders of a workspace, as its tools see them. Belongs to one event loop.
 
     Args:
         root: The workspace.
@@ -120,13 +120,13 @@ class FileFinder:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.resources: Callable[[], Awaitable[Sequence[str]]] | None = None
-        """Looks for what MCP servers have to read; None where there are none."""
+        """Lists the resources of MCP servers; None if there are none."""
         self._walk: asyncio.Task[tuple[str, ...]] | None = None
         self._stop = threading.Event()
         self._walked_at = 0.0
 
     async def find(self, wanted: str) -> list[str]:
-        """Return the paths that fit, best first, folders ending in a slash."""
+        """Return the matching paths, best first, with a slash after folders."""
         named = tuple(await self.resources()) if self.resources is not None else ()
         return await asyncio.to_thread(rank, (*named, *await self._paths()), wanted)
 
@@ -147,11 +147,11 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
     """Walk a folder; blocks.
 
     Args:
-        root: Where to begin. Links are not followed, so nothing outside it is seen.
+        root: Where to start. Links are not followed, so nothing outside is seen.
         cancelled: Ends the walk when set.
 
     Returns:
-        Files and folders relative to it, folders ending in a slash.
+        Files and folders relative to it, with a slash after folders.
     """
     # Not needed for the first frame.
     from tui_app.agent.tools.commands import Cancelled, Stop
@@ -170,8 +170,8 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
 def rank(paths: Sequence[str], wanted: str) -> list[str]:
     """Return the paths that match a text, best first.
 
-    The whole path comes first, then paths and names that begin with it, names and paths that contain it, and
-    last those that contain its letters in order; among equals the less deep, then the shorter one.
+    Exact paths come first, then paths and names that start with it, names and paths that contain it, and last
+    those that contain its letters in order; ties by depth, then by length.
     """
     low = wanted.lower().removeprefix("./")
     fitting = ((fit, path) for path in paths if (fit := _fit(path, low)) is not None)
@@ -179,7 +179,7 @@ def rank(paths: Sequence[str], wanted: str) -> list[str]:
 
 
 def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
-    """Return the sort key of a path that fits; None for one that does not."""
+    """Return the sort key of a matching path; None for others."""
     low = path.lower().rstrip("/")
     name, bare, rest = low.rpartition("/")[2], wanted.rstrip("/"), iter(path.lower())
     fits = (
@@ -190,7 +190,7 @@ def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
 
 
 class AtCursor(NamedTuple):
-    """The prompt as it is shown, with its chips, and where the cursor is."""
+    """The prompt as shown, with its chips, and the cursor."""
 
     text: str
     line: str
@@ -203,26 +203,26 @@ class AtCursor(NamedTuple):
 
     @property
     def is_command(self) -> bool:
-        """Whether it is, or becomes, one of the slash commands."""
+        """Whether the prompt is, or could become, a slash command."""
         return is_command(self.text) and "\n" not in self.text
 
 
 @frozen
 class Fill:
-    """Text to put between two columns of the cursor's line; without them in place of everything."""
+    """Text to insert between two columns of the cursor's line, or without columns to replace everything."""
 
     text: str
     span: tuple[int, int] | None = None
     back: int = 0
-    """Characters between the cursor and the end of the text."""
+    """Number of characters between the cursor and the end of the text."""
 
 
 class Completer:
-    """Lists commands at the start of a prompt and files after an ``@``.
+    """Offers commands at the start of a prompt and files after an ``@``.
 
     Args:
-        shown: Where they are listed.
-        finder: Looks for files.
+        shown: Shows the offers.
+        finder: Finds files.
     """
 
     def __init__(self, shown: OfferList, finder: FileFinder) -> None:
@@ -235,7 +235,7 @@ class Completer:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a list or a sentence to close."""
+        """Whether there is a list or a message to close."""
         return self._shown.is_open
 
     @property
@@ -243,15 +243,15 @@ class Completer:
         return bool(self._shown.offers)
 
     def follow(self, typed: AtCursor) -> None:
-        """List the offers for a prompt that has just changed."""
-        # A change is reported after the Enter that came with it in one write: keep what Enter said.
+        """Update the offers for a changed prompt."""
+        # The change event arrives after an enter from the same read, so the message of that enter is kept.
         if typed.text == self._said_about and self._shown.message:
             return
         mention = None if typed.is_command else typed.mention
         if mention is not None:
             if mention != self._mention or not self.is_listing:
                 self._mention = mention
-                # What makes a coroutine: the next letter may cancel a worker before it has begun.
+                # A function that makes the coroutine: the next letter may cancel the worker before it starts.
                 look: Flow = partial(self._look, mention)
                 self._shown.run_worker(look, group=_GROUP, exclusive=True)
             return
@@ -264,12 +264,12 @@ class Completer:
             self.dismiss()
 
     def move(self, step: int, typed: AtCursor) -> None:
-        """Mark another row: a visible choice."""
+        """Mark another row, which counts as a choice."""
         self._shown.move(step)
         self._chosen_for = typed.text
 
     def dismiss(self) -> None:
-        """Take the list away; the text stays."""
+        """Close the list; the text is unchanged."""
         self._forget_files()
         self._shown.hide()
 
@@ -285,10 +285,10 @@ class Completer:
         return self._shown.offers[self._shown.marked] if self.is_listing else None
 
     def entered(self, typed: AtCursor, draft: str) -> Fill | str | None:
-        """Return what Enter writes, or sends; an inexact command or path is completed or named instead.
+        """Return what enter inserts or sends; an inexact command or path is completed, or explained.
 
         Args:
-            typed: The prompt as it is shown.
+            typed: The prompt as shown.
             draft: The same with chips expanded.
         """
         if is_command(draft):
@@ -305,14 +305,14 @@ class Completer:
         return draft if self._mention is None or is_whole else self.choice(typed) or draft
 
     def _correct(self, unknown: UnknownCommand, typed: AtCursor) -> Fill | str | None:
-        """Complete a command that does not exist by that name, or say so."""
+        """Complete an unknown command, or show that there is none."""
         found, marked = self._fitting(typed.text), self._marked
         if not found:
             self._refuse(unknown.message, typed)
             return None
         if marked is None or self._mention is not None or self._chosen_for != typed.text:
             return Fill(found[0].text)
-        # Arrow keys are a visible choice of one command, unlike the row that happened to be first.
+        # Moving with the arrow keys is a visible choice of a command, unlike the row marked by default.
         return Fill(marked.text) if marked.text.endswith(" ") else marked.text
 
     def _refuse(self, why: str, typed: AtCursor) -> None:
@@ -321,7 +321,7 @@ class Completer:
         self._shown.show_message(why)
 
     def _fitting(self, typed: str) -> list[Offer]:
-        """The commands that begin with a text: built-in ones, then the others."""
+        """Return the commands that start with a text: built-in ones, then custom ones."""
         prefix = typed.strip()
         custom = (each for each in self.custom if each.name.startswith(prefix.removeprefix("/").lower()))
         return [*map(_command_offer, complete(prefix)), *map(_command_offer, custom)]
@@ -340,7 +340,7 @@ class Completer:
 
 def _file_offer(path: str) -> Offer:
     text = written(path)
-    # What is in a folder comes next; a quoted path is written on inside.
+    # A folder's content is typed next; in a quoted path that is inside the quotes.
     is_folder = path.endswith("/")
     return Offer(path, text=text if is_folder else f"{text} ", back=is_folder and text.endswith('"'))
 

@@ -1,4 +1,4 @@
-"""The prompt editor: many lines, history, large pastes as chips, commands by exact name, files by path."""
+"""The prompt editor: multiple lines, history, large pastes as chips, completion of commands and files."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from tui_app.ui.keyboard.type_ahead import TypeAhead
 
 Side = Literal["any", "before", "behind"]
-"""What is deleted: the sign before the cursor, or the one behind it."""
+"""The side of the cursor on which a key deletes."""
 
 
 def normalise(text: str) -> str:
-    """Terminals send line ends of a paste as CR, LF or both; the prompt knows LF only."""
+    """Normalise line ends: terminals send those of a paste as CR, LF or both."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 class Chips:
-    """Remembers the text of each chip for as long as the prompt lives."""
+    """Texts by chip, for the life of the prompt."""
 
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {}
 
     def add(self, body: str) -> str:
-        """Remember a paste and return its chip; the same text gets the same chip again."""
+        """Add a paste and return its chip; equal texts have the same chip."""
         for chip, known in self._bodies.items():
             if known == body:
                 return chip
@@ -56,7 +56,7 @@ class Chips:
         return chip
 
     def add_picture(self, name: str) -> str:
-        """Remember a picture and return its chip, ``[picture 1]``; it stands for an attached file."""
+        """Add a picture and return its chip, ``[picture 1]``, which stands for an attached file."""
         body = f"@{name}"
         known = {each: chip for chip, each in self._bodies.items() if PASTED_MENTION.fullmatch(each)}
         chip = known.get(body, f"[picture {len(known) + 1}]")
@@ -64,30 +64,30 @@ class Chips:
         return chip
 
     def label_of(self, name: str) -> str:
-        """The chip that stands for an attached file; the name itself for any other."""
+        """Return the chip of an attached picture, or the name of any other file."""
         return next((chip for chip, body in self._bodies.items() if body == f"@{name}"), name)
 
     def within(self, text: str) -> list[tuple[str, str]]:
-        """Return the chips of pasted texts with what they stand for, in order."""
+        """Return the chips of pasted texts in a text, with their contents, in order."""
         found = [(chip, self._bodies[chip]) for _, chip in self._found(text)]
         return [each for each in found if not PASTED_MENTION.fullmatch(each[1])]
 
     def touching(self, line: str, column: int, side: Side = "any") -> tuple[int, int] | None:
-        """Return the columns of the chip that a cursor is in or at, or that a key deletes from that side."""
+        """Return the columns of the chip at the cursor, or of the one that a key deletes on a side."""
         low, high = {"any": (0, 0), "before": (1, 0), "behind": (0, 1)}[side]
         spans = self.places(line)
         return next((span for span in spans if span[0] + low <= column <= span[1] - high), None)
 
     def places(self, text: str) -> list[tuple[int, int]]:
-        """Return where the chips are in a text."""
+        """Return the positions of chips in a text."""
         return [(at, at + len(chip)) for at, chip in self._found(text)]
 
     def expand(self, text: str, *, pictures: bool = False) -> str:
-        """Put the full texts back in place of their chips, each chip read once and never inside a body.
+        """Replace chips by their texts; chip names inside a pasted text are not replaced.
 
         Args:
-            text: What stands in the prompt.
-            pictures: Whether only those of pictures are.
+            text: The text of the prompt.
+            pictures: Whether to replace only those of pictures.
         """
         pieces, rest = list[str](), 0
         for at, chip in self._found(text):
@@ -97,7 +97,7 @@ class Chips:
         return "".join([*pieces, text[rest:]])
 
     def fold(self, text: str) -> str:
-        """Replace texts that were pasted before by their chips, as a draft comes back to the prompt."""
+        """Replace texts that were pasted before by their chips, when a draft returns to the prompt."""
         for found in PASTED_MENTION.finditer(text):
             self.add_picture(found.group()[1:])
         for chip, body in sorted(self._bodies.items(), key=lambda item: -len(item[1])):
@@ -105,7 +105,7 @@ class Chips:
         return text
 
     def _found(self, text: str) -> Iterator[tuple[int, str]]:
-        """The chips of a text and where each begins, in order."""
+        """Yield the chips of a text with their positions, in order."""
         at = 0
         while places := [(place, chip) for chip in self._bodies if (place := text.find(chip, at)) >= 0]:
             start, chip = min(places)
@@ -114,25 +114,25 @@ class Chips:
 
 
 _VIM_KEYS = {"escape": ESCAPE, "ctrl+r": REDO, "left": "h", "right": "l", "backspace": "h", "delete": "x"}
-"""What keys that type nothing mean in vim's normal mode; others do what they do without it."""
+"""Meaning of keys that type nothing in vim's normal mode; other keys work as usual."""
 PLACEHOLDER = "Ask something, @file, !command or / for commands"
 DRAFT_CLEARED = "Draft cleared. The up arrow brings it back."
 
 
 class PromptHistory(list[str]):
-    """Earlier prompts, oldest first, and the place of the user among them; the draft is kept meanwhile."""
+    """Earlier prompts, oldest first, and the position in them; the draft is kept while moving."""
 
     _at: int | None = None
     _draft = ""
 
     def remember(self, text: str) -> None:
-        """Remember a prompt; a repetition of the newest one is not kept twice."""
+        """Add a prompt, unless it repeats the newest one."""
         if text.strip() and self[-1:] != [text]:
             self.append(text)
         self._at = None
 
     def step(self, step: int, draft: str) -> str | None:
-        """Return the prompt before or after, behind the newest the draft itself; None beyond either end."""
+        """Return the previous or next prompt, where the draft follows the newest; None beyond either end."""
         if self._at is None:
             self._at, self._draft = len(self), draft
         at, every = self._at + step, [*self, self._draft]
@@ -143,14 +143,14 @@ class PromptHistory(list[str]):
         return every[at] if 0 <= at < len(every) else None
 
     def leave(self) -> None:
-        """Forget the place: the user went on typing."""
+        """Reset the position after the user has typed."""
         self._at = None
 
 
 class PromptEditor(WrittenArea):
-    """The field for prompts. It knows nothing of models or sessions: it posts what was asked.
+    """The input for prompts. It knows nothing of models or sessions and posts messages.
 
-    A large paste is a chip, ``[pasted 63 lines]``: looked into, deleted and sent as one.
+    A large paste is a chip, ``[pasted 63 lines]``: expanded, deleted and sent as a unit.
     """
 
     BINDINGS = as_bindings("prompt")
@@ -158,28 +158,28 @@ class PromptEditor(WrittenArea):
     COMPONENT_CLASSES = {"prompt--shell"}  # noqa: RUF012 - Textual's type
 
     vim_keys: reactive[bool] = reactive(False)
-    """Whether keys are vim's; each prompt begins in insert mode."""
+    """Whether vim keys are on; each prompt starts in insert mode."""
     vim: reactive[Vim] = reactive(Vim())
-    """What vim's keys remember."""
+    """The state of the vim keys."""
 
     @dataclass
     class Submitted(Message):
-        """The user sent ``text``, chips expanded: a prompt, or a command that exists. Never empty."""
+        """The user sent ``text``, chips expanded: a prompt, or an existing command. Never empty."""
 
         text: str
         files: tuple[str, ...] = ()
-        """Paths that were written as ``@path``, not those within a paste."""
+        """Paths written as ``@path``, not including those in a paste."""
 
     @dataclass
     class Typed(Message):
         """The draft changed."""
 
         files: tuple[str, ...]
-        """Paths that are written as ``@path``."""
+        """Paths written as ``@path``."""
 
     @dataclass
     class PictureWanted(Message):
-        """Pictures are to be attached: those of files that were dragged here, or the clipboard's."""
+        """Pictures should be attached: from dropped files, or from the clipboard."""
 
         paths: Sequence[Path] = ()
 
@@ -187,8 +187,8 @@ class PromptEditor(WrittenArea):
         """Create the editor.
 
         Args:
-            offers: Shows commands and files; mounted beside the editor.
-            finder: Looks for files.
+            offers: Shows commands and files; mounted by the caller.
+            finder: Finds files.
             id: Textual id.
         """
         super().__init__(
@@ -199,13 +199,13 @@ class PromptEditor(WrittenArea):
         self.prompts, self.commands = PromptHistory(), PromptHistory()
         self._recalled: str | None = None
         self.queued = False
-        """Whether prompts wait in the queue."""
+        """Whether prompts are queued."""
         self.type_ahead: TypeAhead | None = None
-        """Holds what is typed while something opens."""
+        """Buffers keys while something opens."""
 
     @property
     def is_shell(self) -> bool:
-        """Whether what is typed is a command that enter runs."""
+        """Whether the text is a shell command."""
         return self.text.startswith("!")
 
     @property
@@ -214,11 +214,11 @@ class PromptEditor(WrittenArea):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Paths that are written as ``@path``; none in a command."""
+        """Paths written as ``@path``; none in a shell command."""
         return () if self.is_shell else mentions(self.chips.expand(self.text, pictures=True))
 
     def get_line(self, line_index: int) -> Text:
-        """The line as it is painted: what puts the prompt into shell mode stands out."""
+        """Return a line as painted, with the prefix of a shell command highlighted."""
         line = super().get_line(line_index)
         if line_index == 0 and self.is_shell:
             signs = len(line.plain) - len(line.plain.lstrip("!"))
@@ -226,7 +226,7 @@ class PromptEditor(WrittenArea):
         return line
 
     def leave_shell(self) -> bool:
-        """Make the command a prompt again; whether it was one."""
+        """Turn a shell command into a prompt; returns whether it was one."""
         if not self.is_shell:
             return False
         self.replace_draft(self.draft.lstrip("!").lstrip())
@@ -247,7 +247,7 @@ class PromptEditor(WrittenArea):
 
     @property
     def writing(self) -> str:
-        """The ``@path`` at the cursor; empty when there is none."""
+        """The ``@path`` at the cursor; empty if there is none."""
         mention = self._at_cursor.mention
         return mention.wanted if mention is not None else ""
 
@@ -257,7 +257,7 @@ class PromptEditor(WrittenArea):
 
     @property
     def kind(self) -> Draft:
-        """What enter would act on: a command that does not wait runs at once."""
+        """What enter would act on; a command that does not wait in the queue is a "command"."""
         if not self.text.strip():
             return "blank" if self.text else ""
         parsed = parse(self.text) if is_command(self.text) else None
@@ -275,13 +275,13 @@ class PromptEditor(WrittenArea):
         return self.chips.touching(self.cursor_line, self.cursor_location[1], side)
 
     def fill_in(self, text: str, start: int, end: int, back: int = 0) -> None:
-        """Replace a part of the cursor's line, and put the cursor behind it.
+        """Replace a part of the cursor's line, and put the cursor after it.
 
         Args:
-            text: What to put there.
+            text: The replacement.
             start: First column of the part.
-            end: Column behind its last one.
-            back: Characters between the cursor and the end of the text.
+            end: Column after its last one.
+            back: Number of characters between the cursor and the end of the text.
         """
         row, _ = self.cursor_location
         done = self.replace(text, (row, start), (row, end), maintain_selection_offset=False)
@@ -296,19 +296,19 @@ class PromptEditor(WrittenArea):
         self._put(f"{folded}\n{self.text}" if self.text else folded)
 
     def replace_draft(self, text: str) -> None:
-        """Replace the draft; ``up`` brings it back."""
+        """Replace the draft; ``up`` recalls it."""
         self._walk.remember(self.draft)
         self._put(clean(self.chips.fold(normalise(text)), keep_tabs=True))
 
     def _put(self, text: str) -> None:
-        """Show a text that was not typed: it may come from a file, and nothing is offered for it."""
+        """Set text that was not typed: it may come from a file, and no completion is offered."""
         self._recalled = text = sanitize(text)
         self.completer.dismiss()
         self.text = text
         self.move_cursor(self.document.end)
 
     def clear_draft(self) -> bool:
-        """Empty the prompt; ``up`` brings the draft back. Returns whether there was one."""
+        """Clear the prompt; ``up`` recalls the draft. Returns whether there was one."""
         if self.is_empty:
             return False
         self._walk.remember(self.draft)
@@ -319,23 +319,23 @@ class PromptEditor(WrittenArea):
         self.vim = put_in_insert(self.vim)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave keys to others while they have no effect here: tab without a list, ``?`` in a text."""
+        """Pass keys on while they have no effect here: tab without a list, ``?`` in a text."""
         if action == "expand":
             return self.chip_at_cursor() is not None
         may = {
             "complete": self.completer.is_listing,
             "close_list": self.completer.is_open,
-            "undo": False,  # its key is the shell's
+            "undo": False,  # its key suspends to the shell
             "help": self.is_empty,
             "copy": not self.selection.is_empty,
         }
         return may.get(action, True) and super().check_action(action, parameters)
 
     async def on_key(self, event: events.Key) -> None:
-        """Act on keys in the order they were typed.
+        """Handle keys in the order they were typed.
 
-        A binding runs outside the editor's queue: with a whole line in one write, Enter as a binding
-        would overtake the letters before it, or let the ones behind it slip into the message.
+        A binding runs outside the editor's queue: if a whole line arrives at once, enter as a binding would
+        overtake the letters before it, or the message would include letters typed after it.
         """
         active = self.screen.active_bindings.get(event.key)
         if self._waits(event) or (self.vim_keys and self._take_vim_key(event)):
@@ -351,12 +351,12 @@ class PromptEditor(WrittenArea):
             event.stop()
 
     def _take_vim_key(self, event: events.Key) -> bool:
-        """Act on a key as vim does; whether it has a meaning there."""
+        """Handle a vim key; returns whether it has a meaning."""
         is_insert, is_help = self.vim.mode == "insert", event.key == "question_mark" and self.is_empty
         if is_insert:
             key = ESCAPE if event.key == "escape" and not self.completer.is_open else ""
         elif event.key == "escape" and self.vim.mode == "normal" and not self.vim.pending:
-            key = ""  # what it means otherwise: stop, or go back
+            key = ""  # its usual meaning: stop, or go back
         else:
             key = _VIM_KEYS.get(event.key, "")
             if not key and event.is_printable and event.character and not is_help:
@@ -378,7 +378,7 @@ class PromptEditor(WrittenArea):
         return cast("Document", self.document)
 
     def _show_pressed(self, before: str, done: Pressed) -> None:
-        """Show what a key of vim's has made of the prompt, as one step that can be undone."""
+        """Show the result of a vim key, as one undoable step."""
         if done.vim.mode != self.vim.mode:
             self.history.checkpoint()
         self.vim = done.vim
@@ -416,11 +416,11 @@ class PromptEditor(WrittenArea):
             self.replace(shown, *self.selection, maintain_selection_offset=False)
 
     def _waits(self, event: events.Key | events.Paste) -> bool:
-        """Whether an event is held for something that is being opened."""
+        """Return whether an event is buffered for something that is being opened."""
         return self.type_ahead is not None and self.type_ahead.hold(event)
 
     def action_send(self) -> None:
-        """Send the draft. An inexact slash command or path is completed or named, never run."""
+        """Send the draft. An inexact slash command or path is completed or explained, never run."""
         text = self.draft
         if not text.strip():
             self._ask_screen("go_on")
@@ -446,24 +446,24 @@ class PromptEditor(WrittenArea):
             self.move_cursor(self.document.end)
 
     def _ask_screen(self, action: str) -> None:
-        """Have the screen do what a key in an empty prompt asks for, behind what is under way."""
+        """Run an action of the screen, after events already queued."""
         self.call_later(self.run_action, f"screen.{action}")
 
     def action_expand(self) -> None:
-        """Put a pasted text in place of its chip, to read and change it."""
+        """Replace a chip by its text, to read and edit it."""
         if (place := self.chip_at_cursor()) is not None:
             body = self.chips.expand(self.cursor_line[slice(*place)])
             self.fill_in(clean(body, keep_tabs=True), *place)
 
     def action_delete_left(self) -> None:
-        """Delete the character before the cursor; a chip as a whole."""
+        """Delete the character before the cursor; a chip as a unit."""
         if (place := self.chip_at_cursor("before")) is not None:
             self.fill_in("", *place)
         else:
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Delete the character behind the cursor; a chip as a whole."""
+        """Delete the character after the cursor; a chip as a unit."""
         if (place := self.chip_at_cursor("behind")) is not None:
             self.fill_in("", *place)
         else:
@@ -473,7 +473,7 @@ class PromptEditor(WrittenArea):
         self.post_message(self.PictureWanted())
 
     def add_picture(self, name: str) -> None:
-        """Put a picture that is kept under a name at the cursor, as a chip."""
+        """Insert the chip of a stored picture at the cursor."""
         chip, before = self.chips.add_picture(name), self.cursor_line[: self.cursor_location[1]]
         space = " " if before[-1:].strip() else ""
         self.replace(f"{space}{chip} ", *self.selection, maintain_selection_offset=False)
@@ -497,14 +497,14 @@ class PromptEditor(WrittenArea):
         super().action_undo()
 
     def action_quit_empty(self) -> None:
-        """Ask to quit on an empty prompt; in a text the key deletes, as in every editor."""
+        """Request quitting in an empty prompt; in a text the key deletes, as in every editor."""
         if self.is_empty:
             self._ask_screen("slash('/quit')")
         else:
             self.action_delete_right()
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """Go up: in the list, in the text, or on its first line to the prompt before."""
+        """Move up: in the list, in the text, or from its first line to the previous prompt."""
         if not select and self.completer.is_listing:
             self.completer.move(-1, self._at_cursor)
         elif not select and self.queued and self.is_empty and not self.is_shell:
@@ -515,7 +515,7 @@ class PromptEditor(WrittenArea):
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """Go down: in the list, in the text, or on its last line to the prompt after."""
+        """Move down: in the list, in the text, or from its last line to the next prompt."""
         if not select and self.completer.is_listing:
             self.completer.move(1, self._at_cursor)
         elif not select and self._cursor_row == self.wrapped_document.height - 1:
@@ -532,7 +532,7 @@ class PromptEditor(WrittenArea):
             self._put(self.chips.fold(text))
 
     def action_cursor_page_up(self) -> None:
-        """Leave the key to the screen: it scrolls the chat while the prompt keeps the focus."""
+        """Pass the key to the screen: it scrolls the chat while the prompt keeps the focus."""
         raise SkipAction
 
     action_cursor_page_down = action_cursor_page_up

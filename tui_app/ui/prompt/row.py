@@ -1,4 +1,4 @@
-"""The prompt row: sign, editor and size of the draft; above it the offers and what is attached."""
+"""The prompt row: sign, editor and size of the draft; above it the completion list and attachments."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _LABEL_CELLS = 40
 _NARROW = 60
-"""Cells below which the usual mode and the size go without saying."""
+"""Cells below which the default mode and the size are not shown."""
 CHIP_KEYS = "{} expands, backspace removes"
 """The keys for the chip at the cursor."""
 RUNS_AS_YOU, PRIVATE = "runs as you", "runs as you, not sent"
-"""What is said of a command while it is typed."""
+"""Shown while a shell command is typed."""
 CHIP_AWAY = "{} at its mark expands"
-"""The same from anywhere else in the draft."""
+"""The key for chips while the cursor is elsewhere."""
 
 
 class Bundle(NamedTuple):
@@ -42,15 +42,15 @@ class Bundle(NamedTuple):
 
     label: str
     tokens: int = 0
-    """About how many it adds; 0 for what is not attached."""
+    """Estimated tokens; 0 if it is not attached."""
     why_not: str = ""
-    """Why a file is not attached; empty when it is."""
+    """Why a file is not attached; empty if it is."""
 
 
 def weigh(
     folder: Path, paths: Sequence[str], gate: "Callable[[], MayRead] | None", pasted: Path | None
 ) -> tuple[Bundle, ...]:
-    """Weigh the files that a draft names and the rules let go along; blocks on the disk."""
+    """Estimate the files of a draft that the rules allow to attach; blocks on the disk."""
     # Not needed for the first frame.
     from tui_app.agent.tools.workspace import Workspace
     from tui_app.conversation.attachments import AttachedFile, read_attachments
@@ -64,11 +64,11 @@ def weigh(
 
 
 def _kept_picture(env: Mapping[str, str], folder: Path | None, dragged: Path | None) -> tuple[str, str]:
-    """The name of a picture, now kept, and why there is none, one of them empty; blocks.
+    """Save a picture; returns its name, or an empty name and the error; blocks.
 
     Args:
-        env: Says how the clipboard is read.
-        folder: Where it is kept.
+        env: Environment variables that identify the clipboard.
+        folder: Where to save it.
         dragged: The file; None for the clipboard's picture.
     """
     from tui_app.system.pictures import UnusablePicture, fitted, keep_pasted
@@ -95,12 +95,12 @@ def attached_line(bundles: Sequence[Bundle], width: int, *, keys: str = "") -> s
     Args:
         bundles: The files and pastes of the draft.
         width: Cells.
-        keys: What can be done with them; left out where there is no room.
+        keys: Keys for them; left out if they do not fit.
     """
     gap = " · "
     along = gap.join(f"{_label(each)} ~{tokens(each.tokens)} tok" for each in bundles if not each.why_not)
     rest = gap.join(f"@{_label(each)}: {each.why_not}" for each in bundles if each.why_not)
-    # What the user may have to change comes first: the end of the row is cut.
+    # What the user may have to change comes first, because the end of the row may be cut.
     parts = (rest and f"not attached: {rest}", along and f"attached: {along}")
     line = gap.join(filter(None, parts))
     if along and rest and len(line) > width:
@@ -115,7 +115,7 @@ def _label(bundle: Bundle) -> str:
 
 
 class AttachedRow(Widget):
-    """The row of what is attached; takes no room while nothing is."""
+    """The row of attachments; takes no space if there are none."""
 
     bundles: reactive[tuple[Bundle, ...]] = reactive((), toggle_class="-bringing")
     keys: reactive[str] = reactive("")
@@ -126,36 +126,36 @@ class AttachedRow(Widget):
 
 
 class PromptLine(EdgedPanel, Horizontal):
-    """The panel that is written in."""
+    """The panel with the editor."""
 
 
 class PromptRow(TellsFailures, Vertical):
-    """The prompt with its sign and its size in tokens; above it the offers and what is attached."""
+    """The prompt with its sign and size in tokens; above it the completion list and attachments."""
 
     shell: reactive[str] = reactive("")
-    """What is said of a command that is typed, as whom it runs; empty for a prompt."""
+    """Note while a shell command is typed; empty for a prompt."""
     count: reactive[int] = reactive(0)
     """Tokens that the draft would add, attached files included; 0 shows nothing."""
     mode: reactive[str] = reactive("")
-    """How far tools go without a question; empty until it is known."""
+    """The mode; empty until it is known."""
     keymap: Mapping[str, str] = NO_CHANGES
-    """Keys that the settings have changed."""
+    """The user's key mappings."""
 
     def __init__(self, folder: Path, *, id: str | None = None) -> None:
         """Create the row.
 
         Args:
-            folder: The workspace, whose files can be named.
+            folder: The workspace, whose files can be mentioned.
             id: Textual id.
         """
         super().__init__(id=id)
         self._folder, self._finder = folder, FileFinder(folder)
         self.gate: Callable[[], MayRead] | None = None
-        """Gives what the rules say of files; None says nothing."""
+        """Returns what the rules allow to be read; None allows everything."""
         self.pasted: Path | None = None
-        """Where pictures out of the clipboard are kept."""
+        """Where pictures from the clipboard are saved."""
         self.env: Mapping[str, str] = {}
-        """Says where the clipboard is."""
+        """Environment variables that identify the clipboard."""
         self._offers, self._attached = OfferList(), AttachedRow()
         self._named: tuple[str, ...] = ()
         self._files: tuple[Bundle, ...] = ()
@@ -182,13 +182,13 @@ class PromptRow(TellsFailures, Vertical):
                 (self.mode, "" if usual else "$text-accent"),
             ]
             if self.size.width < _NARROW:
-                # The draft needs the cells of its size; what is not usual is said all the same.
+                # The draft needs the space of its size; an unusual state is shown nevertheless.
                 parts = [parts[0]] if commands else [] if usual else [parts[2]]
             pieces = [Content.styled(text, style) for text, style in parts if text]
             said = Content(" · ").join(pieces)
         for label in self.query("#prompt-count").results(Static):
             label.update(said)
-        # It takes room away from a text that may be painted already, whose unchanged lines are not anew.
+        # It narrows the text, which may be painted already, and unchanged lines are not repainted otherwise.
         self.call_after_refresh(self.editor.refresh)
 
     watch_shell = watch_mode = on_resize = watch_count
@@ -205,7 +205,6 @@ class PromptRow(TellsFailures, Vertical):
 
     @on(PromptEditor.Typed)
     def _typed(self, event: PromptEditor.Typed) -> None:
-        """Weigh the files that are named now, and show what is attached."""
         if event.files != self._named:
             self._named = event.files
             known = {each.label: each for each in self._files}
@@ -222,7 +221,7 @@ class PromptRow(TellsFailures, Vertical):
     @on(PromptEditor.PictureWanted)
     @work(group="picture", exclusive=True)
     async def _paste_picture(self, event: PromptEditor.PictureWanted) -> None:
-        """Attach pictures; without one in the clipboard paste what was copied here, or say why not."""
+        """Attach pictures; without one in the clipboard paste copied text, or show why there is none."""
         for dragged in event.paths or (None,):
             name, why = await asyncio.to_thread(_kept_picture, self.env, self.pasted, dragged)
             if name:
@@ -233,7 +232,6 @@ class PromptRow(TellsFailures, Vertical):
                 self._offers.show_message(why)
 
     def _name_keys(self) -> None:
-        """Name the keys for a paste, by where the cursor is."""
         there = CHIP_KEYS if self.editor.chip_at_cursor() is not None else CHIP_AWAY
         expand = label_of("prompt.expand", self.keymap)
         self._attached.keys = there.format(expand) if self.editor.pastes else ""
@@ -241,7 +239,7 @@ class PromptRow(TellsFailures, Vertical):
     def _show(self) -> None:
         editor = self.editor
         chips = tuple(Bundle(chip, estimate(body)) for chip, body in editor.pastes)
-        # A path that is still being written is no mistake.
+        # A path that is still being typed is not an error.
         files = tuple(each for each in self._files if not (each.why_not and each.label == editor.writing))
         shown = (each._replace(label=editor.chips.label_of(each.label)) for each in files)
         self._attached.bundles = (*shown, *chips)
@@ -249,6 +247,6 @@ class PromptRow(TellsFailures, Vertical):
         private = editor.text.startswith("!!")
         self.shell = (PRIVATE if private else RUNS_AS_YOU) if editor.is_shell else ""
         size = estimate(editor.draft) + sum(each.tokens for each in self._files)
-        # Nothing of a command goes to the model, even if there is none; the user's own stand for prompts.
+        # Nothing of a built-in command is sent to the model; custom commands stand for prompts.
         runs = is_command(editor.draft) and named(editor.completer.custom, editor.draft) is None
         self.count = 0 if editor.is_shell or runs else size

@@ -1,1 +1,1 @@
-"""The transcript: what was said, as lines on the screen."""
+"""The transcript: the conversation as lines on the screen."""

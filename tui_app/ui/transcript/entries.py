@@ -1,4 +1,4 @@
-"""How entries become pieces: their order, what is folded, and the words of each kind."""
+"""The pieces of each kind of entry: their order, their wording, and what is folded."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,19 +32,21 @@ from tui_app.ui.words.glyphs import Glyphs
 from tui_app.ui.words.text import TAB, clean, clock, count, count_lines, one_line, tokens
 
 TOOL_LINES = 400
-"""An opened tool row shows this many lines of arguments and as many of result; the rest is counted."""
+"""Lines of arguments, and lines of result, that an unfolded tool row shows; the others are counted."""
 TOOL_CHARS = 60_000
-"""Characters of either, head and tail together."""
+"""Character limit for arguments and for results, head and tail together."""
 _MOST_LINE = 2_000
-"""Characters of a line of an edit that is shown as a diff."""
+"""Characters: an edit with a longer line is not shown as a diff."""
 SHELL_LINES, SHELL_CHARS = 16, 4_000
-"""What is shown of the output of a command of the user's; opened, it shows as much as a tool's row."""
+"""Lines and characters shown of the output of a user's shell command; unfolded, it shows as much as a tool
+row.
+"""
 INDENT = 2
-"""Cells in front of what an opened entry shows."""
+"""Columns that the contents of an unfolded entry are indented by."""
 LEFT = "rewound"
-"""The word for a row that a rewind took out of the model's view."""
+"""Label of a row that a rewind removed from the model's view."""
 SENT_ALONG = "sent with the next prompt"
-"""Below the output of a command of the user's; it stays true behind that prompt."""
+"""Shown below the output of a user's shell command; it stays true after that prompt."""
 STATE_WORDS: dict[EntryState, str] = {
     "running": "running", "asking": "waits for you", "waiting": "waits for you", "ok": "",
     "failed": "failed", "denied": "denied", "cancelled": "cancelled", "undone": "undone",
@@ -53,22 +55,22 @@ STATE_WORDS: dict[EntryState, str] = {
 
 
 class Wording(NamedTuple):
-    """Settings that the words and signs of an entry depend on."""
+    """Settings that affect the words and signs of an entry."""
 
     glyphs: Glyphs
     plain: bool = False
-    """Role words before every message, for people who hear the screen or see no colour."""
+    """Put the role before every message, for screen readers and terminals without colour."""
     scale: float = 1.0
-    """Tokens as the model counts them for each counted one."""
+    """Model tokens per locally counted token."""
     keymap: Mapping[str, str] = NO_CHANGES
-    """Keys that the settings have changed."""
+    """The user's key mappings."""
 
     def joined(self, *facts: str) -> str:
-        """Facts of one row, those that there are."""
+        """Join the non-empty facts with a separator."""
         return f" {self.glyphs.separator} ".join(filter(None, facts))
 
     def size(self, entry: Entry) -> str:
-        """Tokens of an entry as the model counts them; empty where it has none."""
+        """Return an entry's size in model tokens; empty if it has none."""
         return tokens(round(entry.tokens * self.scale)) if entry.tokens else ""
 
     def key(self, action: str) -> str:
@@ -76,24 +78,26 @@ class Wording(NamedTuple):
 
 
 class Rail(NamedTuple):
-    """What of the conversation the model sees, by the log numbers of messages."""
+    """What the model sees of the conversation, by log numbers of messages."""
 
     seen: frozenset[int] = frozenset()
     shortened: frozenset[int] = frozenset()
-    """Those of them of which it sees a shorter form: trimmed, archived, in a file, a pointer."""
+    """Messages in `seen` that the model gets in a shorter form: trimmed, archived, offloaded or replaced by a
+    pointer.
+    """
     since: int = 0
-    """Log number of the oldest of them behind the system prompt."""
+    """Log number of the oldest message in `seen` after the system prompt."""
     known: int = 0
-    """Log number up to which that is known: what is newer has just been said, and is seen."""
+    """Log number up to which `seen` is computed; newer messages are taken as seen."""
     leaving: tuple[tuple[int, int], ...] = ()
-    """Inclusive ranges of those that a compaction under way would replace."""
+    """Inclusive ranges of messages that the running compaction would replace."""
 
     def sees(self, entry: Entry) -> bool:
-        """Whether the model sees what a row stands for; rows that are no messages go with their time."""
+        """Return whether the model sees an entry. Rows that are not messages are judged by their position."""
         if entry.left or entry.private:
             return False
         if entry.kind == "compaction" and entry.state == "ok" and 0 < entry.seq <= self.known:
-            # A later one may have replaced its summary, and left rows above it where they are.
+            # A later compaction may have replaced this one's summary and left rows above it in place.
             return entry.seq in self.seen
         if entry.seq < 0 or entry.message > self.known:
             return True
@@ -102,7 +106,10 @@ class Rail(NamedTuple):
         return entry.seq >= self.since
 
     def sign(self, entry: Entry, glyphs: Glyphs) -> tuple[str, Tone]:
-        """The sign on the first line of a row and its tone; on the others it is the rail's own, or none."""
+        """Return the sign and tone for an entry's first line.
+
+        Later lines show the rail's own sign or none.
+        """
         if (entry.excluded or entry.private) and not entry.left:
             return glyphs.excluded, Tone.DIM
         if not self.sees(entry):
@@ -118,7 +125,7 @@ _MESSAGE_KINDS = frozenset({"system", "user", "assistant", "tool", "shell"})
 
 
 def tool_sign(title: str, glyphs: Glyphs) -> str:
-    """The sign of what a call does, by the tool that its row begins with."""
+    """Return the sign for what a tool does, from the tool name at the start of the row."""
     name = title.partition(" ")[0]
     if name in (ASK_USER.name, FORK.name):
         return "?" if name == ASK_USER.name else glyphs.fork
@@ -137,22 +144,22 @@ def tool_sign(title: str, glyphs: Glyphs) -> str:
 
 
 def mark_text(entry: Entry, wording: Wording) -> str:
-    """How the user has the model see an entry: sign and word of a pin or an exclusion; empty for others."""
+    """Return sign and word for a pinned or excluded entry; empty for others."""
     if entry.excluded and not entry.left:
         return f"{wording.glyphs.excluded} excluded"
     return f"{wording.glyphs.pin} pinned" if entry.pinned else ""
 
 
 def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piece]:
-    """List the pieces of a text in an open entry; of a long text head and tail.
+    """List the pieces of a text in an unfolded entry: head and tail if it is long.
 
     Args:
-        text: The text, as it came.
+        text: The text as received.
         wording: Signs and words.
         tone: The text's colour.
         part: Which text of the entry it is, for selections.
     """
-    # Tabs lead to columns, as behind the numbers of lines.
+    # Tabs align to columns, as after line numbers.
     head, note, tail = clip(text, TOOL_CHARS, TOOL_LINES, wash=shell_output)
     yield from text_pieces(head, tone, INDENT, part=part)
     if note:
@@ -161,7 +168,7 @@ def clipped(text: str, wording: Wording, tone: Tone, part: str) -> Iterator[Piec
 
 
 BODY_CHARS = 300_000
-"""Of a longer prompt or answer head and tail are shown, and the rest is counted."""
+"""Characters shown of a longer prompt or answer, as head and tail; the rest is counted."""
 
 
 def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
@@ -177,7 +184,7 @@ def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterato
 
 
 def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
-    """List the pieces of a command that the user ran: how it ended beside it, and below what it printed."""
+    """List the pieces of a user's shell command: its exit state at the right, its output below."""
     title, _, ended = entry.title.rpartition(" · ") if entry.result_seq else (entry.title, "", "")
     told, kept = ended or STATE_WORDS[entry.state], "not sent" if entry.private else wording.size(entry)
     right = wording.joined(LEFT if entry.left else "", mark_text(entry, wording), told, kept)
@@ -198,12 +205,12 @@ def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk:
 
 
 def shell_line(text: str, *, private: bool) -> str:
-    """A command of the user's as it was typed."""
+    """Return a user's shell command as it was typed."""
     return clean(f"{'!!' if private else '!'} {text}")
 
 
 def shell_output(text: str) -> str:
-    """What a command or a tool printed as it is shown."""
+    """Return the output of a command or tool as it is shown."""
     return clean(text.expandtabs(len(TAB))).strip("\n")
 
 
@@ -220,13 +227,13 @@ def answer(text: str, thinking: str, wording: Wording, *, expanded: bool) -> Ite
 
 
 def role(wording: Wording) -> Iterator[Piece]:
-    """Yield the word before an answer; only in plain mode, elsewhere the layout says it."""
+    """Yield the role before an answer; only in plain mode, elsewhere the layout shows it."""
     if wording.plain:
         yield RowPiece("", "Model:", Tone.STRONG, ornament=True)
 
 
 def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Iterator[Piece]:
-    """List the row of the thinking before an answer, and the thinking itself when it is open."""
+    """List the row for the thinking before an answer, and the thinking itself if unfolded."""
     if not thinking.strip():
         return
     lines = count_lines(thinking)
@@ -237,7 +244,7 @@ def thinking_pieces(thinking: str, wording: Wording, *, expanded: bool) -> Itera
 
 
 def stopped(entry: Entry, wording: Wording) -> Iterator[Piece]:
-    """Yield the row below an answer that was cut off."""
+    """Yield the row below an interrupted answer."""
     if entry.state in ("interrupted", "cancelled", "failed"):
         yield RowPiece(wording.glyphs.cross, STATE_WORDS[entry.state], Tone.WARNING)
 
@@ -251,46 +258,49 @@ _FOLDED_KINDS = frozenset({"tool", "system", "hook", "memory", "merge"})
 
 
 _PANELS = ("user", "shell", "merge")
-"""Kinds of entries that begin with what the user has typed."""
+"""Kinds of entries that begin with text typed by the user."""
 
 
 def foldable(entry: Entry) -> bool:
-    """Whether enter opens and closes this entry in place."""
+    """Return whether enter unfolds and folds this entry in place."""
     return entry.kind in _FOLDED_KINDS or entry.kind in ("assistant", "shell")
 
 
 def has_lines(entry: Entry) -> bool:
-    """Whether an entry is painted at all; an answer that only calls tools is not."""
+    """Return whether an entry is painted at all; an answer that only calls tools is not."""
     return entry.kind != "assistant" or bool(entry.chars)
 
 
 def has_details(entry: Entry) -> bool:
-    """Whether enter shows this entry on a screen of its own."""
+    """Return whether enter opens a separate screen for this entry."""
     return entry.kind in ("compaction", "error")
 
 
 SAYS_MORE = ("user", "assistant", "error", "shell", "merge")
-"""Kinds of entries that are painted from their full text, also where they are folded."""
+"""Kinds of entries that are painted from their full text even when folded."""
 
 
 def distance(entry: Entry, before: Entry | None) -> int:
-    """Return the blank lines above an entry: rows of equal weight are kept together."""
+    """Return the number of blank lines above an entry; rows of equal weight are not separated."""
     if not has_lines(entry):
         return 0
     if entry.kind in _PANELS:
-        return 1  # half of it is the prompt's own, even at the top
+        return 1  # half of it belongs to the prompt's own edge, even at the top
     if before is None or before.kind == "user":
         return 0
     return 0 if entry.kind in _ROW_KINDS and (before.kind in _ROW_KINDS or before.kind == "assistant") else 1
 
 
 def gap_before(entry: Entry, before: Entry | None) -> int:
-    """Return the blank lines above an entry in what is copied; a prompt's own half lines count as one."""
+    """Return the number of blank lines above an entry in copied text.
+
+    A prompt's two half lines count as one.
+    """
     return 1 if before is not None and before.kind == "user" else distance(entry, before)
 
 
 def estimate(entry: Entry, before: Entry | None, width: int) -> int:
-    """Guess the height of a folded entry that was never painted, in lines."""
+    """Estimate the height in lines of a folded entry that was never painted."""
     rows = entry.chars // min(width, PROSE_CELLS)
     match entry.kind:
         case "user":
@@ -322,17 +332,17 @@ def pieces(
         before: The visible entry above it, if any.
         body: Its full text; empty for a folded row of a kind that does not need it.
         wording: Signs and words.
-        expanded: Whether the user opened it.
-        excerpt: A found part of a text that is too long to be shown whole.
-        sunk: Whether the model does not see it any more.
-        last: Whether nothing is below it.
+        expanded: Whether the user unfolded it.
+        excerpt: Part of a clipped text around a search hit.
+        sunk: Whether the model no longer sees it.
+        last: Whether it is the last entry.
 
     Returns:
-        Pieces from top to bottom; none when there is nothing to show.
+        Pieces from top to bottom; empty if there is nothing to show.
     """
     content = list(_content(entry, body, wording, expanded=expanded, sunk=sunk))
     if last and entry.kind == "error":
-        # Logs of earlier versions name keys in their sentences.
+        # Logs of earlier versions have key names in their sentences.
         said = f"{entry.title} {body.text[:4_000]}"
         usual = ("models",) if "resend" in body.actions else ("retry", "models")
         ways = on_screen(("details", *body.actions, *usual), wording.keymap)
@@ -376,7 +386,7 @@ def _content(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk
 
 
 def sub_agent_figures(entry: Entry) -> list[str]:
-    """What the sub-agent behind a call has done, read and cost; nothing for any other row."""
+    """Return the activity, usage and cost of a call's subagent; empty for any other row."""
     return [
         *([f"{entry.cached}% cached"] if entry.cached > 0 else []),
         *([count(entry.calls, "call")] if entry.calls else []),
@@ -389,14 +399,12 @@ _GAUGE_CELLS = 30
 
 
 def _gauge(context: int, window: int, glyphs: Glyphs) -> str:
-    """How full a sub-agent's own context is."""
     used = min(_GAUGE_CELLS, max(1, _GAUGE_CELLS * context // window))
     bar = glyphs.gauge_full * used + glyphs.gauge_empty * (_GAUGE_CELLS - used)
     return f"{bar}  {tokens(context)} of {window_text(window)}"
 
 
 def _merge(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
-    """What brought a branch in, and of its brief the beginning of each list, or all of it."""
     name, _, figures = one_line(entry.title, _TITLE_CELLS).removeprefix("merged ").rpartition(": ")
     yield from prompt_pieces(f"/merge {name}", clock(entry.time), sunk=sunk, part="")
     yield GapPiece(half="" if sunk else "under")
@@ -413,11 +421,10 @@ def _merge(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: 
 
 
 _SECTIONS = re.compile(r"^## ([^,\n]*).*\n((?:(?!## ).*\n?)*)", re.MULTILINE)
-"""Those of a brief: what each is called up to its comma, and its lines."""
+"""Sections of a brief: the heading up to its first comma, and its lines."""
 
 
 def _below(entry: Entry, wording: Wording, figures: Sequence[str]) -> Iterator[Piece]:
-    """What is said below the row of a call: what works for it, what it breaks, what it repeats."""
     if entry.at_work and entry.gauge[1]:
         yield RowPiece("", f"  {_gauge(*entry.gauge, wording.glyphs)}", Tone.DIM, wording.joined(*figures))
     if words := one_line(entry.words, _TITLE_CELLS):
@@ -446,15 +453,15 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     sign = glyphs.expanded if expanded else glyphs.collapsed
     if entry.kind == "tool":
         sign = tool_sign(title, glyphs)
-        # What the sign of a shell or of the todo list says needs no name.
+        # The sign alone identifies a shell command and the todo list.
         is_said = sign == "$" or title.startswith(f"{TODO.name} ")
         title = title.partition(" ")[2] or title if is_said else title
     bad = bad or (note.startswith("exit ") and note != "exit 0")
-    # A good end has no colour, but for tests that have passed.
+    # A success has no colour, except for passed tests.
     passed = not bad and note.endswith(" passed")
     ill = f"{glyphs.cross} {note or STATE_WORDS[entry.state]}"
     mark = "stopped" if entry.words else ill if bad else f"{glyphs.check} {note}" if passed else ""
-    # Its number is enough, where it has one: the row is narrow.
+    # The row is narrow, so a number alone is shown where there is one.
     place = entry.origin.partition(" ")[0] if "#" in entry.origin else entry.origin
     note = wording.joined("" if mark else note, f"from {place}" if place else "")
     ended = Tone.OK if passed else Tone.ERROR
@@ -479,16 +486,16 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
 
 
 def _changes(args: str, *, whole: bool) -> list[Piece]:
-    """The arguments of an edit with what it takes out and puts in as the lines of a diff.
+    """Return the arguments of an edit with removed and added text as diff lines.
 
     Args:
-        args: They, as JSON.
+        args: The arguments as JSON.
         whole: Whether the call writes a whole file.
 
     Returns:
-        None at all where there is no such text, or too much of it.
+        Empty if there is no such text, or too much of it.
     """
-    from json import dumps, loads  # behind the first frame
+    from json import dumps, loads  # after the first frame
 
     from tui_app.context.ledger.tools import NEW_TEXT_ARGUMENTS, OLD_TEXT_ARGUMENTS, PATH_ARGUMENTS
 
@@ -520,7 +527,6 @@ def _changes(args: str, *, whole: bool) -> list[Piece]:
 
 
 def _compaction(entry: Entry, wording: Wording, *, sunk: bool) -> Iterator[Piece]:
-    """The line that what stood above it has sunk behind, what became of the facts, and the two ways on."""
     glyphs = wording.glyphs
     title = one_line(entry.title, _TITLE_CELLS)
     between = f" {glyphs.separator} "
@@ -537,7 +543,7 @@ def _compaction(entry: Entry, wording: Wording, *, sunk: bool) -> Iterator[Piece
     tone = Tone.ACCENT if entry.state == "ok" else Tone.DIM
     yield RulePiece(what, what.partition(" became ")[0], behind, tone)
     if rest := figures[2:]:
-        # The sign for how often is that of what is excluded.
+        # The "×" for repetitions is written with the sign for excluded entries, which has an ASCII form.
         told = between.join(rest).replace("×", glyphs.excluded)
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
         yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
@@ -549,16 +555,15 @@ def _compaction(entry: Entry, wording: Wording, *, sunk: bool) -> Iterator[Piece
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
-    """List what happened and what to do; enter shows the raw text."""
     title = one_line(entry.title, 4 * _TITLE_CELLS)
     lines = [one_line(line, 4 * _TITLE_CELLS) for line in body.text[:4_000].splitlines() if line.strip()]
-    # The title is the beginning of the text: said in full, once.
+    # The title is the beginning of the text, so it is shown once, in full.
     if lines and lines[0].startswith(title.removesuffix("…")):
         title, *lines = lines
     told, _, advice = title.partition(". ")
     if entry.left:
         told += f" {wording.glyphs.separator} {LEFT}"
-    # Red is the sign alone: the sentence is to be read.
+    # Only the sign is red, so that the sentence stays easy to read.
     end = "." if advice else ""
     yield TextPiece(f"{told}{end}", Tone.TEXT, sign=wording.glyphs.cross, sign_tone=Tone.ERROR)
     yield from (TextPiece(line, Tone.DIM) for line in (advice, *lines[:1]) if line)
@@ -580,14 +585,14 @@ def _row(entry: Entry, wording: Wording) -> Piece:
 
 _ESC = "\x1b"
 _HELD_BACK = 64
-"""At most so many characters are held back in case an escape sequence is still arriving."""
+"""Characters: at most this many are held back while an escape sequence may still be incomplete."""
 
 
 class LiveMessage:
-    """The answer that is being written: streamed text and thinking, cheap to add to.
+    """The streaming answer: text and thinking, cheap to append to.
 
-    Text is split into finished pieces and one that grows, so only the growing one is laid out again. The
-    pieces are the ones that the finished entry will be made of: handing over changes nothing on screen.
+    Text is split into finished pieces and one that still grows, so only that one is laid out again. The
+    finished entry is made of the same pieces, so replacing the live answer by it changes nothing on screen.
     """
 
     def __init__(self) -> None:
@@ -599,7 +604,7 @@ class LiveMessage:
         self.ended = False
 
     def append(self, text: str = "", thinking: str = "") -> None:
-        """Add a portion; costs nothing until the next :meth:`pieces`."""
+        """Append streamed text; no work is done until the next :meth:`pieces`."""
         if text:
             self._pending.append(text)
         if thinking:
@@ -620,7 +625,7 @@ class LiveMessage:
         text = self._held + "".join(self._pending)
         self._pending.clear()
         self._held = ""
-        # A control sequence may arrive in two portions.
+        # A control sequence may be split between two chunks.
         cut = text.rfind(_ESC) if not self.ended else -1
         if text.endswith("\r") and not self.ended:
             cut = len(text) - 1

@@ -1,4 +1,4 @@
-"""What is shown of huge texts, and how much is left out."""
+"""Clipped and split texts: what is shown of huge texts, and counts of what is left out."""
 
 import re
 from collections.abc import Callable
@@ -7,10 +7,10 @@ from tui_app.records import frozen
 from tui_app.text import count
 
 COUNTED_CHARS = 1_000_000
-"""In a longer text no lines are counted."""
+"""Characters: in a longer text lines are not counted."""
 
 MAX_ARGS_CHARS = 500_000
-"""Longer arguments are shown as they came."""
+"""Characters: longer arguments are shown unformatted."""
 
 
 def clip(
@@ -22,10 +22,10 @@ def clip(
         text: Any text.
         max_chars: Budget in characters.
         max_lines: Budget in lines, or None for no limit.
-        wash: Cleans a text; applied only to what is kept, because megabytes would outlast a frame.
+        wash: Cleans a text; applied only to what is kept, because megabytes would take longer than a frame.
 
     Returns:
-        Head, a note that counts what is left out, tail; note and tail are empty when all fits.
+        Head, a note that counts what is left out, tail; note and tail are empty if everything fits.
     """
     first, last = max_chars * 3 // 4, max_chars // 4
     cut = max(0, len(text) - first - last) if len(text) > max_chars else 0
@@ -39,7 +39,7 @@ def clip(
     counted = chars and max_lines is not None and len(text) <= COUNTED_CHARS
     missing = text.count("\n") - head.count("\n") - tail.count("\n") if counted else 0
     number, thing = chars, "character"
-    # Of a line that has no end, its number says nothing.
+    # For very long lines a line count would be misleading, so characters are counted.
     if missing > 1 and chars <= missing * _LONGEST_LINE:
         number, thing = missing - 1, "line"
     verb = "is" if number == 1 else "are"
@@ -47,12 +47,12 @@ def clip(
 
 
 _LONGEST_LINE = 500
-"""Characters of a line, on average, up to which lines say how much is missing."""
+"""Average characters per line up to which the missing part is counted in lines."""
 
 
 def readable_args(args: str) -> str:
-    """Write the arguments of a call as ``name: value`` lines; text in them is shown as it is."""
-    import json  # behind the first frame
+    """Write the arguments of a call as ``name: value`` lines, with strings unquoted."""
+    import json  # after the first frame
 
     try:
         values = json.loads(args) if len(args) <= MAX_ARGS_CHARS else None
@@ -69,22 +69,22 @@ def readable_args(args: str) -> str:
 
 @frozen
 class Excerpt:
-    """The part of a text around a place that is too far inside to be painted."""
+    """The part of a text around a hit that is too far inside to be painted."""
 
     text: str
     at: int
-    """Where the place begins in it."""
+    """Offset of the hit in the excerpt."""
     offset: int
-    """Where the place begins in the whole text."""
+    """Offset of the hit in the whole text."""
     length: int
-    """Characters of the whole text."""
+    """Length of the whole text in characters."""
 
 
 SOFT_CHARS = 200
-"""From this size on a piece ends at the next place where it may."""
+"""Characters from which a piece ends at the next possible place."""
 
 FENCE_CHARS = 1_200
-"""Code is the most expensive to lay out, because it is coloured."""
+"""Characters per piece of fenced code, the most expensive to lay out because it is highlighted."""
 
 FENCE_LINES = 40
 
@@ -93,7 +93,7 @@ TABLE_LINES = 30
 LIST_COST = 3_600
 
 TEXT_COST = 6_000
-"""Bounds in characters, a sign that inline markup may begin with counting as nine."""
+"""Limits in characters, where a character that may begin inline markup counts as nine."""
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
@@ -106,17 +106,17 @@ _SIGN = re.compile(r"[*_`\[\]!<&~>]")
 _SIGN_COST = 8
 
 _MAX_CARRY = 400
-"""Longest table head or fence line that is repeated in the next piece, in characters."""
+"""Longest table head or fence line, in characters, that is repeated in the next piece."""
 
 _NEAR_SPACE = 80
 
 
 class Splitter:
-    """Cuts a growing Markdown text into pieces, whatever portions it arrives in."""
+    """Cuts a growing Markdown text into pieces, independent of how it is chunked."""
 
     def __init__(self) -> None:
         self.sealed: list[tuple[str, bool]] = []
-        """Finished pieces: text, and whether a blank line comes before it."""
+        """Finished pieces: text, and whether a blank line precedes it."""
         self._lines: list[str] = []
         self._chars = 0
         self._cost = 0
@@ -137,20 +137,20 @@ class Splitter:
 
     @property
     def open(self) -> tuple[str, bool]:
-        """The piece that may still change: text, and whether a blank line comes before it."""
+        """The piece that may still change: text, and whether a blank line precedes it."""
         return "".join(self._lines) + self._partial, self._gap
 
     def pieces(self) -> list[tuple[str, bool]]:
-        """All pieces, the open one last when it is not empty."""
+        """Return all pieces, including the open one if it is not empty."""
         text, gap = self.open
         return [*self.sealed, (text, gap)] if text.strip() else list(self.sealed)
 
     def _cut(self, line: str) -> str:
-        """Assign the front of an overlong line; return the rest."""
+        """Add the pieces of an overlong line that are complete, and return the rest."""
         limit = FENCE_CHARS if self._fence else TEXT_COST
         start = 0
         while len(line) - start > limit // (_SIGN_COST + 1):
-            # One character more than could ever be paid for: enough to see whether the line must be cut.
+            # One character more than the limit allows is enough to see whether the line must be cut.
             head = line[start : start + limit + 1]
             end = _affordable(head, limit)
             if end == len(head):
@@ -196,7 +196,6 @@ class Splitter:
         self._chars = self._cost = sum(map(len, self._lines))
 
     def _track(self, line: str, *, item: bool, blank: bool) -> None:
-        """Follow fences, tables and lists, line by line."""
         match = _FENCE.match(line)
         if self._fence:
             if match and match[1].startswith(self._fence) and not match[2].strip():
@@ -215,7 +214,7 @@ class Splitter:
 
 
 def _affordable(line: str, limit: int) -> int:
-    """Return where a line must be cut: at a space near the end of what the limit buys."""
+    """Return where to cut a line: at a space near the end of what the limit allows."""
     end = limit
     for number, sign in enumerate(_SIGN.finditer(line), start=1):
         if sign.start() + number * _SIGN_COST >= limit:
@@ -230,7 +229,7 @@ def _affordable(line: str, limit: int) -> int:
 
 
 def split_markdown(text: str) -> list[tuple[str, bool]]:
-    """Cut a whole text; the same pieces as feeding it bit by bit."""
+    """Cut a complete text into the same pieces as feeding it in chunks."""
     splitter = Splitter()
     splitter.feed(text)
     return splitter.pieces()

@@ -1,4 +1,4 @@
-"""The search row: words to find in the conversation, progress, and steps from hit to hit."""
+"""The find bar: words to search for in the conversation, progress, and navigation between hits."""
 
 import asyncio
 import re
@@ -23,13 +23,13 @@ from tui_app.ui.widgets.scroll_bars import WrittenLine
 from tui_app.ui.words.text import clean
 
 PAUSE_S = 0.12
-"""Seconds without a key after which a search begins."""
+"""Seconds without a key press after which a search starts."""
 _ROOMY = 100
-"""Columns from which the keys are named."""
+"""Columns from which the keys are shown."""
 
 
 class Searchable(Protocol):
-    """Where words are searched for, without holding up the screen."""
+    """A source that searches entries without blocking the screen."""
 
     async def search(self, entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]: ...
 
@@ -45,7 +45,7 @@ class Progress:
     hits: tuple[Hit, ...] = ()
     done: int = 0
     count: int = 0
-    """Entries looked through, and how many there are."""
+    """Number of entries searched, and their total number."""
     stopped: bool = False
 
     @property
@@ -64,18 +64,18 @@ class Progress:
 
 
 class FindRow(TellsFailures, Horizontal):
-    """Searches while one types; enter and the arrows go from place to place.
+    """Searches as the user types; enter and the arrow keys move between hits.
 
-    Its parts are made when it is first wanted: most sessions do without them.
+    Its parts are mounted when it is first opened, because most sessions never use it.
 
     Args:
-        transcript: Shows the places.
-        source: Where words are looked for.
+        transcript: Shows the hits.
+        source: Searches the entries.
         id: Textual id.
     """
 
     class Words(WrittenLine):
-        """The field for the words."""
+        """The input for the words."""
 
         BINDINGS = place_bindings("find")
 
@@ -87,7 +87,7 @@ class FindRow(TellsFailures, Horizontal):
 
     @dataclass(kw_only=True)
     class Closed(Message):
-        """The row is closed; ``arrived`` when the user has gone to a place."""
+        """Posted when the bar closes; ``arrived`` if the user is on a hit."""
 
         arrived: bool
 
@@ -97,14 +97,14 @@ class FindRow(TellsFailures, Horizontal):
         self._progress = Progress()
         self._here: Hit | None = None
         self._searched: tuple[str, int] = ("", 0)
-        """The words and the number of entries that the places belong to."""
+        """The words and the number of entries that the hits belong to."""
 
     @property
     def is_open(self) -> bool:
         return self.has_class("-open")
 
     async def open(self, words: str = "") -> None:
-        """Show the row; with words, search for them at once."""
+        """Show the bar; with words, search for them at once."""
         if not self.children:
             await self.mount(
                 Static("Find", id="find-label", markup=False),
@@ -120,7 +120,7 @@ class FindRow(TellsFailures, Horizontal):
         self._begin(0.0)
 
     def hide(self) -> bool:
-        """Hide the row, the conversation stays where it is; returns whether it was open."""
+        """Hide the bar without scrolling; returns whether it was open."""
         if not self.is_open:
             return False
         self.workers.cancel_group(self, "find")
@@ -141,7 +141,7 @@ class FindRow(TellsFailures, Horizontal):
         event.stop()
 
     def stop(self) -> None:
-        """Stop a search under way, else close the row."""
+        """Stop a running search, else close the bar."""
         if not self._progress.over:
             self.workers.cancel_group(self, "find")
             self._say(Progress(self._progress.hits, self._progress.done, self._progress.count, stopped=True))
@@ -149,7 +149,7 @@ class FindRow(TellsFailures, Horizontal):
             self.hide()
 
     def step(self, step: int) -> None:
-        """Go to another place."""
+        """Move by a number of hits."""
         words, count = self.query_one(self.Words).value, len(self._transcript.entries)
         if (words, count) != self._searched and self._progress.over and not self._progress.stopped:
             self._begin(0.0, step)
@@ -163,7 +163,7 @@ class FindRow(TellsFailures, Horizontal):
 
     @work(group="find", exclusive=True)
     async def _search(self, words: str, pause_s: float, step: int) -> None:
-        """Search everything, the newest first, and go to the nearest place above the last line shown."""
+        """Search all entries, newest first, and show the nearest hit above the last visible line."""
         await asyncio.sleep(pause_s)
         pattern, entries = pattern_of(words), tuple(self._transcript.entries)
         start, former = self._transcript.last_shown, self._here
@@ -195,7 +195,6 @@ class FindRow(TellsFailures, Horizontal):
             await self._show(hits[place % len(hits)])
 
     async def _show(self, hit: Hit | None) -> None:
-        """Go to a place; where its row is cut before it, with the text around it."""
         if hit is None:
             return
         self._here = hit

@@ -1,4 +1,4 @@
-"""Hits on painted lines: spans to highlight, and the line to show."""
+"""Search hits on painted lines: spans to highlight, and the line to show."""
 
 import re
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from tui_app.ui.transcript.search import Hit
 
 
 class CurrentMatch(NamedTuple):
-    """The place that the user has gone to: the nth one of a piece."""
+    """The current hit: the nth match in a piece."""
 
     slot: int
     piece: int
@@ -21,18 +21,18 @@ class CurrentMatch(NamedTuple):
 
 
 Places = Sequence[Sequence[tuple[int, int, int]]]
-"""For each line of a piece: start and stop in the line, and which place of the piece that is."""
+"""For each line of a piece: start and stop in the line, and the number of the match in the piece."""
 
 
 @dataclass(slots=True)
 class Highlights:
-    """The found words on painted lines, and the one that the user has gone to."""
+    """Search matches on painted lines, and the current hit."""
 
     pattern: re.Pattern[str]
     here: CurrentMatch | None = None
 
     def spans(self, layout: Layout, spot: Spot) -> Iterator[tuple[int, int, bool]]:
-        """Yield what to highlight on a line that is painted: start, stop, and whether the user is there."""
+        """Yield the spans to highlight on a painted line: start, stop, and whether it is the current hit."""
         places = places_on(layout.lines(spot.slot, spot.piece), self.pattern)
         for start, stop, nth in places[spot.line] if spot.line < len(places) else ():
             yield start, stop, self.here == (spot.slot, spot.piece, nth)
@@ -43,8 +43,8 @@ class Highlights:
         Args:
             layout: The layout that shows it.
             slot: The entry.
-            hit: The place.
-            excerpt_at: Where it is in the excerpt, if it is shown in one.
+            hit: The hit.
+            excerpt_at: Offset of the hit in the excerpt, if one is shown.
         """
         for number, piece in enumerate(layout.block(slot).pieces):
             nth = _nth(piece, hit, excerpt_at, self.pattern)
@@ -62,9 +62,9 @@ class Highlights:
 
 
 def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str]) -> int | None:
-    """Return which place of a piece a hit is; None where it is not in the piece.
+    """Return the number of a hit among a piece's matches; None if it is not in the piece.
 
-    Below zero: it is further down, after -n - 1 more places.
+    A negative result n means that the hit is further down, after -n - 1 more matches.
     """
     bare = piece.piece if isinstance(piece, FadedPiece) else piece
     if isinstance(bare, RowPiece):
@@ -86,7 +86,7 @@ def _nth(piece: Piece, hit: Hit, excerpt_at: int | None, pattern: re.Pattern[str
 
 
 def places_on(lines: Sequence[Line], pattern: re.Pattern[str]) -> Places:
-    """Find the words on painted lines, also where one was broken over two."""
+    """Find matches on painted lines, including those broken across two lines."""
     starts: list[int] = []
     text = ""
     for line in lines:

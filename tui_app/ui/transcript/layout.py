@@ -1,4 +1,4 @@
-"""The layout of a conversation: heights of entries, known or guessed, and which lines are on screen."""
+"""The layout of a conversation: estimated and measured heights of entries, and the visible lines."""
 
 from bisect import bisect_right
 from collections import OrderedDict
@@ -28,9 +28,9 @@ from tui_app.ui.words.text import clean
 
 
 class HeightIndex(list[int]):
-    """The heights of many blocks: which block covers line y, and on which line block i begins.
+    """Heights of a list of blocks, with lookups from line to block and from block to first line.
 
-    Sums are known up to the first block that has changed: an answer that grows at the end costs nothing.
+    Prefix sums are cached up to the first changed block, so an answer that grows at the end costs nothing.
     """
 
     def __init__(self, heights: Iterable[int] = ()) -> None:
@@ -39,14 +39,14 @@ class HeightIndex(list[int]):
 
     @property
     def total(self) -> int:
-        """In lines."""
+        """Total height in lines."""
         return self.top(len(self))
 
     def pop(self, index: SupportsIndex = -1, /) -> int:
-        """Remove a block, the last one as a rule, and return its height.
+        """Remove a block, by default the last one, and return its height.
 
         Raises:
-            IndexError: when there is none.
+            IndexError: If there is none.
         """
         del self._tops[range(len(self))[index] + 1 :]
         return super().pop(index)
@@ -55,7 +55,7 @@ class HeightIndex(list[int]):
         """Change the height of a block.
 
         Returns:
-            The difference to its former height.
+            The difference to its previous height.
         """
         delta = height - self[index]
         if delta:
@@ -64,7 +64,7 @@ class HeightIndex(list[int]):
         return delta
 
     def top(self, index: int) -> int:
-        """Return the line on which block ``index`` begins: the sum of the heights before it."""
+        """Return the first line of block ``index``: the sum of the heights before it."""
         known = self._tops
         if index >= len(known):
             changed = self[len(known) - 1 : index]
@@ -72,13 +72,13 @@ class HeightIndex(list[int]):
         return known[index]
 
     def find(self, line: int) -> tuple[int, int]:
-        """Find the block that covers a line; blocks without height are passed over.
+        """Find the block that covers a line, skipping blocks of height zero.
 
         Args:
-            line: Line from 0; lines outside are clamped.
+            line: Line from 0; values outside are clamped.
 
         Returns:
-            Index of the block and line inside it. With no line at all, the index is the number of blocks.
+            Index of the block and line inside it. If there are no lines, the index is the number of blocks.
         """
         if self.total <= 0:
             return len(self), 0
@@ -88,22 +88,22 @@ class HeightIndex(list[int]):
 
 
 MAX_LINES = 2_000
-"""Lines kept; the piece used longest ago leaves first."""
+"""Maximum number of cached lines; the least recently used piece is evicted first."""
 
 
 class LineCache(OrderedDict[Piece, Sequence[Line]]):
-    """Painted pieces, as many as a few screens need: least recently used leave first.
+    """An LRU cache of painted pieces, enough for a few screens.
 
     The key is the piece itself: equal pieces share lines.
     """
 
     @property
     def size(self) -> int:
-        """Lines kept at present."""
+        """Number of cached lines."""
         return sum(map(len, self.values()))
 
     def lines(self, piece: Piece, painter: Painter) -> Sequence[Line]:
-        """Return the lines of a piece, painting it when needed."""
+        """Return the lines of a piece, painting it if needed."""
         if piece not in self:
             self[piece] = piece.lines(painter)
             while self.size > MAX_LINES and len(self) > 1:
@@ -119,7 +119,7 @@ _MASK = (1 << _BITS) - 1
 
 
 class Spot(NamedTuple):
-    """A line of the conversation, independent of the height of anything above it."""
+    """A line of the conversation, addressed independently of the heights above it."""
 
     slot: int
     """Index of the entry; the live answer comes after the last one."""
@@ -130,14 +130,13 @@ class Spot(NamedTuple):
     def row(self) -> int:
         """The y coordinate of the line for text selections.
 
-        Textual asks for one ``Offset`` per character. A number made from the spot sorts like the lines do and
-        stays true while guessed heights above become known.
+        Textual asks for one ``Offset`` per character. A number derived from the spot sorts in line order and
+        stays valid while estimated heights above it are measured.
         """
         return (self.slot << 2 * _BITS) | (self.piece << _BITS) | self.line
 
     @classmethod
     def at_row(cls, row: int) -> "Spot":
-        """Return the spot with a y coordinate."""
         return cls(row >> 2 * _BITS, row >> _BITS & _MASK, row & _MASK)
 
 
@@ -145,8 +144,6 @@ START = Spot(0, 0, 0)
 
 
 class _Block:
-    """Pieces of one entry and their heights."""
-
     def __init__(self, pieces: Sequence[Piece], width: int) -> None:
         self.pieces = pieces
         self.heights = HeightIndex(piece.estimate(width) for piece in pieces)
@@ -155,16 +152,16 @@ class _Block:
 class Layout:
     """Maps lines to entries and back.
 
-    Heights are guessed from the number of characters until a piece is painted; every method that says
-    *measured* paints what it passes, so its answer is exact.
+    Heights are estimated from the number of characters until a piece is painted. Methods documented as
+    *measured* paint what they pass, so their results are exact.
     """
 
     def __init__(self, bodies: Bodies, painter: Painter, wording: Wording) -> None:
         self.entries: list[Entry] = []
         self.expanded: set[int] = set()
-        """Log numbers of the opened entries; 0 for the live answer."""
+        """Log numbers of the unfolded entries; 0 for the live answer."""
         self.excerpts: dict[int, Excerpt] = {}
-        """Found parts of entries too long to be shown whole, by log number."""
+        """Excerpts around search hits in clipped entries, by log number."""
         self.rail = Rail()
         """What the model sees of the conversation."""
         self.live: LiveMessage | None = None
@@ -173,7 +170,7 @@ class Layout:
         self._bodies = bodies
         self._lines = LineCache()
         self.slots: dict[int, int] = {}
-        """Where each entry is, by its log number."""
+        """Slots of entries by log number."""
         self.heights = HeightIndex()
         self._blocks: OrderedDict[int, _Block] = OrderedDict()
 
@@ -182,11 +179,11 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """Height of everything, in lines."""
+        """Total height in lines."""
         return self.heights.total
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Take another conversation; nothing is painted."""
+        """Replace the conversation; nothing is painted."""
         self.entries = list(entries)
         self.live = None
         self.expanded.clear()
@@ -195,26 +192,26 @@ class Layout:
         self._reindex()
 
     def prepend(self, entries: Sequence[Entry]) -> None:
-        """Put entries in front of all others; their slots move by so many, and nothing is painted."""
+        """Insert older entries at the top, shifting all slots by their number; nothing is painted."""
         moved, older = len(entries), self._guessed(entries)
         self.entries[:0] = entries
         self.slots = {entry.seq: slot for slot, entry in enumerate(self.entries)}
         self._blocks = OrderedDict((slot + moved, block) for slot, block in self._blocks.items())
         self.heights = HeightIndex([*older, *self.heights])
-        self.stale(moved)  # it has another one above it now
+        self.stale(moved)  # another entry is above it now
 
     def append(self, entry: Entry) -> int:
         """Add an entry and return its slot.
 
-        An ended live answer gives its place to the finished one, or to the next prompt when none came; any
-        other entry is put before it.
+        An ended live answer is replaced by its finished entry, or by the next prompt if none came. Any other
+        entry is inserted before the live answer.
         """
         handed_over = self.live is not None and self.live.ended and entry.kind in ("assistant", "user")
         growing = None if handed_over else self.live
         self.set_live(None)
         slot = len(self.entries)
         if slot and self.entries[-1].kind == "error":
-            self.stale(slot - 1)  # what can be done next is said below the last one only
+            self.stale(slot - 1)  # next steps are shown below the last error only
         self.entries.append(entry)
         self.slots[entry.seq] = slot
         self.heights.append(estimate(entry, self.before(slot), self.painter.width))
@@ -225,7 +222,7 @@ class Layout:
         return slot
 
     def replace(self, entry: Entry) -> int | None:
-        """Change an entry in place; returns its slot, or None when there is none with this log number."""
+        """Replace an entry in place; returns its slot, or None for an unknown log number."""
         slot = self.slots.get(entry.seq)
         if slot is not None:
             self.entries[slot] = entry
@@ -240,7 +237,7 @@ class Layout:
         return None
 
     def repaint(self, painter: Painter, wording: Wording) -> None:
-        """Use other colours, signs or another width; heights are guessed anew."""
+        """Use other colours, signs or another width; heights are estimated again."""
         self.painter, self.wording = painter, wording
         self._lines.clear()
         self._reindex()
@@ -256,37 +253,37 @@ class Layout:
         self._blocks.clear()
 
     def show_rail(self, rail: Rail) -> None:
-        """Show what the model sees now; no height changes."""
+        """Show what the model sees; no height changes."""
         self.rail = rail
         self._blocks.clear()
 
     def rail_sign(self, spot: Spot) -> tuple[str, Tone]:
-        """The sign left of a line, and its tone."""
+        """Return the sign left of a line, and its tone."""
         glyphs = self.wording.glyphs
         if spot.slot >= len(self.entries):
             return (glyphs.mark, Tone.RAIL) if spot.slot < len(self) else ("", Tone.RAIL)
         sign, tone = self.rail.sign(self.entries[spot.slot], glyphs)
-        # It stands on the first line with words: over it is what keeps rows apart.
+        # The sign is on the first line with words; the lines above it separate entries.
         lead = self.lead_piece(spot.slot)
         first = spot.line == 0 and spot.piece == lead
         above = self.entries[spot.slot - 1] if spot.slot else None
         if sign and spot.piece < lead and above is not None and not self.rail.sees(above):
-            # The waterline is where the rail begins.
+            # The rail begins here, below entries that the model does not see.
             return "", Tone.RAIL
         if first or sign in ("", glyphs.mark, glyphs.leaves):
             return sign, tone
         return "" if sign == glyphs.excluded else glyphs.mark, Tone.RAIL
 
     def lead_piece(self, slot: int) -> int:
-        """Number of the first piece of an entry that has words."""
+        """Return the number of an entry's first piece that has words."""
         pieces = self.block(slot).pieces
         return next((number for number, each in enumerate(pieces) if not isinstance(each, GapPiece)), 0)
 
     def selected_text(self, selection: Selection) -> str:
         """Return the original text of a selection.
 
-        Entries that are covered as a whole give the text they were made from (an answer its Markdown); of the
-        others the visible characters are taken, lines that were only wrapped joined again.
+        Fully selected entries give their source text (Markdown for an answer). From the others the visible
+        characters are taken, and wrapped lines are joined again.
         """
         start, stop = selection
         first = Spot.at_row(start.y) if start is not None else START
@@ -300,7 +297,7 @@ class Layout:
                 text = self._original(self.entries[slot])
             else:
                 text = self._copied(slot, (begin._replace(slot=slot), column), end)
-                if "  " in text and slot < len(self.entries):  # of a live answer nothing is kept as it came
+                if "  " in text and slot < len(self.entries):  # a live answer's original text is not kept
                     body = self._bodies.body(self.entries[slot])
                     text = with_tabs(text, "\n".join((self.entries[slot].title, body.args, body.text)))
             if text and parts:
@@ -310,7 +307,6 @@ class Layout:
         return "".join(parts)
 
     def _original(self, entry: Entry) -> str:
-        """Return the text of a whole entry as it was written, not as it is painted."""
         if entry.kind in ("user", "assistant"):
             return clean(self._bodies.body(entry).text, keep_tabs=True).strip("\n")
         if entry.kind == "shell":
@@ -325,7 +321,6 @@ class Layout:
         return clean(entry.title, keep_tabs=True)
 
     def _copied(self, slot: int, start: tuple[Spot, int], stop: tuple[Spot, int | None] | None) -> str:
-        """Return the visible text of an entry between two spots and columns, both included."""
         text = ""
         for piece in range(start[0].piece, len(self.block(slot).pieces)):
             for number, line in enumerate(self.lines(slot, piece)):
@@ -340,18 +335,18 @@ class Layout:
         return text
 
     def shed(self, first: int, last: int) -> None:
-        """Drop the lines of all entries outside of two slots; heights stay as they are known."""
+        """Drop the lines of all entries outside a range of slots; measured heights are kept."""
         near = {slot: block for slot, block in self._blocks.items() if first <= slot <= last}
         self._blocks = OrderedDict(near)
         for piece in self._lines.keys() - {piece for block in near.values() for piece in block.pieces}:
             del self._lines[piece]
 
     def stale(self, slot: int) -> None:
-        """Forget the pieces of a slot; its height is known again when it is painted."""
+        """Discard the pieces of a slot; its height is measured again when it is painted."""
         self._blocks.pop(slot, None)
 
     def set_live(self, live: LiveMessage | None) -> None:
-        """Put an answer that is being written at the end, or take it away."""
+        """Set the streaming answer at the end, or remove it."""
         self._blocks.pop(len(self.entries), None)
         if self.live is not None:
             self.heights.pop()
@@ -361,7 +356,7 @@ class Layout:
             self.block(len(self.entries))
 
     def refresh_live(self) -> None:
-        """Take in what has arrived since the last call."""
+        """Update the live answer with what has arrived since the last call."""
         slot = len(self.entries)
         former = self._blocks.pop(slot, None)
         block = self.block(slot)
@@ -371,7 +366,7 @@ class Layout:
 
     @property
     def growing_from(self) -> int:
-        """First line that may change as the live answer grows: its last piece, or all with thinking."""
+        """First line that may change as the live answer grows: of its last piece, or all with thinking."""
         if self.live is None:
             return self.total
         slot = len(self.entries)
@@ -380,7 +375,7 @@ class Layout:
         return self.heights.top(slot) + fixed
 
     def block(self, slot: int) -> _Block:
-        """Return the pieces of a slot, made when they are first needed."""
+        """Return the pieces of a slot, creating them if needed."""
         if (known := self._blocks.get(slot)) is not None:
             self._blocks.move_to_end(slot)
             return known
@@ -420,14 +415,14 @@ class Layout:
         return lines
 
     def line(self, spot: Spot) -> Line | None:
-        """Paint one line; None when there is none at this spot."""
+        """Paint one line; None if there is none at this spot."""
         if spot.slot >= len(self) or spot.piece >= len(self.block(spot.slot).pieces):
             return None
         lines = self.lines(spot.slot, spot.piece)
         return lines[spot.line] if spot.line < len(lines) else None
 
     def spot_at(self, y: int) -> Spot:
-        """Return the spot at a line, with the heights as they are known now."""
+        """Return the spot at a line, by the heights known so far."""
         slot, inside = self.heights.find(y)
         if slot >= len(self):
             return self.end
@@ -435,22 +430,22 @@ class Layout:
         return Spot(slot, piece, line)
 
     def slot_at(self, y: int) -> int:
-        """Find which entry covers a line; makes no pieces, so no height changes."""
+        """Return the slot that covers a line; creates no pieces, so no height changes."""
         return self.heights.find(y)[0]
 
     def y_of(self, spot: Spot) -> int:
-        """Return the line of a spot, with the heights as they are known now."""
+        """Return the line of a spot, by the heights known so far."""
         if spot.slot >= len(self):
             return self.total
         return self.heights.top(spot.slot) + self.block(spot.slot).heights.top(spot.piece) + spot.line
 
     @property
     def end(self) -> Spot:
-        """The spot behind the last line."""
+        """The spot after the last line."""
         return Spot(len(self), 0, 0)
 
     def measure(self, slot: int, *, most: int = 2) -> int:
-        """Paint the first and last pieces of a slot and return its height, exact when there are no others."""
+        """Paint the first and last pieces of a slot and return its height, exact if there are no others."""
         count = len(self.block(slot).pieces)
         for piece in sorted({*range(min(most, count)), *range(max(0, count - most), count)}):
             self.lines(slot, piece)
@@ -475,19 +470,19 @@ class Layout:
 
 
 class Viewport:
-    """The visible rows of a layout, which stay where they are while heights become known.
+    """The visible rows of a layout, kept in place while heights are measured.
 
-    The place is remembered as the entry and line at the top (or "at the end"), never as a line number:
-    line numbers move whenever a guessed height above becomes a measured one.
+    The position is stored as the entry and line at the top (or "at the end"), never as a line number: line
+    numbers shift whenever an estimated height above is replaced by a measured one.
     """
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self.rows = 0
-        """Height of the window, in lines."""
+        """Height of the window in lines."""
         self.top = START
         self.following = True
-        """At the end, and staying there when something is added."""
+        """Whether the window is at the end and stays there as content is added."""
 
     def settle(self) -> int:
         """Measure what is visible.
@@ -503,26 +498,26 @@ class Viewport:
         return layout.y_of(self.top)
 
     def scroll(self, lines: int) -> None:
-        """Move by some lines (measured); to the end means following again."""
+        """Scroll by a number of lines (measured); reaching the end resumes following."""
         self.following = False
         self.top = self._valid(self.top)
         self.top = self.forward(self.top, lines) if lines > 0 else self.backward(self.top, -lines)
         self._follow_if_at_end()
 
     def go(self, y: int) -> None:
-        """Move to a line as the scroll bar counts them, a guess where nothing was measured."""
+        """Scroll to a line as the scroll bar counts them, which is an estimate where nothing was measured."""
         self.following = False
         self.top = self._layout.spot_at(y)
         self._follow_if_at_end()
 
     def show(self, spot: Spot) -> None:
-        """Put a spot on the top row, as far as there are enough lines below it."""
+        """Put a spot on the top row, as far as enough lines follow it."""
         self.following = False
         self.top = self._valid(spot)
         self._follow_if_at_end()
 
     def reveal(self, slot: int) -> None:
-        """Move as little as needed to show an entry, or its beginning when it is larger than the window."""
+        """Scroll as little as needed to show an entry, or its beginning if it is taller than the window."""
         layout = self._layout
         layout.measure(slot)
         self.settle()
@@ -534,7 +529,7 @@ class Viewport:
             self.scroll(last - top - self.rows)
 
     def anchor(self) -> None:
-        """Keep the top row where it is although something below it changes its height."""
+        """Keep the top row in place although something below it changes height."""
         self.following = False
         self._follow_if_at_end()
 
@@ -543,7 +538,7 @@ class Viewport:
         self.following = self._layout.y_of(self.top) + self.rows >= self._layout.total
 
     def _valid(self, spot: Spot) -> Spot:
-        """Return the nearest spot that exists, after something changed under it."""
+        """Return the nearest existing spot after a change."""
         layout = self._layout
         slot, piece, line = spot
         while slot < len(layout):
@@ -556,7 +551,7 @@ class Viewport:
         return layout.end
 
     def forward(self, spot: Spot, lines: int) -> Spot:
-        """Walk down (measured); stops at the end."""
+        """Move down (measured), stopping at the end."""
         slot, piece, line = spot
         left = line + lines
         while slot < len(self._layout):
@@ -571,7 +566,7 @@ class Viewport:
         return self._layout.end
 
     def backward(self, spot: Spot, lines: int) -> Spot:
-        """Walk up (measured); stops at the start."""
+        """Move up (measured), stopping at the start."""
         slot, piece, line = spot
         left = lines - line
         if left <= 0:
@@ -588,7 +583,7 @@ class Viewport:
                 return Spot(slot, piece, -left)
 
     def mark(self) -> tuple[Spot, int]:
-        """Remember the place across a change of width: the spot at the top and the height of its piece."""
+        """Return what to restore after a change of width: the top spot and the height of its piece."""
         if self.following:
             return START, 1
         self.top = self._valid(self.top)
@@ -596,7 +591,7 @@ class Viewport:
         return self.top, len(self._layout.lines(slot, piece)) if slot < len(self._layout) else 1
 
     def restore(self, mark: tuple[Spot, int]) -> None:
-        """Return to a remembered place, as far into the piece as before in proportion."""
+        """Return to a marked position, proportionally as far into the piece as before."""
         (slot, piece, line), height = mark
         self.top = Spot(slot, piece, line)
         if line and slot < len(self._layout) and piece < len(self._layout.block(slot).pieces):

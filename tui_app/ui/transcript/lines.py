@@ -1,4 +1,4 @@
-"""Painted lines that remember which part of them is content, and the painter that makes them."""
+"""Painted lines that record which part of them is content, and the painter that makes them."""
 
 from collections.abc import Sequence
 from dataclasses import field, replace
@@ -15,32 +15,32 @@ from tui_app.ui.words.glyphs import Glyphs
 from tui_app.ui.words.text import TAB, cut_cells, without_drawing
 
 GUTTER = 4
-"""Cells left of the content: the rail, the focus, the row's sign, and air."""
+"""Cells left of the content: the rail, the focus, the row's sign, and space."""
 SIGN = 2
 """Column of the signs that hang left of the text."""
 EDGE = 2
-"""Cells that stay free at the right."""
+"""Cells left free at the right."""
 PROSE_CELLS = 96
-"""Cells of the longest line of prose: longer ones are hard to follow."""
+"""Maximum width of prose in cells: longer lines are hard to read."""
 
 
 @frozen
 class Line:
-    """A line as it is painted, gutter and padding included."""
+    """A painted line, including gutter and padding."""
 
     strip: Strip
     text: str
     """The characters right of the gutter, without padding."""
     lead: int = 0
-    """Number of characters at the start that are decoration and never copied."""
+    """Number of leading characters that are decoration and never copied."""
     end: int = 0
-    """Where the content ends; what follows (a time, a token count) is never copied."""
+    """End of the content; what follows (a time, a token count) is never copied."""
     join: str = "\n"
-    """The text between this line and the one before it in the original."""
+    """The original text between the previous line and this one."""
     blank: bool = False
-    """A line that only keeps distance."""
+    """Whether the line only adds distance."""
     crosses: bool = False
-    """A line that runs over the rail."""
+    """Whether the line runs through the gutter."""
 
     def copied(self, start: int, stop: int | None) -> str:
         """Return the original characters between two columns (in characters right of the gutter)."""
@@ -48,12 +48,12 @@ class Line:
         return self.text[max(start, self.lead) : max(stop, self.lead)]
 
     def highlighted(self, start: int, stop: int, style: Style) -> Strip:
-        """Paint the line with a part of its content in another style.
+        """Return the line with a part of its content in another style.
 
         Args:
             start: First character, right of the gutter.
-            stop: Character behind the last one; -1 for the end of the line.
-            style: Laid over the content; ornament stays as it is.
+            stop: Character after the last one; -1 for the end of the line.
+            style: Added to the style of the content; decoration stays as it is.
         """
         start = max(start, self.lead)
         stop = self.end if stop < 0 else min(stop, self.end)
@@ -67,11 +67,11 @@ class Line:
 
 
 def with_tabs(shown: str, source: str) -> str:
-    """Put back the tabs that are shown as spaces.
+    """Restore the tabs that are shown as spaces.
 
     Args:
-        shown: Lines of a text as they are laid out, or parts of them.
-        source: The text itself.
+        shown: Lines of a text as laid out, or parts of them.
+        source: The original text.
     """
     if "\t" not in source or "  " not in shown:
         return shown
@@ -83,7 +83,7 @@ def with_tabs(shown: str, source: str) -> str:
             signs, column = list[str](), 0
             for sign in line:
                 cells = len(TAB) - (column % len(TAB) if stops else 0) if sign == "\t" else 1
-                # Of a tab, the first of its cells is the tab.
+                # The first cell of a tab has the tab itself, the others are empty.
                 signs += [sign, *[""] * (cells - 1)]
                 column += cells
             written.setdefault("".join(" " if sign in ("\t", "") else sign for sign in signs), signs)
@@ -98,15 +98,15 @@ def with_tabs(shown: str, source: str) -> str:
 
 @frozen
 class Painter:
-    """Everything that painting depends on beside the text; a new one makes all cached lines stale."""
+    """Everything that painting depends on except the text; a new painter invalidates all cached lines."""
 
     palette: Palette
     glyphs: Glyphs
     width: int
-    """Cells of the content, gutter and edge excluded."""
+    """Width of the content in cells, without gutter and edge."""
     plain: bool = False
     grounds: bool = True
-    """Whether parts of the screen have colours of their own behind them; without, half rows say nothing."""
+    """Whether parts of the screen have backgrounds; without them, half-block rows have no meaning."""
     console: Console = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -126,14 +126,14 @@ class Painter:
 
         Args:
             segments: The content.
-            lead: Characters at its start that are decoration.
-            end: Where what is copied of it ends.
-            join: What stood between this line and the one before it.
+            lead: Number of leading characters that are decoration.
+            end: End of the part that is copied.
+            join: Original text between the previous line and this one.
             sign: Hangs left of the content.
-            ground: Its background, from the sign on to the right edge.
+            ground: Background, from the sign to the right edge.
         """
         around, base = self.palette.style(Tone.TEXT), self.palette.style(ground)
-        # What is copied is what was written.
+        # Copying gives the original characters, before the plain-text replacement.
         text = "".join(segment.text for segment in segments).rstrip()
         if self.plain:
             segments = [Segment(without_drawing(part), style) for part, style, _ in segments]
@@ -147,13 +147,13 @@ class Painter:
         return Line(strip, text, min(lead, stop), stop, join)
 
     def spelled(self, text: str) -> str:
-        """A row of ours as it is laid out: in plain ASCII dots take three cells, which must be counted."""
+        """Return text of the program as it is laid out: in plain mode "…" becomes three cells wide."""
         if not self.plain or text.isascii():
             return text
         return text.replace("…", self.glyphs.dots).replace("·", "-").replace("→", self.glyphs.arrow)
 
     def fitted(self, text: str, width: int) -> str:
-        """Cut one line to a width; dots say that something is missing."""
+        """Cut a line to a width, with dots where something is cut."""
         text = self.spelled(text)
         if not self.plain or cell_len(text) <= width:
             return cut_cells(text, width)
@@ -161,11 +161,11 @@ class Painter:
 
     @property
     def prose(self) -> int:
-        """Cells of a line of prose."""
+        """Width of prose in cells."""
         return min(self.width, PROSE_CELLS)
 
     def edge(self, *, top: bool) -> Line:
-        """The blank line over or under a prompt; half of it has the prompt's ground."""
+        """Make the blank line over or under a prompt, half of which has the prompt's background."""
         if not self.grounds:
             return self.gap()
         halves = "▗▄" if top else "▝▀"
@@ -179,27 +179,27 @@ class Painter:
         return replace(line, strip=strip, text="", blank=True)
 
     def crossed(self, segments: Sequence[Segment], tone: Tone, *, end: int) -> Line:
-        """A line that begins at the rail, with the sign of the product, and runs through the gutter."""
+        """Make a line that begins at the rail with the product's sign and runs through the gutter."""
         line = self.line(segments, end=end)
         through = self.glyphs.load_line + self.glyphs.gauge_full * (GUTTER - SIGN)
         start = Strip([self.styled(f"{through:<{GUTTER}}", tone)], GUTTER)
         return replace(line, strip=Strip.join([start, line.strip.crop(GUTTER)]), crosses=True)
 
     def small(self, ground: Tone) -> Style:
-        """The style of small figures on a ground."""
+        """Return the style of small figures on a background."""
         style = self.palette.style(ground) + Style(color=self.palette.style(Tone.FAINT).color)
         return legible(style, STROKE_CONTRAST)
 
     def gap(self) -> Line:
-        """Make a line that only keeps distance."""
+        """Make a line that only adds distance."""
         return replace(self.line(()), blank=True)
 
     def faded(self, line: Line) -> Line:
-        """A line one level quieter, without hue: text as what tools did, that as what is small."""
+        """Return a line one level dimmer and without hue: text becomes dim, dim text faint."""
         quiet = {self.palette.style(tone).color for tone in (Tone.DIM, Tone.TOOL, Tone.FAINT)}
         dim, faint = (self.palette.style(tone).color for tone in (Tone.DIM, Tone.FAINT))
         if self.palette.style(Tone.TEXT).color in quiet:
-            # A terminal's own colours have no middle level: prose keeps its own, for it is to be read.
+            # A terminal's own colours have no middle level, so prose keeps its own to stay readable.
             quiet = {faint}
         ground = self.palette.style(Tone.TEXT).bgcolor
         parts = [
@@ -218,14 +218,14 @@ class Painter:
     def signed(
         self, strip: Strip, *, rail: Segment | None, focused: bool, marked: bool, leads: bool
     ) -> Strip:
-        """Put the rail, and the signs of the focus and of a marked entry, in the gutter of a line.
+        """Put the rail and the signs for focus and mark into the gutter of a line.
 
         Args:
             strip: The line.
-            rail: What the model sees of it.
+            rail: The sign for what the model sees of it.
             focused: Whether keys act on its entry.
             marked: Whether its entry is marked.
-            leads: Whether it is the first with words of its entry.
+            leads: Whether it is the first line of its entry that has words.
         """
         first = rail or Segment(" ", self.palette.style(Tone.TEXT))
         here = self.glyphs.collapsed if leads else self.glyphs.pipe

@@ -1,8 +1,8 @@
-"""Markdown laid out as lines: rich does the block structure, this module the lines and the colours.
+"""Markdown laid out as lines: rich does the block structure, this module the lines and colours.
 
-Nothing is interpreted that a model could abuse or that would be lost: HTML is shown as text, links show
-their target, and only an address that is shown leads somewhere; reference definitions stay visible. Parser
-and lexers are slow to import, so this module is loaded behind the first frame.
+Nothing is rendered that a model could abuse or that would hide text: HTML is shown as text, links show their
+target, only a visible address is a hyperlink, and reference definitions stay visible. Parser and lexers are
+slow to import, so this module is loaded after the first frame.
 """
 
 import re
@@ -26,20 +26,20 @@ from tui_app.ui.words.text import clean, wrap_spans
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("reference")
 _JOINS = ("\n", " ", "")
 _MARKS = tuple(Style(meta={"join": number}) for number in range(len(_JOINS)))
-"""Put on the first content segment of a line: how it continues the line before, and where content begins."""
+"""Style metadata on the first content segment of a line: how it joins the previous line, and where content
+begins.
+"""
 CODE_INDENT = 2
 _ADDRESS = re.compile(r"https?://[!-;=?-~]*[\w/#=&%~+-]")
-"""An address without the signs behind it that belong to the sentence."""
+"""A URL, without trailing punctuation of the sentence."""
 _BOX = re.compile(r"\[[ xX]\] ")
 _ROOMY_COLUMN = 20
-"""Room for each from which on the columns stand further apart."""
+"""Cells available per column from which columns get extra padding."""
 COLUMN_CELLS = 8
-"""Room that each column of a table needs, distance included, to be read as one."""
+"""Minimum cells per column, padding included, for a table to be laid out as one."""
 
 
 class _Wrapped:
-    """Text broken into lines that know whether the break is in the source."""
-
     def __init__(self, text: Text, indent: int = 0) -> None:
         self.text = text
         self.indent = indent
@@ -49,7 +49,7 @@ class _Wrapped:
         spans = list(wrap_spans(self.text.plain, max(1, room)))
         cuts = sorted({cut for start, stop, _ in spans for cut in (start, stop)} - {0})
         for address in _ADDRESS.finditer(self.text.plain):
-            # Whole in each line that holds a part of it.
+            # Every line that shows a part of the address links to the whole address.
             self.text.stylize(Style(link=address[0]), *address.span())
         parts = self.text.divide(cuts)
         begins = dict(zip([0, *cuts], parts, strict=False))
@@ -93,7 +93,7 @@ class _Code(markdown.CodeBlock):
 
 
 class _Item(markdown.ListItem):
-    """A list item whose sign is copied as Markdown; one with a box needs no other sign."""
+    """A list item whose bullet is copied as Markdown; an item with a checkbox has no bullet."""
 
     boxed = stands_apart = ends_in_code = False
 
@@ -109,7 +109,7 @@ class _Item(markdown.ListItem):
     def render_number(
         self, console: Console, options: ConsoleOptions, number: int, last_number: int
     ) -> RenderResult:
-        # Of one width up to 99: a list is laid out in pieces, before its length is known.
+        # The same width up to 99: a list is laid out in pieces, before its length is known.
         sign = f"{number}.".rjust(3) + " "
         yield from self._with_sign(sign, "markdown.item.number", console, options)
 
@@ -126,7 +126,7 @@ class _Item(markdown.ListItem):
 
 
 class _List(markdown.ListElement):
-    """A list in which code has a blank line behind it, as in front of it."""
+    """A list with a blank line after code as well as before it."""
 
     def on_child_close(self, context: markdown.MarkdownContext, child: markdown.MarkdownElement) -> bool:
         before = self.items[-1] if self.items else None
@@ -136,7 +136,7 @@ class _List(markdown.ListElement):
 
 
 class _Table(markdown.TableElement):
-    """A table whose cells fold long words; without room for its columns, its rows are text."""
+    """A table whose cells fold long words; if its columns do not fit, its rows are shown as text."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -178,17 +178,17 @@ class _Markdown(markdown.Markdown):
 
     @property
     def begins_apart(self) -> bool:
-        """Whether a list or quotation comes first: rich puts a distance in front of it."""
+        """Whether it begins with a list or quotation, before which rich puts a blank line."""
         first = self.parsed[0].type if self.parsed else ""
         return first in ("bullet_list_open", "ordered_list_open", "blockquote_open")
 
 
 def _make_safe(tokens: Iterable[Token]) -> None:
-    """Clean what entities decoded to, and make words of images and of the link that is its own text."""
+    """Clean decoded entities, and turn images and links whose text is their target into plain text."""
     for token in tokens:
         token.content = clean(token.content)
         if token.type == "image":
-            # As words of the sentence; rich would paint an image apart from it, and before it.
+            # Inline, because rich would paint an image separately and before its sentence.
             label = f"[image: {token.content}]" if token.content else "[image]"
             token.content = f"{label} ({clean(str(token.attrs.get('src', '')))})"
             token.type, token.tag, token.children = "text", "", None
@@ -210,7 +210,7 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
         painter: Width, colours and signs.
 
     Returns:
-        Its lines, without blank ones at the end.
+        Its lines, without trailing blank ones.
     """
     console = painter.console
     options = console.options.update(width=painter.width, height=None)
@@ -218,11 +218,11 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
         document = _Markdown(source, painter)
         rows = console.render_lines(document, options, pad=False)
     except Exception:
-        # The text is not trusted and two libraries walk through it: a defect there must not end the program.
+        # The text is untrusted and passes through two libraries: a bug there must not end the program.
         return _as_is(source, painter)
     lines = [_line(row, painter) for row in rows]
     if lines and not lines[0].text and document.begins_apart:
-        # A list may have begun in the piece before, and pieces stand apart by themselves.
+        # The list may have begun in the previous piece, and pieces already have their own distance.
         del lines[0]
     while lines and not lines[-1].text:
         lines.pop()
@@ -230,20 +230,20 @@ def markdown_lines(source: str, painter: Painter) -> list[Line]:
 
 
 def _as_is(source: str, painter: Painter) -> list[Line]:
-    """Show the source where layout gave nothing, for example what is nested too deeply."""
+    """Show the source if layout gave nothing, for example because of too deep nesting."""
     text = source.strip("\n")
     spans = wrap_spans(text, painter.prose) if text.strip() else ()
     return [painter.line([Segment(text[start:stop])], join=join) for start, stop, join in spans]
 
 
 def _line(row: list[Segment], painter: Painter) -> Line:
-    """Make a line of a row that rich has laid out: find where its content begins, and use our own signs."""
+    """Convert a row laid out by rich: find where its content begins, and replace rich's signs."""
     before = 0
     for segment in row:
         number = segment.style.meta.get("join") if segment.style else None
         if isinstance(number, int):
             ornament = "".join(part.text for part in row)[:before]
-            # A list sign says something, so it is copied; the bar of a quote and indents are not.
+            # A list bullet is content and is copied; quote bars and indents are not.
             keep = number == 0 and bool(ornament.strip(" ▌"))
             glyphs, signed, at = painter.glyphs, list[Segment](), 0
             for text, style, control in row:

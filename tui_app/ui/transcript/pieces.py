@@ -1,4 +1,4 @@
-"""The parts that an entry is painted from; equal pieces paint equally, so their lines can be shared."""
+"""The pieces that an entry is painted from. Equal pieces paint equally, so their lines can be shared."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,7 +18,7 @@ from tui_app.ui.transcript.lines import EDGE, GUTTER, PROSE_CELLS, Line, Painter
 from tui_app.ui.words.text import wrap_spans
 
 LEAST_PROSE = 20
-"""Cells that a prompt keeps while its time is shown beside it."""
+"""Minimum width of a prompt's text in cells while its time is shown at the right."""
 PIECE_CHARS = 3_000
 PIECE_LINES = 120
 
@@ -27,17 +27,20 @@ class Piece(Protocol):
     """A bounded part of an entry. Implementations are frozen and hashable."""
 
     def estimate(self, width: int) -> int:
-        """Guess the height in lines without painting."""
+        """Estimate the height in lines without painting."""
         ...
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint it; takes a few milliseconds at most."""
+        """Paint the piece; takes a few milliseconds at most."""
         ...
 
 
 @frozen
 class GapPiece:
-    """Blank lines that keep entries apart; half of one over or under a prompt has the prompt's ground."""
+    """Blank lines between entries.
+
+    With ``half``, half of a line over or under a prompt has the prompt's background.
+    """
 
     height: int = 1
     half: Literal["", "over", "under"] = ""
@@ -50,21 +53,19 @@ class GapPiece:
 
 
 class _OneRow:
-    """What takes one row at every width."""
-
     def estimate(self, width: int) -> int:
         return 1
 
 
 @frozen
 class RulePiece(_OneRow):
-    """A line across the conversation with words in it: what stands above has become what it says."""
+    """A horizontal rule with words in it, which marks a compaction of everything above."""
 
     title: str
     short: str
-    """The title where it has no room beside the first figures."""
+    """A shorter title, used if the first figures do not fit otherwise."""
     figures: tuple[str, ...] = ()
-    """What is said behind it, each with what stands in front; those without room are left out."""
+    """Figures after the title, each with its separator; those that do not fit are left out."""
     tone: Tone = Tone.ACCENT
 
     def lines(self, painter: Painter) -> list[Line]:
@@ -79,7 +80,6 @@ class RulePiece(_OneRow):
         return [painter.crossed(segments, self.tone, end=len(text))]
 
     def _worded(self, painter: Painter) -> tuple[str, str]:
-        """As many figures as have room behind the title, or behind the short one."""
         for most in range(len(self.figures), 0, -1):
             detail = painter.spelled("".join(self.figures[:most]))
             for title in (self.title, self.short):
@@ -90,24 +90,24 @@ class RulePiece(_OneRow):
 
 @frozen
 class RowPiece(_OneRow):
-    """One line: a sign that hangs left of a title that is cut to fit, and something right-aligned."""
+    """One line: a hanging sign, a title cut to fit, and right-aligned text."""
 
     sign: str
     title: str
     tone: Tone
     right: str = ""
     mark: str = ""
-    """How it ended where that matters, in front of what is at the right."""
+    """The outcome, if it matters, shown before the text at the right."""
     mark_tone: Tone = Tone.ERROR
     note: str = ""
-    """What came of it, behind the title."""
+    """The result, shown after the title."""
     fold: bool = False
-    """A click on it opens and closes the entry."""
+    """Whether a click folds and unfolds the entry."""
     ornament: bool = False
-    """Nothing in it is ever copied."""
+    """Whether the whole row is decoration and never copied."""
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the row; the right part gives way when the line is too narrow for both."""
+        """Paint the row; the right part is dropped if the line is too narrow for both."""
         mark, right = painter.spelled(self.mark), painter.spelled(self.right)
         between = "  " if mark and right else ""
         beside = cell_len(mark + between + right)
@@ -132,7 +132,7 @@ class RowPiece(_OneRow):
 
 @frozen
 class KeysPiece(_OneRow):
-    """Keys, and less loudly what they do; what has no room is left out whole, the last first."""
+    """Keys and, dimmed, their effects; whole hints are dropped from the end if they do not fit."""
 
     hints: tuple[tuple[str, str], ...]
 
@@ -155,7 +155,7 @@ class KeysPiece(_OneRow):
 
 @frozen
 class TextPiece:
-    """Plain text, wrapped; ``sign`` hangs left of its first line."""
+    """Plain wrapped text; ``sign`` hangs left of its first line."""
 
     text: str
     tone: Tone
@@ -163,15 +163,15 @@ class TextPiece:
     indent: int = 0
     join: str = "\n"
     part: str = field(default="", compare=False)
-    """Which text of an entry it is a piece of; empty for words of ours."""
+    """Which text of an entry the piece belongs to; empty for text of the program's own."""
     start: int = field(default=0, compare=False)
-    """Where it begins in that text."""
+    """Character offset of the piece in that text."""
     sign_tone: Tone | None = None
-    """The tone of the sign, where it is not that of the text."""
+    """The tone of the sign, if it differs from that of the text."""
     apart: str = ""
-    """What separates its parts, where it is a list of them."""
+    """The separator of its parts, if it is a list."""
     warns: str = ""
-    """The words in it that want to be seen."""
+    """The words shown as a warning."""
 
     def estimate(self, width: int) -> int:
         return self.text.count("\n") + 1 + len(self.text) // max(1, 2 * (width - self.indent))
@@ -199,7 +199,7 @@ class TextPiece:
         ground: Tone = Tone.TEXT,
         once: bool = False,
     ) -> list[Line]:
-        """Lines of a text that was wrapped, with a sign at the left of each, or ``once``."""
+        """Paint the lines of a wrapped text, with a sign at the left of each, or ``once``."""
         lead = " " * self.indent
         return [
             painter.line(
@@ -215,10 +215,10 @@ class TextPiece:
 
 @frozen
 class ChangePiece(TextPiece):
-    """Lines that an edit takes out of a file or puts into it: on a ground, with their code in colours."""
+    """Lines that an edit removes or adds, on a coloured background with highlighted code."""
 
     path: str = ""
-    """The file, whose name says in what language they are."""
+    """The file, whose name determines the language."""
 
     def lines(self, painter: Painter) -> list[Line]:
         added, palette = self.tone is Tone.ADDED, painter.palette
@@ -235,13 +235,13 @@ class ChangePiece(TextPiece):
 
 @frozen
 class PromptPiece(TextPiece):
-    """A part of a prompt, on a ground with a bar at its left; its time stands behind the first line.
+    """A part of a prompt, on a background with a bar at the left and the time after its first line.
 
-    In the tone of plain text it is one that the model does not see any more: it has no ground then.
+    With the tone of plain text, the model no longer sees the prompt, and it has no background.
     """
 
     right: str = ""
-    """Behind the first line; all lines leave room for it."""
+    """Text after the first line; every line leaves room for it."""
     first: bool = True
     """Whether ``right`` is shown."""
 
@@ -274,16 +274,16 @@ class MarkdownPiece:
 
     source: str
     gap: bool = False
-    """Whether a blank line comes before it."""
+    """Whether a blank line precedes it."""
     part: str = field(default="text", compare=False)
-    """Which text of an entry it is a piece of."""
+    """Which text of an entry the piece belongs to."""
 
     def estimate(self, width: int) -> int:
         text = self.source.strip()
         return self.gap + text.count("\n") + 1 - text.count("```") + len(text) // max(1, 3 * width)
 
     def lines(self, painter: Painter) -> list[Line]:
-        # Parser and lexers are slow to import: not before the first frame.
+        # Parser and lexers are slow to import, so not before the first frame.
         from tui_app.ui.transcript.markdown import markdown_lines
 
         body = markdown_lines(self.source, painter)
@@ -292,36 +292,34 @@ class MarkdownPiece:
 
 @frozen
 class FadedPiece:
-    """A piece of an entry that the model does not see any more, one level quieter and without hue."""
+    """A piece of an entry that the model no longer sees, one level dimmer and without hue."""
 
     piece: Piece
 
     @property
     def fold(self) -> bool:
-        """Whether a click on it opens and closes the entry."""
+        """Whether a click folds and unfolds the entry."""
         return folds(self.piece)
 
     def estimate(self, width: int) -> int:
         return self.piece.estimate(width)
 
     def lines(self, painter: Painter) -> list[Line]:
-        """Paint the piece and take its colours back."""
         return [painter.faded(line) for line in self.piece.lines(painter)]
 
 
 def folds(piece: Piece | None) -> bool:
-    """Whether a click on a piece, if there is one, opens and closes the entry."""
+    """Return whether a click on a piece folds and unfolds the entry."""
     return isinstance(piece, RowPiece | FadedPiece) and piece.fold
 
 
 def text_pieces(text: str, tone: Tone, indent: int = 0, *, part: str = "text") -> Iterator[TextPiece]:
-    """Cut plain text of any length into pieces, at line ends where there are some."""
+    """Cut plain text of any length into pieces, at line ends where possible."""
     for start, stop, join in _cuts(text):
         yield TextPiece(text[start:stop], tone, indent=indent, join=join, part=part, start=start)
 
 
 def prompt_pieces(text: str, right: str, *, sunk: bool, part: str = "text") -> Iterator[PromptPiece]:
-    """Cut a prompt of any length into pieces."""
     tone = Tone.TEXT if sunk else Tone.PROMPT
     for start, stop, join in _cuts(text):
         yield PromptPiece(
@@ -330,13 +328,13 @@ def prompt_pieces(text: str, right: str, *, sunk: bool, part: str = "text") -> I
 
 
 def change_pieces(text: str, path: str, *, added: bool, at: int) -> Iterator[ChangePiece]:
-    """Cut the lines of an edit into pieces that are soon coloured.
+    """Cut the lines of an edit into pieces that are quick to highlight.
 
     Args:
         text: The lines.
         path: The file.
-        added: Whether they are put in.
-        at: Where they begin in the arguments of the call.
+        added: Whether the lines are added rather than removed.
+        at: Offset of the lines in the arguments of the call.
     """
     start = 0
     while start <= len(text):

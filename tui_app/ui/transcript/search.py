@@ -1,4 +1,4 @@
-"""Search in a conversation: hits in the texts of a session, painted or not, and where they are on screen."""
+"""Search in a conversation: hits in the texts of a session, painted or not."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,33 +14,36 @@ if TYPE_CHECKING:
     from tui_app.session.preview import StoreBodies
 
 Part = Literal["title", "args", "thinking", "text", "excerpt"]
-"""Which of an entry's texts; the last one is a piece cut out of another for showing."""
+"""Which of an entry's texts; ``excerpt`` is a part cut out of another for display."""
 MOST_HITS = 10_000
-"""Places that are kept; older ones are not searched for."""
+"""Maximum number of hits; older ones are not searched for."""
 _SLICE = 65_536
-"""Characters searched in one go: the interpreter is held for about a millisecond."""
+"""Characters searched in one go, which blocks the interpreter (GIL) for about a millisecond."""
 _OVERLAP = 1_000
-"""Longest match, in characters, that is found where two slices meet."""
+"""Longest match, in characters, that is found across two slices."""
 _BATCH_ENTRIES, _BATCH_CHARS = 100, 400_000
 _AROUND = 1_200
-"""Characters shown before and after a place in a text that is not shown whole."""
+"""Characters shown before and after a hit in a text that is not shown whole."""
 
 
 @frozen
 class Hit:
-    """One place where the words were found."""
+    """One match of the words."""
 
     seq: int
-    """Log number of the entry's row."""
+    """Log number of the entry."""
     part: Part
     at: int
-    """Where it begins, in characters of the clean text."""
+    """Offset in characters of the clean text."""
     nth: int
-    """How many places of the same part come before it."""
+    """Number of matches in the same part before this one."""
 
 
 def pattern_of(words: str) -> re.Pattern[str] | None:
-    """Compile words: capitals count where there are some, white space matches any; None for no words."""
+    """Compile words to a pattern, None for no words.
+
+    Case matters if there are capitals; white space matches any.
+    """
     parts = words.split()
     if not parts:
         return None
@@ -49,7 +52,7 @@ def pattern_of(words: str) -> re.Pattern[str] | None:
 
 
 def parts_of(entry: Entry, body: Body) -> Iterator[tuple[Part, str]]:
-    """Yield the texts of an entry that can be shown in its place, top to bottom, clean."""
+    """Yield the clean texts of an entry that can be shown in place, top to bottom."""
     if entry.kind == "shell":
         yield "args", shell_line(body.args or entry.title, private=entry.private)
         yield "text", shell_output(body.text)
@@ -71,7 +74,7 @@ def _inner(text: str) -> str:
 
 
 def hits_in(entry: Entry, body: Body, pattern: re.Pattern[str]) -> list[Hit]:
-    """Return every place in one entry, in reading order."""
+    """Return every hit in an entry, in reading order."""
     return [
         Hit(entry.seq, part, at, nth)
         for part, text in parts_of(entry, body)
@@ -80,7 +83,7 @@ def hits_in(entry: Entry, body: Body, pattern: re.Pattern[str]) -> list[Hit]:
 
 
 def places_in(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
-    """Yield where the words begin; searched in slices, because one search holds the interpreter."""
+    """Yield the offsets of matches, searching in slices because each search blocks other threads."""
     first = 0
     for start in range(0, len(text), _SLICE):
         stop = start + _SLICE
@@ -92,7 +95,7 @@ def places_in(text: str, pattern: re.Pattern[str]) -> Iterator[int]:
 
 
 def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
-    """Cut a conversation into batches, newest first; progress is shown after each."""
+    """Split a conversation into batches, newest first; progress is shown after each."""
     batch: list[Entry] = []
     chars = 0
     for entry in reversed(entries):
@@ -106,7 +109,7 @@ def batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def look_in(source: "StoreBodies", entries: Sequence[Entry], pattern: re.Pattern[str]) -> list[Hit]:
-    """Return every place in some entries, or so many that no more are needed."""
+    """Return the hits in some entries, up to `MOST_HITS` or a little more."""
     hits: list[Hit] = []
     for entry in entries:
         hits += hits_in(entry, source.body(entry), pattern)
@@ -116,7 +119,7 @@ def look_in(source: "StoreBodies", entries: Sequence[Entry], pattern: re.Pattern
 
 
 def excerpt_of(entry: Entry, body: Body, hit: Hit) -> Excerpt | None:
-    """Cut out the text around a place; None where the entry has no such place any more."""
+    """Cut out the text around a hit; None if the entry no longer has that place."""
     text = next((text for part, text in parts_of(entry, body) if part == hit.part), "")
     if hit.at >= len(text):
         return None

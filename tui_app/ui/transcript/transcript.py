@@ -1,4 +1,4 @@
-"""The transcript: every entry of a conversation, with the answer that is being written at its end."""
+"""The transcript: all entries of a conversation, with the streaming answer at its end."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -38,27 +38,31 @@ from tui_app.ui.words.text import count
 FRAMES_PER_SECOND = 40
 NO_ROW = "No row is marked: press tab, then up."
 STREAM_END = "▍"
-"""Behind the last word of an answer that is being written."""
+"""Drawn after the last word of an answer while it streams."""
 _NOW_S = 0.004
-"""Text that arrives so shortly before the next frame is painted at once, with the rows around it."""
+"""Seconds: text that arrives this close to the next frame is painted at once."""
 _NEAR_PAGES = 3
-"""A move by more pages than this jumps by the guessed heights instead of measuring every line between."""
+"""Scrolling by more pages than this uses the estimated heights instead of measuring every line on the way."""
 _STEP = 3
-"""Lines that one press of an arrow key moves within an entry larger than the window."""
+"""Lines that an arrow key scrolls within an entry taller than the window."""
 _LEAST_ABOVE = 3
-"""Lines that are shown above a found place, where there are some."""
+"""Minimum number of lines shown above a search hit, if there are that many."""
 _WORD = re.compile(r"[\w@#%&+=?~/.:-]*[\w@#%&+=~/]")
-"""What a double click takes: signs of paths and addresses are parts of a word, stops behind one are not."""
+"""What a double click selects: characters of paths and URLs belong to the word, trailing punctuation does
+not.
+"""
 _UNDOABLE = ("compaction", "rewrite", "files", "clear")
 
 Wish = Literal["pin", "exclude", "text", "code", "markdown", "archive", "offload"]
-"""What can be done with entries: pin, three ways to copy, two ways to take results out of the view."""
+"""Actions on entries: pin, exclude, three ways to copy, archive and offload."""
 Want = Literal[Wish, "nothing", "details", "undo", "up_to", "from"]
-"""That, and what is wanted of one: to see it, to undo it, to compact what is said up to it or from it on."""
+"""`Wish`, and what a key on a single entry requests: its details, undo, or a compaction up to it or from it
+on.
+"""
 
 
 class ThinBar(ScrollBarRender):
-    """A scroll bar that is a line: thin where there is more, heavy where the window is."""
+    """A scroll bar drawn as a line: thin for the track, heavy for the visible part."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "]
 
@@ -69,7 +73,7 @@ class ThinBar(ScrollBarRender):
                 continue
             cells = []
             for cell in bar.segments:
-                # Its style says what a click and a drag there mean.
+                # The style's metadata carries what a click or drag on this cell does.
                 style = cell.style or Style.null()
                 thin = style.color is None
                 drawn = Style(color="bright_black", dim=True) if thin else Style(reverse=False)
@@ -78,13 +82,13 @@ class ThinBar(ScrollBarRender):
 
     @classmethod
     def drawn_for(cls, bar: ScrollBar) -> list[Segment]:
-        """The cells of a bar as it is now; none where there is nothing to scroll."""
+        """Return the cells of a bar in its current state; empty if there is nothing to scroll."""
         size, virtual, window = bar.size.height, bar.window_virtual_size, bar.window_size
         return list(cls.render_bar(size, virtual, window, bar.position).segments) if virtual > window else []
 
 
 def why_not_undone(entry: Entry | None) -> str:
-    """Say why an entry cannot be undone; empty where it can, and for None: no row is marked."""
+    """Explain why an entry cannot be undone; empty if it can. None means that no row is selected."""
     if entry is None:
         return NO_ROW
     if entry.guard or (entry.kind in _UNDOABLE and entry.state == "ok"):
@@ -98,19 +102,19 @@ def why_not_undone(entry: Entry | None) -> str:
 
 _NEVER = "This row cannot be undone: u is for compactions, rewrites, rewinds, restored files and guards."
 _GOES_ON = frozenset({"user", "shell", "compaction", "error"})
-"""Rows behind an answer that are to be seen when they come."""
+"""Entry kinds that end the view of a row shown from its beginning and scroll to the end again."""
 
 
 class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
-    """Shows entries and streamed text, and lets the user walk through them, mark, search and select.
+    """Shows entries and streamed text, and lets the user move through them, mark, search and select.
 
-    Call :meth:`set_entries` when a session opens, then :meth:`append` and :meth:`replace` as things happen.
-    An answer goes :meth:`live_start`, :meth:`live_append` any number of times, :meth:`live_end`; the
-    finished entry, appended afterwards, takes the place of the live one without moving a line.
+    Call :meth:`set_entries` when a session opens, then :meth:`append` and :meth:`replace` for later changes.
+    A streamed answer is one :meth:`live_start`, any number of :meth:`live_append` and one :meth:`live_end`.
+    The finished entry, appended afterwards, replaces the live one without moving a line.
 
-    The scroll position follows the content, not the other way round: Textual's ``scroll_y`` is set from the
-    entry at the top, and what the user scrolls is turned back into an entry and a line. Colours are those
-    of :class:`~tui_app.ui.colours.palette.Palette`.
+    The scroll position follows the content, not the other way round: Textual's ``scroll_y`` is computed from
+    the entry at the top, and scrolling by the user is converted back to an entry and a line. Colours come
+    from :class:`~tui_app.ui.colours.palette.Palette`.
     """
 
     HELP = (
@@ -119,26 +123,26 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     BINDINGS = place_bindings("transcript")
 
     cursor: var[int | None] = var(None, init=False)
-    """Index of the entry that keys act on; one behind the last is the live answer."""
+    """Index of the entry that keys act on. The live answer's index is the number of finished entries."""
     unread: var[int] = var(0, init=False)
-    """Lines that were added below while the user reads further up."""
+    """Number of lines added below while the user is scrolled up."""
     plain: reactive[bool] = reactive(False, init=False)
-    """ASCII signs and role words before every message."""
+    """Use ASCII signs and put the role before every message."""
     scale: reactive[float] = reactive(1.0, init=False)
-    """Tokens as the model counts them for each counted one."""
+    """Model tokens per locally counted token."""
 
     @dataclass
     class Asked(Message):
-        """The user wants something of entries: those that are marked, or the one under the cursor."""
+        """Requests an action on entries: the marked ones, or the one under the cursor."""
 
         wanted: Want
         entries: Sequence[Entry] = ()
         why_not: str = ""
-        """Why nothing can be done; empty where it can."""
+        """Why the action is not possible; empty if it is."""
 
     @dataclass
     class MarksChanged(Message):
-        """Other entries are marked."""
+        """Posted when the marked entries change."""
 
         count: int
 
@@ -157,12 +161,13 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         """Log numbers of the marked entries."""
         self._anchor: int | None = None
         """Slot of the entry at which marking began."""
+        """Slot of the entry at which marking began."""
         self._begun: Spot | None = None
-        """Where a row that came as a whole is shown from, which the user has not chosen."""
+        """Top spot set by `show_beginning` rather than by the user."""
 
     def on_mount(self) -> None:
-        """Let the scroll bar be the line beside the conversation."""
-        self.vertical_scrollbar.renderer = ThinBar  # type: ignore[misc]  # as Textual documents it
+        """Draw the scroll bar as a line."""
+        self.vertical_scrollbar.renderer = ThinBar  # type: ignore[misc]  # documented by Textual
 
     # Content
 
@@ -172,7 +177,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return self._pages.entries
 
     def set_entries(self, entries: Sequence[Entry]) -> None:
-        """Show another conversation from its end; costs a few milliseconds for ten thousand entries."""
+        """Replace the conversation and scroll to its end; a few milliseconds for ten thousand entries."""
         self._stop_timer()
         self._pages.set_entries(entries)
         self.cursor = None
@@ -183,7 +188,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._moved()
 
     def prepend(self, entries: Sequence[Entry]) -> None:
-        """Add older entries in front of all others; what is in the window stays there."""
+        """Add older entries at the top without moving the visible lines."""
         moved, top = len(entries), self._viewport.top
         self._pages.prepend(entries)
         self._viewport.top = top._replace(slot=top.slot + moved)
@@ -201,14 +206,14 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def append(self, entry: Entry) -> None:
-        """Add an entry at the end (before the live answer, if that goes on)."""
+        """Add an entry at the end, before the live answer if it is still streaming."""
         before = self._pages.total
         if entry.kind in _GOES_ON and self._viewport.top == self._begun:
             self._viewport.following = True
         self._added(self._pages.append(entry), before)
 
     def replace(self, *entries: Entry) -> None:
-        """Show a new state of the entries with the same log numbers; unknown ones are ignored."""
+        """Replace the entries with the same log numbers; unknown log numbers are ignored."""
         slots = [self._pages.replace(entry) for entry in entries]
         if any(slot is not None for slot in slots):
             self._place()
@@ -222,7 +227,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._place()
 
     def show_beginning(self, seq: int) -> None:
-        """Show a row that came as a whole from its first line, unless the user reads further up."""
+        """Show a row that was not streamed from its first line, unless the user has scrolled up."""
         slot = self._pages.slots.get(seq)
         if slot is not None and self._viewport.following:
             self._viewport.reveal(slot)
@@ -231,7 +236,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     @property
     def follows(self) -> bool:
-        """Whether the end is in sight, and what is added."""
+        """Whether the view is at the end and follows new content."""
         return self._viewport.following
 
     # The live answer
@@ -243,7 +248,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def live_append(self, text: str = "", thinking: str = "") -> None:
-        """Add streamed text; painted with whatever else arrives within the same frame."""
+        """Add streamed text. Everything that arrives within one frame is painted together."""
         if self._pages.live is None:
             self.live_start()
         if self._pages.live is not None:
@@ -256,7 +261,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
                 self._live_timer = self.set_timer(wait, self.live_flush)
 
     def live_flush(self) -> None:
-        """Paint what has arrived now instead of with the next frame."""
+        """Paint what has arrived without waiting for the next frame."""
         self._stop_timer()
         self._live_due = monotonic() + 1 / FRAMES_PER_SECOND
         if self._pages.live is not None:
@@ -265,7 +270,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._added(len(self._pages) - 1, before, growing)
 
     def live_end(self) -> None:
-        """End the answer; it stays until its finished entry, or the next prompt, is appended."""
+        """End the answer. It stays visible until its finished entry, or the next prompt, is appended."""
         if self._pages.live is not None:
             self._pages.live.ended = True
             self.live_flush()
@@ -279,7 +284,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._live_timer = None
 
     def _added(self, slot: int, total_before: int, changed_from: int = 0) -> None:
-        """Show new lines, or count them while the user reads further up."""
         if not self._viewport.following:
             self._pages.measure(slot)
             self.unread = max(0, self.unread + self._pages.total - total_before)
@@ -288,7 +292,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     # Size and colours
 
     def on_resize(self, event: events.Resize) -> None:
-        """Wrap again for another width; the entry at the top of the window stays there."""
+        """Wrap for the new width, keeping the entry at the top of the window in place."""
         region = self.scrollable_content_region
         self._viewport.rows = region.height
         painter = self._pages.painter
@@ -301,12 +305,12 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._respell()
 
     def notify_style_update(self) -> None:
-        """Remember that the theme may have changed; colours are looked up again when painting."""
+        """Note that the theme may have changed; colours are looked up at the next paint."""
         super().notify_style_update()
         self._palette_stale = True
 
     def use_keymap(self, keymap: Mapping[str, str]) -> None:
-        """Name the keys as the user has set them."""
+        """Show the keys as the user has mapped them."""
         self._wording = self._wording._replace(keymap=keymap)
         self._respell()
 
@@ -317,7 +321,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._place()
 
     def watch_scale(self, scale: float) -> None:
-        """Show sizes on another scale; nothing moves."""
+        """Show token counts on another scale; no line moves."""
         self._wording = self._wording._replace(scale=scale)
         self._pages.reword(self._wording)
         self._place()
@@ -330,24 +334,25 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     def _painter(self) -> Painter:
         self._palette_stale = False
         width = max(8, self.scrollable_content_region.width - GUTTER - EDGE)
-        # A terminal's own colours, or none, have no ground that differs: half rows of it would be bars.
+        # Half-block rows need a background that differs: with the terminal's own colours or none they would
+        # show as bars.
         grounds = not (self.plain or self.app.no_color or self.app.native_ansi_color)
         return Painter(Palette.of(self), self._wording.glyphs, width, plain=self.plain, grounds=grounds)
 
     # Scrolling
 
     def _place(self, changed_from: int = 0) -> None:
-        """Measure what is visible and put Textual's scroll position where the content is.
+        """Measure what is visible and set Textual's scroll position to match the content.
 
         Args:
-            changed_from: First line of the conversation that may look different if nothing is scrolled.
+            changed_from: First line of the conversation whose look may differ if the position is unchanged.
         """
         if not self._viewport.rows:
             return
         y = self._viewport.settle()
         self._placing = True
-        # Setting ``virtual_size`` lays the whole screen out again, many times a second while an answer grows:
-        # that is needed only when the scroll bar comes or goes.
+        # Setting ``virtual_size`` lays out the whole screen again, many times per second while an answer
+        # streams. It is needed only when the scroll bar appears or disappears.
         size = Size(self._pages.painter.width + GUTTER + EDGE, self._pages.total)
         has_bar = size.height > self._viewport.rows or self.styles.overflow_y == "scroll"
         if has_bar == self.show_vertical_scrollbar and size.width == self.virtual_size.width:
@@ -360,11 +365,12 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
                 bar.refresh(*changed)
         else:
             self.virtual_size = size
-            # Textual looks again only where the size differs from the widget's, not where all just fits.
+            # Textual re-evaluates the bar only if the size differs from the widget's, not if the content just
+            # fits.
             self.show_vertical_scrollbar = self.vertical_scrollbar.display = has_bar
             self.refresh(layout=True)
         self.scroll_to(y=y, animate=False, force=True)
-        # Textual moves the bar with the text only once it is shown, which may be later.
+        # Textual moves the bar with the text only once it is visible, which may be later.
         self.vertical_scrollbar.position = y
         self._placing = False
         still, self._placed_y = y == self._placed_y, y
@@ -374,10 +380,10 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self.refresh(Region(0, first, self.size.width, max(1, self.size.height - first)))
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Turn what the user scrolled into a place in the conversation."""
+        """Convert scrolling by the user into a place in the conversation."""
         super().watch_scroll_y(old_value, new_value)
         lines = round(new_value) - self._placed_y
-        # With another height than was placed for, Textual has moved the window, not the user.
+        # If the height is not the one placed for, Textual moved the window, not the user.
         resizing = self.scrollable_content_region.height != self._viewport.rows
         if self._placing or not lines or resizing:
             return
@@ -388,16 +394,16 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def scroll_lines(self, lines: int) -> None:
-        """Scroll by some lines, negative upwards; works without focus."""
+        """Scroll by a number of lines, negative for up; works without focus."""
         self._viewport.scroll(lines)
         self._place()
 
     def watch_unread(self) -> None:
-        """Repaint the row that shows it, and no other: many lines a second may come below."""
+        """Repaint only the row that shows the count: many lines per second may arrive below."""
         self.refresh(Region(0, self._viewport.rows - 1, self.size.width, 1))
 
     def shed(self) -> None:
-        """Drop painted lines further than a window away from the visible ones."""
+        """Drop painted lines more than one window away from the visible ones."""
         rows, first = self._viewport.rows, self._placed_y
         above, below = max(0, first - rows), min(self._pages.total, first + 2 * rows)
         self._pages.shed(self._pages.slot_at(above), self._pages.slot_at(below))
@@ -405,7 +411,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     # Painting
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint rows past Textual's cache: it knows them by place, and streaming moves them all."""
+        """Paint rows without Textual's cache, which is keyed by position: streaming moves every row."""
         filters, background = self.get_line_filters(), self.background_colors[1]
         base = self._pages.painter.palette.style(Tone.TEXT)
         strips = []
@@ -460,7 +466,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return strip.crop_extend(0, width, base).apply_offsets(-GUTTER, spot.row)
 
     def show_rail(self, rail: Rail) -> None:
-        """Show what the model sees of the conversation now."""
+        """Show which parts of the conversation the model sees."""
         if rail != self._pages.rail:
             self._pages.show_rail(rail)
             self._place()
@@ -473,7 +479,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return (text, "\n") if text else None
 
     def _select_word(self, event: events.Click) -> None:
-        """Select the word under the mouse, a path or an address as a whole."""
         _, place = self.screen.get_widget_and_offset_at(event.screen_x, event.screen_y)
         line = self._pages.line(Spot.at_row(place.y)) if place is not None else None
         if place is None or line is None or not line.lead <= place.x < line.end:
@@ -483,13 +488,13 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self.screen.selections = {self: Selection(place._replace(x=start), place._replace(x=stop))}
 
     def text_select_all(self) -> None:
-        """Select the entry under the mouse, not the whole conversation."""
+        """Select the entry under the cursor, not the whole conversation."""
         if self.cursor is not None:
             first, behind = Spot(self.cursor, 0, 0).row, Spot(self.cursor + 1, 0, 0).row
             self.screen.selections = {self: Selection(Offset(0, first), Offset(0, behind - 1))}
 
     def slot_at(self, offset: Offset) -> int | None:
-        """Find the entry at an offset in the window; None below the last one."""
+        """Return the slot of the entry at an offset in the window; None below the last one."""
         y = self.scroll_offset.y + offset.y
         return self._pages.slot_at(y) if 0 <= y < self._pages.total else None
 
@@ -497,7 +502,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     @property
     def last_shown(self) -> int:
-        """Log number of the lowest entry in the window; 0 for none."""
+        """Log number of the lowest entry in the window; 0 if there is none."""
         entries = self._pages.entries
         if not entries or not self._pages.total:
             return 0
@@ -505,19 +510,19 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return entries[min(self._pages.slot_at(max(0, below)), len(entries) - 1)].seq
 
     def highlight_all(self, pattern: re.Pattern[str] | None) -> None:
-        """Highlight all matches of a pattern; None ends that. Nothing moves."""
+        """Highlight all matches of a pattern, or none for None. Nothing scrolls."""
         self._found = None if pattern is None else Highlights(pattern)
         self.refresh()
 
     def show_hit(self, hit: Hit, excerpt: Excerpt | None = None) -> bool:
-        """Go to a hit and open its entry.
+        """Scroll to a hit and open its entry.
 
         Args:
-            hit: The place.
-            excerpt: The text around it, shown where the entry is cut before it.
+            hit: The hit.
+            excerpt: The text around the hit, shown if the entry's text is clipped before it.
 
         Returns:
-            Whether it is shown now; False where it needs an excerpt.
+            Whether the hit is visible now; False if it needs an excerpt.
         """
         slot = self._pages.slots.get(hit.seq)
         if slot is None or self._found is None:
@@ -543,12 +548,12 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
 
     @property
     def cursor_entry(self) -> Entry | None:
-        """The entry that the cursor is on; None for none and for the live answer."""
+        """The finished entry under the cursor; None if there is none or it is the live answer."""
         entries = self._pages.entries
         return entries[self.cursor] if self.cursor is not None and self.cursor < len(entries) else None
 
     def action_move(self, step: int) -> None:
-        """Go to the next visible entry, or further within one that is larger than the window."""
+        """Move to the next visible entry, or scroll within one that is taller than the window."""
         on_screen = goes_on = False
         if self.cursor is not None and self.cursor < len(self._pages):
             first = self._pages.heights.top(self.cursor) - self._placed_y
@@ -569,7 +574,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def _neighbour(self, slot: int, step: int) -> int:
-        """Return the next entry that has lines, or the same one at either end."""
         following = slot + step
         while 0 <= following < len(self._pages):
             if self._pages.measure(following, most=1):
@@ -578,7 +582,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return slot
 
     def action_page(self, step: int) -> None:
-        """Scroll by a page, one line less so that the eye finds its place."""
+        """Scroll by a page, less one line of overlap."""
         self.scroll_lines(step * max(1, self._viewport.rows - 1))
 
     def action_first(self) -> None:
@@ -586,7 +590,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def action_last(self) -> None:
-        """Scroll to the newest entry and follow what comes."""
+        """Scroll to the newest entry and follow new content."""
         self._viewport.following = True
         self.cursor = None
         self._place()
@@ -599,7 +603,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         return [entry for entry in self._pages.entries if entry.seq in self._marks]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let letters act on a row, most of them on marked ones only; else they are typed."""
+        """Enable the letters that act on rows, most of them only while rows are marked."""
         if action == "mark" or (action == "ask" and parameters in (("pin",), ("exclude",))):
             return bool(self._marks) or self.cursor_entry is not None
         return bool(self._marks) if action == "ask" else super().check_action(action, parameters)
@@ -624,7 +628,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self._place()
 
     def unmark(self) -> bool:
-        """Take all marks away; returns whether there were any."""
+        """Clear all marks; returns whether there were any."""
         had = bool(self._marks)
         self._show_marks(set())
         return had
@@ -636,7 +640,7 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def action_ask(self, wanted: Wish) -> None:
-        """Ask for something to be done with the marked entries, or the one under the cursor."""
+        """Request an action on the marked entries, or on the one under the cursor."""
         entries = self.marked or ([self.cursor_entry] if self.cursor_entry else [])
         if entries:
             self.post_message(self.Asked(wanted, entries))
@@ -644,22 +648,22 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     # Opening
 
     def visit(self, entry: Entry) -> None:
-        """Go to an entry that was chosen elsewhere; of a compaction show the details at once."""
+        """Go to an entry that was chosen elsewhere; for a compaction, also open its details."""
         self.jump_to(entry.seq)
         self.focus()
         if entry.kind == "compaction":
-            # Later: a message that is posted while the pane acts does not get past the pane.
+            # Deferred: a message posted while the pane handles another one would not bubble beyond the pane.
             self.call_later(self.action_details)
 
     def action_details(self) -> None:
-        """Ask for the details of the entry under the cursor, or of the newest that has some."""
+        """Request the details of the entry under the cursor, or of the newest entry that has some."""
         if self.cursor is not None:
             self._request_action("details", self.cursor_entry, "The answer is still being written.")
         else:
             self.open_newest()
 
     def action_open(self) -> None:
-        """Open or close the entry under the cursor, or ask for its details."""
+        """Fold or unfold the entry under the cursor, or request its details."""
         entry = self.cursor_entry
         if self.cursor is not None and (entry is None or foldable(entry)):
             self._pages.expanded ^= {0 if entry is None else entry.seq}
@@ -670,30 +674,29 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
             self._request_action("details", entry)
 
     def open_newest(self) -> None:
-        """Ask for the details of the newest compaction or error, wherever the cursor is."""
+        """Request the details of the newest compaction or error, wherever the cursor is."""
         newest = next((entry for entry in reversed(self._pages.entries) if has_details(entry)), None)
         self._request_action("details", newest, NO_ROW if self._pages.entries else "Nothing to open yet.")
 
     def action_compact_part(self, up_to: bool) -> None:
-        """Ask for a compaction up to the entry under the cursor, or from it on."""
+        """Request a compaction up to the entry under the cursor, or from it on."""
         entry = self.cursor_entry
         if entry is None or entry.seq > 0:
             self._request_action("up_to" if up_to else "from", entry)
 
     def action_undo(self) -> None:
-        """Ask for the compaction, rewrite, restored files or guard under the cursor to be undone."""
+        """Request undoing the compaction, rewrite, restored files or guard under the cursor."""
         refused = why_not_undone(self.cursor_entry)
         self._request_action("undo", None if refused else self.cursor_entry, refused)
 
     def _request_action(self, wanted: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
-        """Ask for something to be done with one entry, or say why nothing can be done with none."""
         asked = self.Asked(wanted, [entry]) if entry is not None else self.Asked("nothing", why_not=why_not)
         self.post_message(asked)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the entry; a folded row opens and closes, a compaction shows its details.
+        """Put the cursor on the clicked entry; fold or unfold a row, or show a compaction's details.
 
-        A double click takes the word, a triple click the entry.
+        A double click selects the word, a triple click the entry.
         """
         if event.chain > 1:
             event.prevent_default()

@@ -1,4 +1,4 @@
-"""The bottom row: which keys do what, and how many notices are unread."""
+"""The bottom row of key hints; and the base classes of screens for selection and failed workers."""
 
 import logging
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     _Screen = Screen[Any]
 else:
-    # Styles come from the first base that is a widget, which has to be the other one.
+    # Textual takes styles from the first base that is a widget, which must be the other one.
     _Node = _Screen = object
 
 SEPARATOR = "   "
@@ -36,34 +36,34 @@ def fit_hints(hints: Sequence[Hint], width: int) -> list[Hint]:
 
 
 def notice_text(notices: int) -> str:
-    """``⚠ 1 notice · f2``; empty when there is none."""
+    """Return ``⚠ 1 notice · f2``; empty if there are none."""
     return f"⚠ {notices} notice{'s' if notices > 1 else ''} · f2" if notices else ""
 
 
 LEAST_HINTS = 33
-"""Cells of hints that are worth more than the words of what goes on meanwhile."""
+"""Cells of hints that take precedence over `meanwhile`."""
 
 
 class HintRow(Widget):
-    """Key hints that shorten by leaving out whole ones; a click runs what the key would."""
+    """Key hints, of which whole ones are left out if there is no space; a click runs the key's action."""
 
     hints: reactive[tuple[Hint, ...]] = reactive(())
     instead: reactive[tuple[Hint, ...]] = reactive(())
-    """What keys do for the moment, in place of the hints with the same labels."""
+    """Temporary hints, which replace those with the same labels."""
     notices: reactive[int] = reactive(0)
     folded: reactive[str] = reactive("")
-    """Said for a timeline that has no room, for example ``timeline 14``."""
+    """Shown for a hidden timeline, for example ``timeline 14``."""
     said: reactive[str] = reactive("")
-    """What a key has just done, for example ``copied all``."""
+    """Result of the last key, for example ``copied all``."""
     meanwhile: reactive[tuple[str, ...]] = reactive(())
-    """What goes on beside the work, from its longest form to its shortest."""
+    """Background work, from its longest form to its shortest."""
 
     def __init__(self, hints: Sequence[Hint], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.hints = tuple(hints)
 
     def render(self) -> Content:
-        """Hints at the left; what was done, the folded timeline and notices at the right."""
+        """Draw hints at the left; the last result, the hidden timeline and notices at the right."""
         notices = notice_text(self.notices)
         parts = [(self.folded, "$text-muted"), (notices, "$text-warning")]
         beside = self.size.width - sum(len(part) + 2 for part, _ in (*parts, (self.said, "")) if part)
@@ -90,30 +90,33 @@ class HintRow(Widget):
 
 
 class SelectsWhatIsSeen(_Screen):
-    """A screen on which a drag selects in the widget that it began in, and no further than that can be seen.
+    """A screen on which a drag selects only visible text of the widget that it began in.
 
-    A drag that slips over an edge would take all that is scrolled out of sight there, and other widgets too.
+    Otherwise a drag across an edge would select everything scrolled out of view there, and other widgets.
     """
 
     def fit(self) -> None:
-        """Take the classes of the terminal's size: at the first resize, all parts would be styled again."""
+        """Set the classes for the terminal's size.
+
+        Left to the first resize, this would style all parts again.
+        """
         both = self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS
         for cells, breakpoints in zip(self.app.size, both, strict=True):
             reached = [name for least, name in breakpoints or () if cells >= least]
             self.set_class(True, *reached[-1:], update=False)
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
-        """Whether a key counts for nothing here, because what it would decide cannot be seen."""
+        """Return whether a key is ignored, because what it would decide is not visible."""
         return False
 
     def take_text(self, text: str) -> None:
-        """Write what was written into a question above this screen where the user had been writing."""
+        """Insert text typed into a question above this screen where the user was typing."""
 
     _dragged: tuple[Widget, Offset] | None = None
-    """Where the drag began, and the place in its text that it is at."""
+    """The widget in which the drag began, and its current offset in that widget's text."""
 
     def begin_drag(self, event: events.MouseEvent | None) -> None:
-        """Remember where a button was pressed; None when it is about to be pressed, or was released."""
+        """Record where a button was pressed; None before a press and after a release."""
         self._dragged = None
         if event is not None:
             widget, offset = self.get_widget_and_offset_at(int(event.x), int(event.y))
@@ -134,7 +137,7 @@ class SelectsWhatIsSeen(_Screen):
         else:
             x = min(max(x, seen.x), seen.right - 1)
         _, offset = super().get_widget_and_offset_at(x, y)
-        # There is none on a row that is no text.
+        # A row without text has no offset.
         self._dragged = widget, last if offset is None else offset
         return self._dragged
 
@@ -142,18 +145,18 @@ class SelectsWhatIsSeen(_Screen):
 _LOG = logging.getLogger(__name__)
 
 SESSION = "session"
-"""Group of the work that everything else on a chat screen needs."""
+"""Group of the worker that everything else on a chat screen needs."""
 
 
 class Teller(Protocol):
-    """An application that says what did not work."""
+    """An application that reports failures."""
 
     def tell_failure(self, worker: "Worker[Any]", error: BaseException) -> None:
-        """Say it in a sentence, or end the program where it cannot go on."""
+        """Report a failure in a sentence, or quit if the program cannot continue."""
 
 
 class TellsFailures(_Node):
-    """A screen or widget whose work, where it fails, is told; the app goes on."""
+    """A screen or widget whose failed workers are reported while the application continues."""
 
     if not TYPE_CHECKING:  # what is given is checked against the parameters of Textual's own
 

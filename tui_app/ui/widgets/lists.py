@@ -21,16 +21,16 @@ from tui_app.ui.words.text import cut_cells
 
 
 class Row(NamedTuple):
-    """The texts of one row, which must be clean, and their colours."""
+    """The texts of a row, which must be clean, and their styles."""
 
     text: str
     right: str = ""
-    """Right-aligned; leaves first when the row is too narrow."""
+    """Right-aligned text; dropped first if the row is too narrow."""
     component: str = "row-list--row"
-    """Component class that colours the text."""
+    """Component class of the text."""
     right_component: str = "row-list--right"
     leads: tuple[tuple[int, str], ...] = ()
-    """Parts at the beginning with component classes of their own: where each ends, in characters."""
+    """Component classes of leading parts, with the character offset at which each ends."""
 
 
 class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
@@ -51,7 +51,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         index: int
 
     class Moved(Message):
-        """The cursor is on another row, or the row has changed."""
+        """The cursor has moved to another row, or its row has changed."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         follows: bool = True,
         id: str | None = None,
     ) -> None:
-        """Make an empty list.
+        """Create an empty list.
 
         Args:
             row: Returns the row with an index; called for visible rows only.
-            head: Returns a title that stays at the top while the rows scroll under it; None for none.
-            follows: Whether it starts at its end and stays there while rows come.
+            head: Returns a title that stays at the top while the rows scroll below it; None for none.
+            follows: Whether it starts at its end and stays there as rows are added.
             id: Textual id.
         """
         super().__init__(id=id)
@@ -80,7 +80,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
 
     @property
     def place(self) -> str:
-        """Which row has the cursor, ``7 of 21``; empty where none has."""
+        """Position of the cursor, ``7 of 21``; empty if there is none."""
         return "" if self.cursor is None else f"{self.cursor + 1:,} of {self.count:,}"
 
     def set_empty_text(self, text: str) -> None:
@@ -88,14 +88,14 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def set_count(self, count: int) -> None:
-        """Change the number of rows; any of them may have changed too."""
+        """Change the number of rows, any of which may have changed, too."""
         self.count = count
         if self.cursor is not None:
             self.cursor = min(self.cursor, count - 1) if count else None
         self._place()
 
     def push_down(self, rows: int) -> None:
-        """Move the window and the cursor down by as many rows as have been put in front of the others."""
+        """Move window and cursor down by the number of rows inserted at the top."""
         if not self._following:
             self._placing = True
             self.scroll_to(y=self.scroll_y + rows, animate=False, force=True)
@@ -104,7 +104,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
             self.cursor = min(self.cursor + rows, self.count - 1)
 
     def follow(self) -> None:
-        """Go to the end and stay there."""
+        """Scroll to the end and stay there."""
         self._following = True
         self._place()
 
@@ -126,7 +126,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Stop following when the user scrolls up, and follow again at the end."""
         super().watch_scroll_y(old_value, new_value)
-        # With another height than was placed for, Textual has moved the window, not the user.
+        # If the height is not the one placed for, Textual moved the window, not the user.
         if not self._placing and self.size.height == self._placed_rows:
             self._following = self._follows and round(new_value) >= self.max_scroll_y
 
@@ -143,7 +143,7 @@ class RowList(PaintedRows, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         if self._head is not None and not y:
-            # Where no row shows that this list has the keys, its title does.
+            # If no visible row shows that the list has the focus, its title does.
             rows = self.scrollable_content_region.height - self._head_rows
             in_sight = self.cursor is not None and 0 <= self.cursor - self.scroll_offset.y < rows
             focused = self.has_focus and not in_sight

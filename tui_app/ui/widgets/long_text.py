@@ -21,12 +21,12 @@ from tui_app.ui.widgets.widgets import Exact
 from tui_app.ui.words.text import clean, wrap_spans
 
 SOON_CHARS = 4_000
-"""A text up to this size is wrapped at once."""
+"""Characters up to which a text is wrapped at once rather than in a thread."""
 
 
 @frozen
 class Wrapped:
-    """A clean text and where each of its lines begins and ends."""
+    """A clean text with the offsets of its lines."""
 
     text: str = ""
     starts: "array[int]" = field(default_factory=lambda: array("L"))
@@ -37,7 +37,7 @@ class Wrapped:
 
 
 def wrapped(text: str, width: int) -> Wrapped:
-    """Break a clean text into lines of at most so many cells."""
+    """Wrap a clean text to a width in cells."""
     starts, stops = array("L"), array("L")
     for start, stop, _ in wrap_spans(text, width):
         starts.append(start)
@@ -46,16 +46,16 @@ def wrapped(text: str, width: int) -> Wrapped:
 
 
 class PaintedRows(ScrollView):
-    """A view that paints the rows in sight itself, with a scroll bar of one cell at their side."""
+    """A view that paints only its visible rows, with a one-cell scroll bar."""
 
 
 class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindings=False):
-    """Shows a text of any size; a megabyte in one line costs no frame."""
+    """Shows a text of any size; a megabyte in one line does not delay a frame."""
 
     BINDINGS = place_bindings("text")
 
     class Laid(Message):
-        """The text can be read."""
+        """Posted when the text has been laid out."""
 
     def __init__(self, text: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -65,7 +65,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
 
     @property
     def line_count(self) -> int:
-        """Lines at the present width; 0 while they are made."""
+        """Lines at the current width; 0 until they are laid out."""
         return len(self._lines.starts)
 
     def show(self, text: str) -> None:
@@ -95,7 +95,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
         self._put(lines, width, top)
 
     def _broken(self, width: int) -> Wrapped:
-        """The text in lines; in a thread where it is long."""
+        """Wrap the text; called in a thread for a long one."""
         return wrapped(self._lines.text if self._raw is None else clean(self._raw), width)
 
     def _put(self, lines: Wrapped, width: int, top: int) -> None:
@@ -117,7 +117,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
         return self._selectable([Segment(self._lines.line(number), self.rich_style)], number)
 
     def _selectable(self, parts: list[Segment], number: int) -> Strip:
-        """One line of the text, with what is selected of it."""
+        """Return a line of the text, with the selected part highlighted."""
         strip, selection = Strip(parts), self.text_selection
         span = selection.get_span(number) if selection is not None else None
         if span is not None:
@@ -130,7 +130,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
         return strip.apply_offsets(0, number)
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text; lines that were only wrapped are joined again."""
+        """Return the selected text, with wrapped lines joined again."""
         lines = self._lines
         if not self.line_count:
             return None
@@ -147,7 +147,7 @@ class LongText(TellsFailures, Exact, PaintedRows, can_focus=True, inherit_bindin
         self.scroll_to(y=self.scroll_offset.y + lines, animate=False, force=True)
 
     def action_scroll_pages(self, pages: int) -> None:
-        """Scroll by pages, one line less each so that the eye finds its place."""
+        """Scroll by pages, less one line of overlap each."""
         self.action_scroll_lines(pages * max(1, self.size.height - 1))
 
     def action_scroll_ends(self, end: int) -> None:

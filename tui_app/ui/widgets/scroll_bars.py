@@ -1,4 +1,4 @@
-"""Scroll bars of whole cells, and the widgets that have them."""
+"""Scroll bars of whole cells, and text inputs whose keys act in order."""
 
 from typing import ClassVar
 
@@ -16,26 +16,26 @@ from tui_app.ui.words.text import clean
 
 
 class PlainBars(ScrollBarRender):
-    """Draws a bar with blanks alone; its colours say where it stands."""
+    """Draws a scroll bar with blanks; the colours show its position."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "]
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
 
 
 def use_plain_bars() -> None:
-    """Draw all scroll bars of this process so; Textual offers no place that is nearer to one application."""
+    """Use plain bars for the whole process: Textual has no setting per application."""
     ScrollBar.renderer = PlainBars
 
 
 class ActsInOrder(Mixed):
-    """A field whose keys act in the order they were typed.
+    """An input whose keys act in the order they were typed.
 
-    A binding runs outside the field's queue: on a slow line, letters typed after backspace would come before
-    it. Pastes are cleaned of characters that act, hide or reorder.
+    A binding runs outside the widget's queue: on a slow connection, letters typed after backspace would be
+    inserted before it acts. Pastes are cleaned of characters that act, hide or reorder.
     """
 
     async def on_key(self, event: events.Key) -> None:
-        """Act at once on a key that is bound, here or further out."""
+        """Run a bound key's action at once, of this widget or an outer one."""
         active = self.screen.active_bindings.get(event.key)
         if active is None or event.is_printable:
             return
@@ -44,7 +44,7 @@ class ActsInOrder(Mixed):
             event.stop()
 
     def on_paste(self, event: events.Paste) -> None:
-        """Let Textual insert what may reach the terminal."""
+        """Let Textual insert only what may reach the terminal."""
         event.stop()
         event.text = clean(event.text, keep_tabs=isinstance(self, TextArea))
 
@@ -52,15 +52,14 @@ class ActsInOrder(Mixed):
 class WrittenArea(Exact, ActsInOrder, TextArea):
     """A text area to write in.
 
-    Deleting to the end of a line takes all of the line as it was written, however it is wrapped, as a shell
-    does.
+    Deleting to the end or start of a line ignores wrapping, like a shell.
     """
 
     cursor_blink: Reactive[bool] = reactive(False, init=False)
-    """A cursor that blinks writes to the terminal, and wakes the machine, twice a second for ever."""
+    """A blinking cursor would write to the terminal, and wake the machine, twice per second."""
 
     def action_delete_to_start_of_line(self) -> None:
-        """Delete the line up to the cursor; at its start join it to the line before."""
+        """Delete the line up to the cursor; at its start join it with the previous line."""
         row, column = self.selection.end
         if self.read_only or not column:
             super().action_delete_to_start_of_line()
@@ -76,8 +75,8 @@ class WrittenArea(Exact, ActsInOrder, TextArea):
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
         """Scroll to the cursor, unless it is beyond the end of the text.
 
-        Undoing takes the text back first and the cursor after it. Between the two the scroll bar may go, and
-        the text area then looks for the cursor in a line that is no longer there.
+        Undo restores the text first and the cursor afterwards. If the scroll bar disappears in between, the
+        text area would look for the cursor in a line that no longer exists.
         """
         if self.cursor_location[0] >= self.document.line_count:
             return Offset(0, 0)
@@ -89,17 +88,17 @@ class ReadArea(Exact, TextArea):
 
 
 class WrittenLine(Exact, ActsInOrder, Input):
-    """A field of one line; of a paste it takes the first."""
+    """A one-line input, which takes the first line of a paste."""
 
     cursor_blink: Reactive[bool] = reactive(False, init=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave up, down and the like to what is around a line: there is nothing in it to scroll to."""
+        """Pass up, down and similar keys on: a single line has nothing to scroll."""
         return not action.startswith(("scroll_", "page_")) and super().check_action(action, parameters)
 
 
 class EdgedPanel(Mixed):
-    """A panel with a bar at its left edge that is as high as the panel, its half rows included.
+    """A panel with a bar at its left edge that is as high as the panel, including half rows.
 
     Textual gives the corners of a border the colour of the rows above and below.
     """

@@ -1,4 +1,4 @@
-"""Rows in columns: one declaration aligns them, names them, and says what leaves in a narrow place."""
+"""Tables: columns declared once, with alignment, titles and the widths at which they are shown."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
@@ -20,26 +20,26 @@ class Column(Generic[R]):
 
     text: Callable[[R], str | Content] = lambda _: ""
     cells: int = 0
-    """Cells with the gap to its neighbour; 0 for the one column that takes what the others leave."""
+    """Cells including the gap; 0 for the one column that takes the remaining space."""
     tone: str | Callable[[R], str] = MUTED
     title: str = ""
     gap: int = 1
-    """Cells that stay free in front of a neighbour that is aligned to the left."""
+    """Cells kept free before a left-aligned neighbour."""
     right: bool = False
-    """Whether it is aligned to the right; its gap is at its left then."""
+    """Whether it is right-aligned; its gap is at the left then."""
     leaves_at: int = 0
-    """Cells of a row below which it is left out."""
+    """Width of a row in cells below which the column is left out."""
     comes_below: int = _ANY_WIDTH
-    """Cells of a row from which it is left out."""
+    """Width of a row in cells from which the column is left out."""
     share: int = 1
-    """It takes no more than this part of a row: 2 for half of it."""
+    """Maximum part of a row, as divisor: 2 for half of it."""
     snug: bool = False
-    """Whether it takes no more cells than its text, and leaves the others to the wide column."""
+    """Whether it takes only the cells of its text, and leaves the rest to the wide column."""
     fitted: Callable[[R, int], Content] | None = None
-    """Makes its text for the cells there are, in place of ``text``."""
+    """Makes the text for the available cells, instead of ``text``."""
 
     def shown(self, row: R, cells: int) -> str | Content:
-        """Its text for a row, clean and cut to a number of cells."""
+        """Return the text for a row, clean and cut to a number of cells."""
         if self.fitted is not None:
             return self.fitted(row, cells)
         text = self.text(row)
@@ -56,12 +56,12 @@ class Column(Generic[R]):
 
 @frozen
 class Table(Generic[R]):
-    """Columns that line up, with at most one of them as wide as there is room."""
+    """Aligned columns, at most one of which takes the remaining space."""
 
     columns: Sequence[Column[R]]
 
     def header(self, width: int) -> Content:
-        """The names of the columns; empty where they have none."""
+        """Return the titles of the columns; empty if fewer than two have one."""
         shown, cells = self._laid(width, None)
         if sum(bool(column.title) for column in shown) < 2:
             return Content()
@@ -72,11 +72,11 @@ class Table(Generic[R]):
         return Content("".join(named)[:width])
 
     def words(self, row: R) -> str:
-        """What a row says in all of its columns, for a search."""
+        """Return the text of all columns of a row, for a search."""
         return " ".join(str(column.text(row)) for column in self.columns)
 
     def line(self, row: R, width: int) -> Content:
-        """One row; what is too long is cut, and ends in a mark that says so."""
+        """Return a row; texts that are too long end in an ellipsis."""
         shown, cells = self._laid(width, row)
         parts: list[Content | tuple[str, str]] = []
         for at, (column, room) in enumerate(zip(shown, cells, strict=True)):
@@ -92,7 +92,7 @@ class Table(Generic[R]):
         return Content.assemble(*parts)
 
     def _laid(self, width: int, row: R | None) -> tuple[list[Column[R]], list[int]]:
-        """The columns that have room, and the cells of each; the first gives way where that is too little."""
+        """Return the columns that fit with their widths; the first is narrowed if space is short."""
         shown = [each for each in self.columns if each.leaves_at <= width < each.comes_below]
         cells = [min(each.cells, width // each.share) for each in shown]
         for at, column in enumerate(shown):
@@ -113,16 +113,16 @@ def _cells(text: str | Content) -> int:
 
 
 _LEAST = 8
-"""Cells that the wide column keeps, however narrow the row is."""
+"""Minimum width of the wide column in cells."""
 
 
 def spread(left: Content, right: Content, width: int, least: int = 1) -> Content:
-    """A row with a text at each of its ends."""
+    """Return a row with a text at each end."""
     return Content.assemble(left, " " * max(least, width - left.cell_length - right.cell_length), right)
 
 
 def packed(parts: Iterable[Content], width: int, gap: str = "   ", lead: int = 0) -> Content:
-    """Parts in rows, none of them broken; rows below the first begin ``lead`` cells in."""
+    """Arrange unbroken parts in rows; rows after the first are indented by ``lead`` cells."""
     rows: list[Content] = []
     for part in parts:
         if rows and rows[-1].cell_length + len(gap) + part.cell_length <= width:

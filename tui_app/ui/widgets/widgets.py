@@ -1,4 +1,4 @@
-"""Widgets that screens share: text fields, long texts, key hints; plain mode; how failed work is reported."""
+"""Plain mode: filters that paint the program's signs and drawings in ASCII."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Mixed = Widget
 else:
-    # Styles come from the first base that is a widget, which has to be the other one.
+    # Textual takes styles from the first base that is a widget, which must be the other one.
     Mixed = object
 
 _SIGNS = {
@@ -26,19 +26,19 @@ _SIGNS = {
     "│": "|",
     "\u00a0": " ",
 }
-"""Signs of ours, each of one cell."""
+"""The program's own signs, each of one cell."""
 _DOTS = "…"
 
 
 class PlainDrawing(LineFilter):
-    """Paints box drawing and braille as ASCII, cell by cell, whoever wrote it."""
+    """Paints box drawing and braille characters as ASCII, cell by cell, whatever their origin."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [_with(segment, without_drawing(segment.text)) for segment in segments]
 
 
 class PlainSigns(LineFilter):
-    """Paints our own signs as ASCII; a line keeps its width."""
+    """Paints the program's own signs as ASCII; a line keeps its width."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         signs = list("".join(segment.text for segment in segments))
@@ -54,18 +54,18 @@ class PlainSigns(LineFilter):
 
 
 def _spelled(signs: list[str]) -> list[str]:
-    """Write three dots for one, in place of two blanks beside it, else of the end of what was cut."""
+    """Write an ellipsis as three dots, over two adjacent blanks or the end of the cut text."""
     for at, sign in enumerate(signs):
         if sign != _DOTS:
             continue
         before, behind = signs[max(0, at - 2) : at], signs[at + 1 : at + 4]
-        # A cut text keeps its distance from the edge; dots that stand apart have nothing to give up.
+        # A cut text keeps its distance from the edge; an ellipsis after a blank has nothing to overwrite.
         room = 2 if before[-1:] == [" "] else 3
         if len(behind) >= room and all(each == " " for each in behind):
             signs[at : at + 3] = "..."
         elif len(before) == 2 and all(map(str.isascii, before)) and (before[1] != " " or before[0] == " "):
             signs[at - 2 : at + 1] = "..."
-        # Else it stands between two words, as it was written.
+        # Otherwise it is between two words, and stays as written.
     return signs
 
 
@@ -77,8 +77,8 @@ DRAWING, SIGNS = PlainDrawing(), PlainSigns()
 
 
 class Exact(Mixed):
-    """A widget that shows a text of the user, the model or a tool, sign by sign."""
+    """A widget that shows text of the user, the model or a tool unchanged."""
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """All that is painted differently, without the spelling of our own signs."""
+        """Return all line filters except the one for the program's own signs."""
         return [each for each in super().get_line_filters() if each is not SIGNS]

@@ -1,4 +1,4 @@
-"""The words of a compaction: what it did, its facts, messages and numbers, as rows."""
+"""Wording of a compaction: its result, facts, messages and numbers, as rows."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -40,17 +40,17 @@ SIGNS: dict[FactState, str] = {
     "lost": UNICODE.cross,
 }
 ORDER: tuple[FactState, ...] = ("lost", "recoverable", "kept")
-"""What needs attention comes first."""
+"""The order of facts by state: what needs attention comes first."""
 LEAST_TITLE = 20
-"""Cells that a title keeps at least."""
+"""Minimum width of a title in cells."""
 REASON_CELLS = 320
-"""Cells of a reason that stand in the head, some rows of a usual terminal; a longer one is read below."""
+"""Cells of a reason shown in the head, a few rows of a usual terminal; a longer one is shown below."""
 _CONTEXT = 3
-"""Messages that stayed and are named on each side of a change."""
+"""Number of kept messages shown on each side of a change."""
 
 
 def headline(done: CompactionComplete, time: float, width: int) -> Content:
-    """``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``, so wide."""
+    """Return ``⊖ Sunday import: holidays open      12:31 · background · gpt-5-mini · 4 s · $0.004``."""
     title = "Conversation compacted" if done.outcome == "success" else f"Compaction {done.outcome}"
     facts = [clock(time), done.trigger.replace("_", " "), one_line(done.model, 40), duration(done.duration_s)]
     if done.cost_usd is not None:
@@ -66,9 +66,9 @@ def headline(done: CompactionComplete, time: float, width: int) -> Content:
 
 
 def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: bool = False) -> list[str]:
-    """Tokens and messages before and after, and what became of the facts; or why nothing changed.
+    """Word tokens and messages before and after, and the facts; or why nothing changed.
 
-    ``edited`` says that the summary has other words; ``low`` is for one row that may be cut, with its
+    With ``edited`` the summary has been changed since; ``low`` is for a single row that may be cut, with its
     numbers last.
     """
     if done.outcome != "success":
@@ -94,17 +94,17 @@ def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: 
 
 
 def tone_of(fact: Fact, state: FactState) -> str:
-    """The colour of a fact's state: only what is wrong has one, and a detail that is not carried is not."""
+    """Return the colour of a fact's state: only problems have one, and missing details are not a problem."""
     return "$text-muted" if fact.kind == "detail" else _COLOURS[state]
 
 
 def where(fact: Fact, history: str = "") -> str:
-    """Where a fact can be found that is not kept, besides its place in the log."""
+    """Return where a fact that was not kept can be found, other than in the log."""
     return f"conversation_history/{PurePath(history).name}" if history and fact.state == "recoverable" else ""
 
 
 def fate(fact: Fact) -> str:
-    """What became of a fact, as the head of all that fared so."""
+    """Word a fact's fate, as the heading of all facts with the same."""
     if fact.kind == "detail":
         return "Details, not counted as facts"
     if fact.state == "lost":
@@ -115,7 +115,7 @@ def fate(fact: Fact) -> str:
 
 
 def ranked(facts: Iterable[Fact]) -> list[Fact]:
-    """Lost ones first, then what Plimsoll added, heavier ones first; details last."""
+    """Sort facts: lost ones first, then those added by Plimsoll, heavier ones first; details last."""
 
     def place(fact: Fact) -> tuple[bool, int, bool, float]:
         return fact.kind == "detail", ORDER.index(fact.state), not fact.put_back, -fact.weight
@@ -131,14 +131,14 @@ def fact_options(
     width: int = 80,
     said: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Option]:
-    """Every fact below a head that says what became of it; its id is its place among the ranked ones.
+    """Return rows for all facts below headings by fate; the id of a row is its index among the ranked facts.
 
     Args:
-        facts: What the dropped history held.
-        history: Path of the file that holds what left; empty where there is none.
-        back: How a fact comes back that is not kept.
+        facts: Facts of the removed history.
+        history: Path of the file with the removed history; empty if there is none.
+        back: How to bring back a fact that was not kept.
         width: Cells of a row.
-        said: Whose words the sources are and when they came, where there is room for that.
+        said: Author and time of the sources, shown if there is space.
     """
     options: list[Option] = []
     found = ranked(facts)
@@ -171,18 +171,18 @@ def fact_options(
 
 
 SOURCED = 64
-"""Cells of a row from which a fact says where in the log it comes from."""
+"""Cells of a row from which a fact has its source in the log."""
 _FACT_CELLS, _MOST_SOURCE = 12, 22
-"""Cells in front of the text of a fact, and at most those of the message it comes from."""
+"""Cells before the text of a fact, and maximum cells of its source."""
 
 
 def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
-    """A fact in columns: sign, kind, text, where in the log it comes from, and how it comes back.
+    """Return a fact in columns: sign, kind, text, source in the log, and how to bring it back.
 
     Args:
-        fact: It.
-        told: Where it is, and how it comes back; empty where it is kept.
-        cells: Room for its text, for its source, and for what is told; of the latter 0 where there is none.
+        fact: The fact.
+        told: Where it is, and how to bring it back; empty if it is kept.
+        cells: Widths of its text, its source and `told`; the last is 0 if it has no column.
     """
     room, source, beside = cells
     text, place = one_line(unmarked(fact.text), 300), one_line(fact.source, _MOST_SOURCE)
@@ -207,26 +207,26 @@ def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
 
 
 _ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
-"""Cells that the text of a fact keeps at least beside what is told of it; and without that."""
+"""Minimum cells of a fact's text next to `told`, and without it."""
 
 
 _MARKED = re.compile(r"(?<![\w`*])(\*\*|`)(?=[^\s`*])(.+?)(?<=[^\s`*])\1(?![\w`*])")
 
 
 def unmarked(text: str) -> str:
-    """A line of Markdown without the signs that make a part of it bold or code."""
+    """Return a line of Markdown without markup for bold text and code."""
     return _MARKED.sub(r"\2", text)
 
 
 def message_lines(
     lines: Iterable[Difference], sign: Literal["-", " "], scale: float = 1.0, width: int = 300
 ) -> str:
-    """The messages that left or stayed, one a line, with the size that the model had of each.
+    """Return the removed or kept messages, one per line, with their size for the model.
 
     Args:
-        lines: What left, came and stayed.
-        sign: ``-`` for what left, a space for what stayed.
-        scale: Tokens as the model counts them for each counted one.
+        lines: Removed, added and kept messages.
+        sign: ``-`` for removed messages, a space for kept ones.
+        scale: Model tokens per locally counted token.
         width: Cells of a row.
     """
     rows = [_message_row(line, scale, width) for line in lines if line.sign == sign]
@@ -251,12 +251,12 @@ _KINDS = {"assistant": "answer"}
 
 
 def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0, width: int = 300) -> str:
-    """The view before and after, one message a line: ``-`` left, ``+`` came; long runs of others are counted.
+    """Return the difference of the view, one message per line, with long unchanged runs counted.
 
     Args:
-        lines: What left, came and stayed.
-        summary: Text of the summary, shown where it came in.
-        scale: Tokens as the model counts them for each counted one.
+        lines: Removed (``-``), added (``+``) and kept messages.
+        summary: Text of the summary, shown where it was added.
+        scale: Model tokens per locally counted token.
         width: Cells of a row.
     """
     written = [unmarked(part) for part in summary.splitlines()]
@@ -276,7 +276,7 @@ def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0, wi
 
 
 def summary_text(done: CompactionComplete) -> str:
-    """Return the summary, or why there is none, in full."""
+    """Return the complete summary, or why there is none."""
     if done.summary:
         return done.summary
     reason = _whole(done.reason)
@@ -289,7 +289,6 @@ def refused_text(done: CompactionComplete) -> str:
 
 
 def _whole(text: str) -> str:
-    """A text of any length on one line, which is wrapped where it is shown."""
     return " ".join(clean(text).split())
 
 
@@ -297,7 +296,7 @@ _COUNTED = ("tokens_before", "tokens_after", "tokens_removed", "messages_before"
 
 
 def number_lines(done: CompactionComplete) -> str:
-    """Every number of the event, one a line."""
+    """Return every number of the event, one per line."""
     ranges = ", ".join(
         f"#{first}" if first == last else f"#{first} to #{last}" for first, last in done.removed
     )
@@ -329,7 +328,7 @@ def number_lines(done: CompactionComplete) -> str:
 
 
 ONE_LINE = 100
-"""Cells of a row from which it says of a fact whose words it is from, and when they came."""
+"""Cells of a row from which a fact has the author and time of its source."""
 
 
 _FIGURE = re.compile(r"(?<![\w.])(?<!\w-)(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) \d[\d,.]*[kM]?)*)")
@@ -337,6 +336,6 @@ _FIGURE = re.compile(r"(?<![\w.])(?<!\w-)(~?\$?\d[\d,.]*[kM%]?(?: (?:→|->|of) 
 
 
 def figures(text: str, figure: re.Pattern[str] = _FIGURE) -> Content:
-    """A row of figures, or of what else the group of a pattern finds, which stand out from the words."""
+    """Highlight the figures of a row, or whatever else a pattern's group matches."""
     parts = enumerate(figure.split(text))
     return Content.assemble(*((part, "$foreground" if at % 2 else "$text-muted") for at, part in parts))

@@ -1,4 +1,4 @@
-"""What a turn has cost, in words."""
+"""Costs of turns in words."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ from tui_app.ui.words.text import clock, cost, count, one_line, percent, tokens
 
 
 def turn_text(costs: "Costs") -> str:
-    """``12.3k in, 80% cached · 0.8k out · $0.012``; empty where it cost nothing, or nothing was reported."""
+    """Return ``12.3k in, 80% cached · 0.8k out · $0.012``; empty if it was free, or nothing was reported."""
     if not (costs.input_tokens or costs.output_tokens) or costs.usd == 0:
         return ""
-    # A share of a sum that is not complete would be wrong: 120% cached.
+    # A share of an incomplete sum would be wrong, such as 120% cached.
     share = costs.cached_tokens and not costs.unmeasured
     cached = f", {percent(costs.cached_tokens / costs.input_tokens)} cached" if share else ""
     cached += f", {tokens(costs.written_tokens)} written" if costs.written_tokens else ""
@@ -23,10 +23,10 @@ def turn_text(costs: "Costs") -> str:
 
 
 def next_turn_text(cache: "CacheOutlook", now: float) -> str:
-    """What the next turn costs with a warm cache and with a cold one; empty where neither is known.
+    """Word the next turn's cost with a warm and with a cold cache; empty if neither is known.
 
     Args:
-        cache: What is known of it.
+        cache: What is known about the cache.
         now: Seconds since the epoch.
     """
     if cache.warm_until is None:
@@ -43,18 +43,18 @@ def next_turn_text(cache: "CacheOutlook", now: float) -> str:
 
 
 def price_text(usd: float | None, unpriced: int) -> str:
-    """A sum, with a word where parts of it are not known: never a false zero."""
+    """Return a sum, worded as a minimum or unknown if parts have no price: never a false zero."""
     if usd is None:
         return "cost unknown" if unpriced else cost(0.0)
     return f"at least {cost(usd)}" if unpriced and usd else "cost unknown" if unpriced else cost(usd)
 
 
 def unpriced_text(requests: int, models: Sequence[str]) -> str:
-    """Whose price is missing in a sum, and what can be done about it; empty where none is.
+    """Word which requests of a sum have no price; empty if all have one.
 
     Args:
-        requests: How many have no known price.
-        models: Whom they went to.
+        requests: Number of requests without a known price.
+        models: The models of those requests.
     """
     if not requests:
         return ""
@@ -63,5 +63,5 @@ def unpriced_text(requests: int, models: Sequence[str]) -> str:
 
 
 def window_text(limit: int) -> str:
-    """Write the size of a window in tokens; a round one stays round (``32k``, ``1M``)."""
+    """Write the size of a window in tokens, without a zero decimal (``32k``, ``1M``)."""
     return tokens(limit).replace(".0", "")

@@ -1,4 +1,4 @@
-"""How full the context is, against the load lines of its policy: in words, as a zone and as a bar."""
+"""Context utilization against the thresholds of the policy: in words, as a zone and as a bar."""
 
 from typing import Literal, NamedTuple
 
@@ -9,39 +9,39 @@ from tui_app.usage import ContextUsage, percent_text
 
 Zone = Literal["ok", "near", "full"]
 BACKGROUND = 0.8
-"""Share of the window at which compaction starts in the background, unless a policy sets it."""
+"""Share of the window at which a background compaction starts, unless the policy sets it."""
 BLOCKING = 0.95
-"""Share of the window at which sending waits for compaction, unless a policy sets it."""
+"""Share of the window at which sending waits for compaction, unless the policy sets it."""
 LOADING = "loading the model's window …"
 NOT_OPEN = "no session is open"
 
 
 class Bar(NamedTuple):
-    """The bar in cells: ``used`` drawn strong, ``pending`` lighter behind it, ``marks`` over both."""
+    """The bar in cells: ``used`` drawn strong, ``pending`` lighter after it, ``marks`` over both."""
 
     used: int
     pending: int
     marks: tuple[int, ...]
     leaving: int = 0
-    """Of the used ones, the last that a compaction under way would free."""
+    """Number of the last used cells that the running compaction would free."""
     half: bool = False
-    """Whether half a cell more is used."""
+    """Whether another half cell is used."""
 
 
 @frozen
 class Load:
-    """How full the context is."""
+    """Context utilization."""
 
     usage: ContextUsage | None = None
-    """As it was measured; ``None`` while nothing is known."""
+    """The measured usage; ``None`` while it is unknown."""
     background: float = BACKGROUND
-    """Share of the window at the first line, from which it is *near*; 0 for none."""
+    """Share of the window from which the zone is *near*; 0 for none."""
     blocking: float = BLOCKING
-    """Share of the window at the second line, from which it is *full*; 0 for none."""
+    """Share of the window from which the zone is *full*; 0 for none."""
     pending: int = 0
-    """Tokens that the typed prompt or the streamed answer would add: they make the figure an estimate."""
+    """Tokens that the draft or the streamed answer would add, which make the usage an estimate."""
     leaving: int = 0
-    """Tokens that a compaction under way would free."""
+    """Tokens that the running compaction would free."""
 
     @property
     def used(self) -> int:
@@ -49,12 +49,12 @@ class Load:
 
     @property
     def limit(self) -> int:
-        """Tokens of the window; 0 while it is not known."""
+        """Tokens of the window; 0 while it is unknown."""
         return max(0, self.usage.window.stated) if self.usage is not None else 0
 
     @property
     def zone(self) -> Zone:
-        """*Full* also without lines as soon as the limit itself is passed."""
+        """The zone; *full* also without thresholds once the limit itself is exceeded."""
         used, limit = self.used, self.limit
         if limit and (used > limit or (self.blocking > 0 and used >= int(limit * self.blocking))):
             return "full"
@@ -64,7 +64,7 @@ class Load:
     def text(self) -> str:
         """``71% of 128k · ~91.5k · ok``, ``over by 3.1k of 128k · full`` or ``~91.5k of ?``, in 29 cells.
 
-        ``128k?`` is a limit that is assumed, and ``~`` whatever the provider has not reported.
+        ``128k?`` is an assumed limit, and ``~`` marks whatever the provider has not reported.
         """
         if self.usage is None:
             return LOADING
@@ -80,19 +80,19 @@ class Load:
 
     @property
     def threshold(self) -> str:
-        """Where compaction starts: ``compacts at 80%``; empty where that is no share of the window."""
+        """When compaction starts, ``compacts at 80%``; empty if that is not a share of the window."""
         return f"compacts at {self.background:.0%}" if 0 < self.background < 1 else ""
 
     @property
     def start(self) -> str:
-        """When compaction starts."""
+        """When compaction starts, in any case."""
         by_messages = self.background <= 0 < self.blocking
         return (
             self.threshold or f"compacts {'by the number of messages' if by_messages else 'only when asked'}"
         )
 
     def bar(self, width: int) -> Bar:
-        """Share out so many cells; what is not empty gets at least one cell."""
+        """Divide a number of cells; what is not empty gets at least one cell."""
         lines = (self.background, self.blocking)
         marks = tuple(min(width - 1, int(width * line)) for line in lines if 0 < line < 1)
         if self.usage is None or not self.limit:

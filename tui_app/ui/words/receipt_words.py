@@ -1,4 +1,4 @@
-"""The words of receipts, for the screen and for a shell: pure functions over what is known of requests."""
+"""Wording of request receipts, for the screen and the command line."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ _LOST: "Mapping[Cause, str]" = {
 
 
 def receipt_row(receipt: "Receipt", cells: int = 60) -> tuple[str, ...]:
-    """One request: its number, what it came after, sizes, price, and what broke its prefix."""
+    """Return a request's cells: number, what it followed, sizes, price, and what broke its prefix."""
     summary = receipt.kind not in ("answer", "sub-agent")
     title = f"{receipt.title}, {receipt.model}" if summary and receipt.model else receipt.title
     return (
@@ -36,11 +36,11 @@ def receipt_row(receipt: "Receipt", cells: int = 60) -> tuple[str, ...]:
 
 
 def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
-    """One request part by part.
+    """Return a request's figures by category.
 
     Args:
-        receipt: What is known of it.
-        usage: Its measured sizes by category; empty where they are not known.
+        receipt: The receipt.
+        usage: Its measured sizes by category; empty if they are unknown.
     """
     price = "price not known" if receipt.cost_usd is None else cost(receipt.cost_usd)
     if receipt.lost_usd and receipt.cost_usd is not None:
@@ -73,13 +73,13 @@ def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
 
 
 def lost_text(lost: "Mapping[Cause, float]") -> str:
-    """What broken prefixes have cost in all, by what broke them; empty where nothing was lost."""
+    """Word the total cost of broken prefixes by cause; empty if there was none."""
     said = [f"{cost(usd)} to {_LOST[cause]}" for cause, usd in lost.items() if cause and usd]
     return f"Of this session went {', '.join(said)}." if said else ""
 
 
 def total_text(found: "Sequence[Receipt]") -> str:
-    """How many requests, what they cost, and how much was read from caches."""
+    """Word the number of requests, their cost, and the share read from caches."""
     prices = [each.cost_usd for each in found if each.cost_usd is not None]
     sent = sum(each.input_tokens for each in found)
     read = sum(each.cache_read_tokens for each in found)

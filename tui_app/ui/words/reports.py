@@ -1,4 +1,4 @@
-"""Audits and figures of a session, and what a sub-agent did, as plain text for the screen and for a shell."""
+"""Audits of sessions as plain text, for the screen and the command line."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 _NAME_CELLS = 400
 _MOST = 40
-"""Items of a list that are shown; JSON and page have them all."""
+"""Maximum number of list items shown; JSON and page have them all."""
 
 
 def audit_lines(audit: Mapping[str, Any]) -> Iterator[str]:
-    """One conversation.
+    """Yield the report of one conversation.
 
     Args:
-        audit: Of ``Audit.to_json``.
+        audit: From ``Audit.to_json``.
     """
     model = f", counted as {audit['model']}" if audit["model"] else ""
     compactions: Sequence[Mapping[str, Any]] = audit["compactions"]
@@ -45,10 +45,10 @@ def audit_lines(audit: Mapping[str, Any]) -> Iterator[str]:
 
 
 def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iterator[str]:
-    """One compaction, without the policies.
+    """Yield the report of one compaction, without the policies.
 
     Args:
-        found: Of ``AuditedCompaction.to_json``.
+        found: From ``AuditedCompaction.to_json``.
         name: What it is called.
     """
     trigger = f", {found['trigger']}" if found["trigger"] else ""
@@ -73,7 +73,7 @@ def compaction_lines(found: Mapping[str, Any], name: str = "Compaction") -> Iter
 
 
 def total_lines(total: Mapping[str, Any], name: str) -> Iterator[str]:
-    """What several compactions add up to."""
+    """Yield the totals of several compactions."""
     undone = f" ({total['undone']:,} more undone later and left out)" if total["undone"] else ""
     yield _line(
         f"{name}: {count(total['compactions'], 'compaction')}{undone}, {tokens(total['tokens_before'])} to "
@@ -126,18 +126,18 @@ def _list(heading: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _line(text: str, indent: str = "") -> str:
-    """Text of any origin as lines that drive nothing; further lines are indented."""
+    """Clean a text, indenting all but its first line."""
     return f"\n{indent}".join(line for line in clean(text).splitlines() if line.strip())
 
 
 def read_audit(database: Database, session: str, only: int = 0, policies: "Sequence[Policy]" = ()) -> "Audit":
-    """Audit a session with a connection of the caller's own; call it in a thread, it takes its time.
+    """Audit a session with a separate connection; slow, so call it in a thread.
 
     Args:
-        database: Where sessions are kept.
+        database: Where sessions are stored.
         session: Its id.
-        only: Log number of the compaction that is wanted; 0 for all.
-        policies: Which are replayed as well.
+        only: Log number of the only compaction to audit; 0 for all.
+        policies: Policies to replay as well.
     """
     # The agent side takes a second to load.
     from tui_app.conversation.audits.audit import audit, with_policies

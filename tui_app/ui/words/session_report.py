@@ -1,4 +1,4 @@
-"""The figures of a session: turns, models, cache, compactions, what was saved."""
+"""Statistics of a session in words: turns, models, cache, compactions, savings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,14 +15,14 @@ _UNKNOWN = "(unknown)"
 
 @frozen
 class Section:
-    """A few lines under one word."""
+    """A title with a few lines."""
 
     title: str
     lines: tuple[str, ...]
 
 
 def sections(stats: SessionStats) -> list[Section]:
-    """Everything there is a figure for, at most 76 columns wide."""
+    """Return everything that has a figure, at most 76 columns wide."""
     found = [
         Section("Session", tuple(_session(stats))),
         Section("Models", tuple(_models(stats))),
@@ -55,7 +55,7 @@ def _session(stats: SessionStats) -> Iterable[str]:
 
 def _models(stats: SessionStats) -> Iterable[str]:
     yield from _figures(stats.models, "model", "answers", "in", "cached", "out", "cost")
-    # Whose price is not known, and what a user can do about it.
+    # Models without a known price, and what the user can do about it.
     for model, requests in stats.unpriced_models.items():
         name = one_line(model, _MODEL_CELLS) or _UNKNOWN
         yield f"{count(requests, 'request')} to {name} came without a price: not counted"
@@ -89,7 +89,7 @@ def _counted(counts: Mapping[str, int]) -> Iterable[str]:
 
 
 def _word(name: str) -> str:
-    """A name out of the log, which another version may have written."""
+    """Return a name from the log, which another version may have written."""
     return one_line(name, _MODEL_CELLS).replace("_", " ")
 
 
@@ -114,16 +114,16 @@ _CELLS: Mapping[str, Callable[[Any], str]] = {
         else "?"
     ),
 }
-"""The columns of figures: how each reads in a row."""
+"""The columns: how each is written in a row."""
 
 
 def _figures(rows: Sequence[object], *names: str, left: int = 1) -> list[str]:
-    """Rows below the names of their columns; nothing where there are none."""
+    """Return rows below the titles of their columns; empty if there are none."""
     return (
         _table([names, *([_CELLS[name](row) for name in names] for row in rows)], left=left) if rows else []
     )
 
 
 def _table(rows: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
-    """Rows in columns; all but the first ``left`` ones are aligned to the right."""
+    """Return rows in columns; all but the first ``left`` ones are right-aligned."""
     return list(table_lines(rows, right=range(left, len(rows[0]) if rows else 0), least=7))

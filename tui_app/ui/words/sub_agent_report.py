@@ -1,4 +1,4 @@
-"""What a sub-agent did, in words: its task, each step with its calls, what it used."""
+"""A subagent's work in words: its task, the calls of each step, and its usage."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -13,7 +13,7 @@ _TYPES = frozenset({SubAgentStart.TYPE, SubAgentStep.TYPE, SubAgentEnd.TYPE})
 
 
 def sub_agent_text(events: Sequence[Payload]) -> str:
-    """Everything but its answer, which is the result of the call that has sent it; empty without events."""
+    """Return everything except its answer, which is the call's result; empty without events."""
     lines, ended, number = list[str](), False, 0
     for event in events:
         match event:
@@ -27,7 +27,7 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
             case SubAgentStep():
                 number += 1
                 used = count(event.input_tokens + event.output_tokens, "token")
-                # Its last words are the result itself.
+                # Its last text is the result itself.
                 end = "its answer" if event.text else "its context was compacted"
                 lines.append(f"\nStep {number} · {used}{'' if event.calls else f' · {end}'}")
                 if event.calls and event.text.strip():
@@ -45,10 +45,10 @@ def sub_agent_text(events: Sequence[Payload]) -> str:
 
 
 def read_sub_agent(database: Database, session: str, call: int) -> list[Payload]:
-    """The events of the sub-agent that a call has sent; blocks while the log is read.
+    """Return the events of the subagent that a call started; blocks while the log is read.
 
     Args:
-        database: The sessions file.
+        database: Where sessions are stored.
         session: Id of the session.
         call: Log number of the call.
     """
@@ -66,11 +66,11 @@ def read_sub_agent(database: Database, session: str, call: int) -> list[Payload]
 SAID_BY: dict[RowKind, str] = {
     "user": "user", "assistant": "answer", "tool": "tool", "shell": "command",
 }  # fmt: skip
-"""Who has said a message, in the words of all lists."""
+"""Authors of messages, as all lists call them."""
 
 
 def said_at(entries: Iterable[Entry]) -> dict[str, str]:
-    """Whose words messages are and when they came, such as ``user, 12:14``, by ``#N``."""
+    """Return author and time of messages, such as ``user, 12:14``, by ``#N``."""
     return {
         f"#{each.message}": f"{SAID_BY[each.kind]}, {clock(each.time)}"
         for each in entries

@@ -1,9 +1,9 @@
-"""Makes untrusted text safe to paint: what models, tools and files say never drives the terminal.
+"""Makes untrusted text safe to paint: text of models, tools and files never controls the terminal.
 
-Escape sequences are removed as a whole (their parameters would be noise), single control characters
-are removed, and characters that reorder or hide text are replaced by a visible mark, because a hidden
-reordering can make a command read as another one (CVE-2021-42574). Terminals do not agree on how wide joined
-and modified signs are, so these are taken apart: every cell is then where it was counted.
+Escape sequences are removed as a whole (their parameters would be noise), single control characters are
+removed, and characters that reorder or hide text are replaced by a visible mark, because a hidden reordering
+can make a command look like another one (CVE-2021-42574). Terminals disagree on the width of joined and
+modified characters, so these are separated: every cell is then where it was counted.
 """
 
 import re
@@ -18,9 +18,9 @@ from tui_app.text import UNSEEN
 
 TAB = "    "
 MOST_CHARS = 200_000
-"""Of a longer text that is read beginning and end are shown."""
+"""Characters above which only beginning and end of a text are shown for reading."""
 BIDI_MARK = "�"
-"""Stands for a removed bidirectional override or isolate and for half a surrogate pair."""
+"""Replaces a bidirectional override or isolate, and half a surrogate pair."""
 
 _STRING_SEQUENCE = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 _CSI_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
@@ -33,7 +33,7 @@ _MARKS = (
     r"\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 )
 MOST_MARKS = 4
-"""Marks allowed on one letter; no language needs more, and a flood of them runs over other rows."""
+"""Combining marks allowed per letter; no language needs more, and many more would cover other rows."""
 _FLOOD = re.compile(f"({_MARKS}{{{MOST_MARKS}}}){_MARKS}+")
 _SUSPECT = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff]"
@@ -55,7 +55,7 @@ _ACTED_ON = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def sanitize(text: str) -> str:
-    """Clean a text only where a terminal would act on it: tabs and emoji of the user stay."""
+    """Clean a text only if a terminal would act on it: the user's tabs and emoji are kept."""
     return clean(text) if _ACTED_ON.search(text) else text
 
 
@@ -64,14 +64,14 @@ def clean(text: str, *, keep_newlines: bool = True, keep_tabs: bool = False) -> 
 
     Args:
         text: Text of any origin.
-        keep_newlines: Keep ``\n`` (``\r\n`` becomes ``\n``, a lone ``\r`` too); else each line end
+        keep_newlines: Keep ``\n`` (``\r\n`` and a lone ``\r`` become ``\n``); otherwise each line end
             becomes one space.
-        keep_tabs: Keep tabs, for a field that shows where they lead: in what is sent they may count.
+        keep_tabs: Keep tabs, for a field that aligns them: in text that is sent they may matter.
 
     Returns:
         The text without escape sequences (ANSI, OSC, DCS and relatives) and control characters, with
         tabs as four spaces and with bidirectional controls and lone surrogates as U+FFFD. Joined emoji
-        are side by side, without colours of skin and variants.
+        are side by side, without skin tones and variants.
     """
     if _SUSPECT.search(text) is not None:
         text = _ESCAPES.sub("", text)
@@ -107,10 +107,10 @@ def cut_cells(text: str, limit: int, *, force: bool = False) -> str:
     Args:
         text: One clean line.
         limit: Width in terminal cells; wide characters count two.
-        force: Add the ellipsis even when the text fits (more text was left out before).
+        force: Add the ellipsis even if the text fits (more text was left out before).
 
     Returns:
-        The text, ending in ``…`` when something is missing; empty for a limit below 1.
+        The text, ending in ``…`` if something is missing; empty for a limit below 1.
     """
     if limit < 1:
         return ""
@@ -126,7 +126,7 @@ def cut_cells(text: str, limit: int, *, force: bool = False) -> str:
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """Cut a clean line to a width in its middle: where it begins, and more of how it ends."""
+    """Cut a clean line to a width in its middle, keeping its beginning and more of its end."""
     if cell_len(text) <= limit:
         return text
     end = cut_cells(text[::-1], limit - limit // 3)[::-1]
@@ -134,23 +134,22 @@ def cut_middle(text: str, limit: int) -> str:
 
 
 def _cut(text: str) -> str:
-    """A text with one ellipsis behind it, also where it was cut before."""
     bare = text.rstrip(" .…")
     return (bare if "…" in text[len(bare) :] else text.rstrip()) + "…"
 
 
 def wrap_spans(text: str, width: int, apart: str = "") -> Iterator[tuple[int, int, str]]:
-    r"""Break text into lines at spaces, or anywhere when a word is wider than a line.
+    r"""Break text into lines at spaces, or anywhere if a word is wider than a line.
 
     Joining the spans with their ``join`` gives back the text exactly.
 
     Args:
-        text: Clean text; each ``\n`` begins a line.
+        text: Clean text; each ``\n`` starts a line.
         width: Width in cells, at least 1.
-        apart: What separates the parts of a list, which is broken between two of them where it can be.
+        apart: Separator of a list's parts; lines are broken there if possible.
 
     Yields:
-        Start, end, and what stood before the line: newline, one space, ``apart``, or nothing.
+        Start, end, and the text removed before the line: newline, one space, ``apart``, or nothing.
     """
     width = max(1, width)
     start, join = 0, "\n"
@@ -176,7 +175,7 @@ def wrap_spans(text: str, width: int, apart: str = "") -> Iterator[tuple[int, in
 
 
 def _fit(text: str, start: int, stop: int, width: int) -> int:
-    """Return the end of the longest run that is at most ``width`` cells wide; one character at least."""
+    """Return the end of the longest run that is at most ``width`` cells wide; at least one character."""
     near = min(stop, start + width)
     piece = text[start:near]
     if piece.isascii() or cell_len(piece) == len(piece):
@@ -190,17 +189,17 @@ def _fit(text: str, start: int, stop: int, width: int) -> int:
 
 
 def padded(text: str, cells: int) -> str:
-    """A clean line with spaces behind it up to a width; wide signs count two."""
+    """Pad a clean line with spaces to a width; wide characters count two."""
     return text + " " * max(0, cells - cell_len(text))
 
 
 def table_lines(rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), least: int = 0) -> Iterator[str]:
-    """Rows in columns two spaces apart.
+    """Yield rows with columns two spaces apart.
 
     Args:
-        rows: Equally long rows of cells.
-        right: Numbers of the columns that are aligned to the right, from 0.
-        least: Cells that those have at least.
+        rows: Rows of equal length.
+        right: Numbers of the right-aligned columns, from 0.
+        least: Minimum width of those columns in cells.
     """
     cells = [[clean(cell, keep_newlines=False) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
@@ -220,7 +219,7 @@ def without_drawing(text: str) -> str:
 
 
 def from_home(path: PurePath, home: str) -> str:
-    """A path with ``~`` for the user's own folder."""
+    """Return a path with ``~`` for the user's home folder."""
     if not home or not path.is_relative_to(home):
         return str(path)
     rest = path.relative_to(home).as_posix()
@@ -233,8 +232,8 @@ count = plurals.count
 def tokens(count: int) -> str:
     """Write a number of tokens: ``8``, ``0.2k``, ``91.5k``, ``128k``, ``1.1M``.
 
-    Below 100 the number is exact; above, thousands or millions with one digit, which is left out when
-    it is zero and the whole part has three digits or more.
+    Below 100 the number is exact; above, thousands or millions with one decimal, which is left out if it is
+    zero and the integer part has three digits or more.
     """
     if count < 0:
         return f"-{tokens(-count)}"
@@ -246,17 +245,17 @@ def tokens(count: int) -> str:
 
 
 def counted_text(here: int, there: int) -> str:
-    """``13.2k``; ``13.2k here, 15.8k with its tokenizer`` where another model's count is much else."""
+    """Return ``13.2k``, or ``13.2k here, 15.8k with its tokenizer`` if the counts differ a lot."""
     alike = abs(there - here) <= here * _ALIKE
     return tokens(here) if alike else f"{tokens(here)} here, {tokens(there)} with its tokenizer"
 
 
 _ALIKE = 0.05
-"""Share by which two models' counts may differ without a word: neither is better known."""
+"""Share by which two models' counts may differ without being shown: neither is more exact."""
 
 
 def duration(seconds: float) -> str:
-    """Write a span of time: ``0.4 s``, ``6 s``, ``2 min 5 s``, ``1 h 3 min``."""
+    """Write a duration: ``0.4 s``, ``6 s``, ``2 min 5 s``, ``1 h 3 min``."""
     seconds = max(0.0, seconds)
     if seconds < 0.95:
         return f"{seconds:.1f} s"
@@ -271,14 +270,14 @@ def duration(seconds: float) -> str:
 
 
 def clock(epoch: float, form: str = "%H:%M") -> str:
-    """Write a moment in the machine's time zone.
+    """Write a moment in the local time zone.
 
     Args:
         epoch: Seconds since the epoch.
         form: As for ``strftime``.
 
     Returns:
-        For example ``12:04``; empty when the platform cannot represent the moment.
+        For example ``12:04``; empty if the platform cannot represent the moment.
     """
     try:
         return datetime.fromtimestamp(epoch).strftime(form)
@@ -287,7 +286,7 @@ def clock(epoch: float, form: str = "%H:%M") -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share (1.0 is all) as whole percent: ``71%``; never a false ``0%`` or ``100%``."""
+    """Write a share (1.0 is all) as an integer percentage: ``71%``; never a false ``0%`` or ``100%``."""
     value = round(share * 100)
     if share > 0 and value == 0:
         return "<1%"
@@ -306,14 +305,14 @@ def cost(usd: float) -> str:
 
 
 def count_lines(text: str) -> int:
-    """Count the lines of a text; a newline at its end does not begin another one."""
+    """Count the lines of a text; a newline at its end does not start another one."""
     if not text:
         return 0
     return text.count("\n") + (not text.endswith("\n"))
 
 
 def file_size(count: int) -> str:
-    """Bytes as ``812 B``, ``65.6 kB``, ``1.6 MB``."""
+    """Write a size: ``812 B``, ``65.6 kB``, ``1.6 MB``."""
     if count < 1_000:
         return f"{count} B"
     return f"{count / 1e3:.1f} kB" if count < 1_000_000 else f"{count / 1e6:.1f} MB"

@@ -1,6 +1,7 @@
-"""Conversations of other programs, read into events for the log: a file for each format.
+"""Formats of other programs' conversations, one file per format.
 
-Nothing in a file is trusted or fatal: what cannot be used is reported with its place and the reason.
+No file is trusted, and none causes a crash: whatever cannot be used is reported with its place and the
+reason.
 """
 
 from dataclasses import replace
@@ -24,7 +25,7 @@ from tui_app.session.importers.source import SkippedLine as SkippedLine
 from tui_app.session.importers.values import meets
 
 _LOOKED_AT = 1_000
-"""Records of a file in which the signs are looked for."""
+"""Number of records in which the signs are looked for."""
 
 
 def _shapes() -> list[Shape]:
@@ -33,22 +34,22 @@ def _shapes() -> list[Shape]:
 
 
 TABLE: tuple[Shape, ...] = tuple(sorted(_shapes(), key=lambda shape: (shape.is_last, shape.name)))
-"""Every format: a file in this folder, whose shape is found here. Those that others look like come last."""
+"""Every format: each file in this folder defines a shape. Those that others resemble come last."""
 
 FORMATS: tuple[str, ...] = tuple(each.name for each in TABLE)
-"""Formats that :func:`import_file` reads, beside ``auto``."""
+"""Formats that :func:`import_file` reads, in addition to ``auto``."""
 
 
 def import_file(path: Path, format: str = "auto", *, summary: str = "") -> Imported:
-    """Read a conversation.
+    """Import a conversation.
 
     Args:
-        path: The file; its name plays no part. ``FILE#SESSION`` names a session in a database.
-        format: One of :data:`FORMATS`, or ``auto`` to tell it from the content.
-        summary: What a compaction at the end puts in the place of all of it; empty for none.
+        path: The file; its name does not matter. ``FILE#SESSION`` names a session in a database.
+        format: One of :data:`FORMATS`, or ``auto`` to detect it from the content.
+        summary: Summary of a compaction added at the end, which replaces everything; empty for none.
 
     Raises:
-        ImportFormatError: if the format is unknown, or the file holds no conversation in it.
+        ImportFormatError: if the format is unknown, or the file has no conversation in it.
         OSError: if the file cannot be read.
     """
     if format not in ("auto", *FORMATS):
@@ -71,10 +72,10 @@ def _read(source: Source, shape: Shape) -> Imported:
 
 
 def _of_any(source: Source) -> Imported:
-    """Read a file in the format that understands most of it.
+    """Import a file in the format that understands most of it.
 
     Raises:
-        ImportFormatError: if none understands half of it, or it is of a program whose files are not read.
+        ImportFormatError: if no format understands half of it, or an unsupported program wrote it.
     """
     if not source.raw.strip():
         raise ImportFormatError(f"{source.path} is empty.")
@@ -101,7 +102,7 @@ def _of_any(source: Source) -> Imported:
 
 
 def formats_of(source: Source) -> tuple[list[Shape], str]:
-    """The formats that a file may be in, or the program that it is of if its conversations are not read."""
+    """Return the formats that a file may have, or the unsupported program that wrote it."""
     if source.is_database:
         stored = [each for each in TABLE if each.store and each.store.fits(source.path)]
         return stored, "" if stored else database_of(source.path)

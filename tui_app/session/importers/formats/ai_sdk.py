@@ -1,4 +1,4 @@
-"""Messages of the AI SDK: those of a chat, in parts where a call holds its result, and those of a model."""
+"""Messages of the AI SDK: UI messages, whose parts have calls with results, and model messages."""
 
 from typing import Any
 

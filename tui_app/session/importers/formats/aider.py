@@ -1,4 +1,4 @@
-"""Chat histories of aider: Markdown. Prompts follow ``####``, what the program printed follows ``>``."""
+"""Chat histories of aider, Markdown with prompts after ``####`` and the program's output after ``>``."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _TOKENS = re.compile(
     r" (?P<received>[\d.]+)(?P<most>k?) received"
 )
 _BREAK = "  "
-"""The program ends its own lines with a Markdown line break; what a model writes seldom does."""
+"""aider ends its own lines with a Markdown line break, which models seldom write."""
 
 
 def _place(env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
@@ -27,7 +27,7 @@ def _place(env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:
 
 
 def _fits(source: Source) -> bool:
-    """Whether the file is such a history: it says when it began, or it holds prompts as well as its notes."""
+    """Return whether the file is an aider history: it has a start line, or both prompts and output lines."""
     lines = _lines(source)
     marked = [line for line in lines if line.endswith(_BREAK)]
     both = any(line.startswith(_PROMPT) for line in marked) and any(line.startswith("> ") for line in marked)
@@ -39,7 +39,7 @@ def _lines(source: Source) -> list[str]:
 
 
 def _find(source: Source) -> Found:
-    """The whole history as one conversation: a run of lines of one voice is a message."""
+    """Read the whole history as one conversation. Consecutive lines by the same author are one message."""
     lines = _lines(source)
     strict = _BREAK if any(line.startswith(_PROMPT) and line.endswith(_BREAK) for line in lines) else ""
     steps: list[Json] = []

@@ -1,4 +1,4 @@
-"""Messages of Anthropic's API: a request, alone or in a log with its response."""
+"""Messages of Anthropic's API: a request, alone or logged with its response."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from tui_app.session.importers.values import first_at, list_at, object_at, text_
 
 
 def _find(source: Source) -> Found | None:
-    """The messages, after the system prompt that is a field of its own, and the response as the last."""
+    """Return the messages, preceded by the separate system prompt and followed by the response."""
     found = find_messages(source.value, is_role_message)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Trajectories in ATIF, as Harbor and others write them."""
+"""Trajectories in ATIF, written by Harbor and others."""
 
 from tui_app.session.importers.shape import Shape
 

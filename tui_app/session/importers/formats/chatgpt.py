@@ -1,4 +1,4 @@
-"""Exports of ChatGPT: a table of messages that form a tree; a call is a message to a tool."""
+"""Exports of ChatGPT: messages in a tree, in which a tool call is a message to a tool."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,13 +11,13 @@ from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
 _MAX_EXPORT = 100_000_000
-"""Bytes of an export in which the conversations are counted up."""
+"""Maximum bytes of an export whose conversations are listed."""
 _UNFINISHED = ("in_progress", "finished_partial_completion")
-"""States of answers that were stopped: they stay so."""
+"""States of interrupted answers."""
 _EXPORTS = (("chatgpt", "mapping", ("title", "id", "update_time")),
             ("claude-ai", "chat_messages", ("name", "uuid", "updated_at")),
             ("open-webui", "chat", ("title", "id", "updated_at")))  # fmt: skip
-"""Format, what no other conversations have, and where title, id and time are."""
+"""Format, the key that only its conversations have, and the keys of title, id and time."""
 
 
 def _exports(_env: Env, _home: Path, cwd: Path) -> Iterator[LocalTranscript]:

@@ -1,9 +1,9 @@
-"""Transcripts of Claude Code: JSON lines, one record a line; also what its command line prints.
+"""Transcripts of Claude Code, JSON lines with one record each; also the output of its command line.
 
-The file is append-only, and its order is that of the conversation. Its records form a tree, too, which says
-what was taken back: a rewind begins a new branch beside the one that it leaves, under the same parent.
-Parallel tool calls stand beside each other as well, so their results are put back; a second root is no
-rewind, and neither is what goes on after a compaction from a record before it.
+The file is append-only, in the order of the conversation. Its records also form a tree, which shows rewinds:
+a rewind starts a new branch under the same parent as the branch it leaves. Parallel tool calls are siblings
+too, so their results are restored. A second root is no rewind, nor is a record after a compaction whose
+parent precedes it.
 """
 
 import re
@@ -40,7 +40,7 @@ from tui_app.session.importers.values import (
 
 _TALK = ("user", "assistant")
 _TITLES = ("summary", "ai-title", "custom-title")
-"""Records that give a title, the least of them first."""
+"""Records with a title, the least important first."""
 _NO_SUMMARY = "compaction without a summary, not applied"
 _BOOKKEEPING = frozenset({
     "agent-color", "agent-name", "agent-setting", "atis-latch", "attachment", "attribution-snapshot",
@@ -50,11 +50,11 @@ _BOOKKEEPING = frozenset({
     "queue-operation", "rate_limit_event", "result", "stream_event", "system", "tag", "task-summary",
     "tool_progress", "tool_use_summary", "worktree-state", *_TITLES,
 })  # fmt: skip
-"""Record types that are no messages of the conversation."""
+"""Types of records that are no messages."""
 
 
 def _conversation(records: Records, out: Timeline) -> Records:
-    """The records not undone, in order: pieces of one response together, a prompt where it was read."""
+    """Return the valid records in order: parts of one response joined, prompts where the model read them."""
     records = _with_summaries(records)
     nodes = _plant(records, out)
     talk = [node for node in nodes if node.is_talk]
@@ -78,13 +78,13 @@ def _conversation(records: Records, out: Timeline) -> Records:
 
 
 def _is_head(record: Json, ids: set[str]) -> bool:
-    """Whether it gives a title or says where; a summary of another conversation in this file is no title."""
+    """Return whether it has session data or a title, which another conversation's summary is not."""
     is_other = record.get("type") == "summary" and record.get("leafUuid") not in ids
     return record.get("subtype") == "init" or (record.get("type") in _TITLES and not is_other)
 
 
 def _with_summaries(records: Records) -> Records:
-    """Each summary marked as one: what the command line prints tells it by its place alone."""
+    """Mark the summaries. In output of the command line, only their position identifies them."""
     marked: Records = []
     is_after = False
     for number, record in records:
@@ -110,7 +110,7 @@ class _Node:
     last: int = 0
     """Line of the last one."""
     is_off: bool = False
-    """Whether it was taken back."""
+    """Whether a rewind removed it."""
 
     @property
     def is_boundary(self) -> bool:
@@ -122,18 +122,17 @@ class _Node:
 
 
 def _message_of(record: Json) -> Json:
-    """The API message of a record; empty when it has none."""
     return object_at(record, "message")
 
 
 def _is_message(record: Json) -> bool:
-    """Whether a record can only be a message of a Claude Code transcript."""
+    """Return whether a record can only be a message of a Claude Code transcript."""
     return record.get("type") in _TALK and "content" in _message_of(record)
 
 
 def _plant(records: Records, out: Timeline) -> list[_Node]:
-    """Sort records into a tree; what is none of its records is reported."""
-    # The transcript of a sub-agent that stands in a file of its own is all side chain: there it is the talk.
+    """Arrange records in a tree; invalid ones are reported."""
+    # In a subagent's own transcript, all records are side chain: there they are the conversation.
     alone = all(_is_side(record) for _, record in records if _is_message(record))
     by_id: dict[str, _Node] = {}
     aside = Counter[str]()
@@ -150,7 +149,7 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
         above = text_at(record, "parentUuid", "logicalParentUuid")
         node.parent = by_id.get(above)
         if node.parent is None and (above or node.is_boundary or _is_summary(record)):
-            # A lost or damaged record must not tear off what came before.
+            # A lost or damaged record must not cut off what came before.
             node.parent = before
             mended = bool(above) and node.is_talk
             out.count("links to missing records were repaired by file order", mended)
@@ -172,13 +171,13 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
 
 
 def _problem(record: Json, kind: str) -> tuple[str, bool]:
-    """Why a record cannot be in the tree, and whether its kind is unknown."""
+    """Return why a record does not belong into the tree, and whether its kind is unknown."""
     if kind in _TALK:
         told = isinstance(_message_of(record).get("content"), str | list)
         return "" if told else f"{kind} record without a message", not told
     if kind in _BOOKKEEPING:
         return "", False
-    # New versions write new records about a session.
+    # New versions write new kinds of session records.
     return f"unknown record type {shown(record.get('type'))}", not {"sessionId", "uuid"} & record.keys()
 
 
@@ -191,7 +190,7 @@ def _is_side(record: Json) -> bool:
 
 
 def _queued_in(node: _Node) -> bool:
-    """Whether it holds what the user typed while the model was busy."""
+    """Return whether it has a prompt that the user typed while the model was busy."""
     return text_at(node.record, "attachment.type") == "queued_command"
 
 
@@ -217,17 +216,17 @@ def _take_back(nodes: list[_Node], talk: list[_Node]) -> None:
 def _continues(
     fork: _Node, older: _Node, newest: _Node, boundaries: list[int], talk: list[_Node], lines: list[int]
 ) -> bool:
-    """Whether a branch goes on with the conversation after a compaction, and takes back nothing."""
+    """Return whether a branch continues after a compaction, and so is no rewind."""
     if bisect_right(boundaries, fork.number) == bisect_left(boundaries, newest.number):
         return False
     before = talk[bisect_left(lines, newest.number) - 1]
-    # A rewind puts one prompt in the place of another.
+    # A rewind replaces one prompt by another.
     is_prompt = older.first is not None and not older.first.is_answer and not _answered(older.first)
     return _is_summary(before.record) or not is_prompt
 
 
 def _rescued(path: list[_Node], off: list[_Node]) -> list[_Node]:
-    """Records beside the path: further parts of its responses, and results of calls open on it."""
+    """Return records off the path that belong to it: parts of responses, results of open calls."""
     ids = {text_at(_message_of(node.record), "id") for node in path} - {""}
     parts = [node for node in off if text_at(_message_of(node.record), "id") in ids]
     calls = {text_at(block, "id") for node in [*path, *parts] for block in of_type(_blocks(node), "tool_use")}
@@ -241,7 +240,7 @@ def _rescued(path: list[_Node], off: list[_Node]) -> list[_Node]:
 
 
 def _answered(node: _Node) -> set[str]:
-    """Ids of the calls whose results are in a record."""
+    """Return the ids of the calls whose results a record contains."""
     return {text_at(block, "tool_use_id") for block in of_type(_blocks(node), "tool_result")}
 
 
@@ -250,7 +249,7 @@ def _blocks(node: _Node) -> list[Any]:
 
 
 def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timeline) -> list[_Node]:
-    """Prompts that left the queue, where they did, unless they are written down as a message as well."""
+    """Return the prompts that left the queue, at that place, unless they are recorded as a message too."""
     lines = [node.number for node in talk]
     waiting: list[tuple[int, Json]] = []
     found: list[_Node] = []
@@ -266,7 +265,7 @@ def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timel
         if done == "enqueue" and content:
             waiting.append((number, record))
         elif done == "popAll":
-            # Back in the editor, to be typed anew.
+            # Back in the editor.
             waiting.clear()
         elif done in ("dequeue", "remove") and waiting:
             first = next((each for each in waiting if each[1]["content"] == content), waiting[0])
@@ -281,7 +280,7 @@ def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timel
 
 
 def _is_written(queued: Json, records: Iterable[Json]) -> bool:
-    """Whether a prompt of the queue is in a message of its own, or in one together with others."""
+    """Return whether a queued prompt is recorded as a message, alone or joined with others."""
     wanted = f"\n{queued['content'].strip()}\n"
     quiet = ContentReader(lambda _: None)
     texts = (value_at(each, "attachment.prompt") or _message_of(each).get("content") for each in records)
@@ -307,7 +306,7 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
             waiting.append((node.number, {**record, "timestamp": None}))
             continue
         if node.is_answer or node.is_boundary or len(_answered(node)) < len(_blocks(node)):
-            # The model reads what was typed during a turn once its calls are answered.
+            # Prompts typed during a turn reach the model once its calls have results.
             ordered += waiting
             waiting.clear()
         if boundary is not None and node.is_boundary:
@@ -325,7 +324,7 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
 
 
 def _merged(nodes: list[_Node]) -> Json:
-    """The records of one response as one: each repeats its usage, the later ones with more output."""
+    """Join the records of one response. Each repeats the usage, later ones with more output."""
     said = [_message_of(node.record) for node in nodes]
     message = {key: value for each in said for key, value in each.items() if value is not None}
     content = [block for each in said for block in block_list(each["content"])]
@@ -341,7 +340,7 @@ def _place(env: Env, home: Path, _cwd: Path) -> Iterator[LocalTranscript]:
     own = env.get("CLAUDE_CONFIG_DIR", "").strip()
     for root in [from_home(own)] if own else [home / ".claude", home / ".config" / "claude"]:
         for path in (root / "projects").glob("*/*.jsonl"):
-            # Sub-agents have files of their own in some versions; they belong to another conversation.
+            # In some versions subagents have files of their own, which belong to another conversation.
             if not path.name.startswith("agent-"):
                 yield LocalTranscript(path=path)
 
@@ -354,9 +353,9 @@ def _answer(record: Json) -> Json:
         message = text or text_at(record, "content")
         return {**record, "role": TROUBLE, "message": message, "kind": kind, "model": None}
     model = text_at(record, "model")
-    # Only the vendor that signed a thought can check the signature; others would be refused with it.
+    # Only the provider that signed a thought accepts the signature; others would refuse the request.
     provider = "anthropic" if model.startswith("claude") else ""
-    # What the program answered by itself has no model.
+    # An answer made by the program itself has no model.
     named = {"model": "" if model == "<synthetic>" else model, "signed_by": provider}
     return {**record, "role": "assistant", "response": record.get("id"), **named}
 
@@ -387,7 +386,7 @@ CLAUDE_CODE = Shape(
     stopped=("[request interrupted by user",), order=_conversation, message="message",
     kinds={
         "assistant": _answer, "user": {"role": "user"}, "queued": {"role": "user"},
-        # What the user typed while the model was busy is stored as an attachment of that turn.
+        # A prompt typed while the model was busy is stored as an attachment of that turn.
         "attachment": {"role": "user", "content": ".attachment.prompt"},
         "compaction": {
             "role": SUMMARY, "first": ".told.preservedSegment.headUuid",

@@ -1,4 +1,4 @@
-"""Tasks of Cline, Roo Code and Kilo Code: Anthropic's messages; in older ones calls are XML in the text."""
+"""Tasks of Cline, Roo Code and Kilo Code, as Anthropic messages; older ones have calls as XML in the text."""
 
 import re
 from typing import Any
@@ -16,7 +16,7 @@ _XML_RESULT = re.compile(r"\[(?P<name>[a-z]\w*)\b[^\n]*\] Result:\s*")
 
 
 def _with_names(records: Records, _out: Timeline) -> Records:
-    """Each message with the tools whose results are announced: an element of their name is a call."""
+    """Add the names of tools with results to each message: an element with such a name is a call."""
     texts = (text_at(block, "text") for _, each in records for block in block_list(each.get("content")))
     names = {match["name"] for text in texts if (match := _XML_RESULT.match(text))}
     marks = {"isSummary": SUMMARY, "isTruncationMarker": NOTE}
@@ -43,7 +43,7 @@ def _cline(message: Json) -> Json:
                 at = end
             blocks.append({**part, "text": text[at:].strip()} if at else part)
     else:
-        # The result itself may be in the block after the one that says whose it is.
+        # The result may be in the block after the one that names its tool.
         announced = ""
         for part in parts:
             text = text_at(part, "text") if isinstance(part, dict) else ""

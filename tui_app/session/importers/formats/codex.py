@@ -1,8 +1,8 @@
-"""Rollouts of Codex: JSON lines ``{timestamp, type, payload}``, or bare response items in old ones.
+"""Rollouts of Codex: JSON lines ``{timestamp, type, payload}``, in old versions bare response items.
 
-What the model saw are the ``response_item`` records; ``event_msg`` records repeat them for the screen.
-Turns may have been undone; the tokens of each answer come after it, as a sum of the session; and what a
-compaction kept has to be found among the prompts before it.
+The ``response_item`` records are what the model saw; ``event_msg`` records repeat them for the screen. Turns
+may have been undone, the tokens of an answer follow it as a sum over the session, and the prompts that a
+compaction kept have to be found among the earlier ones.
 """
 
 import json
@@ -39,12 +39,12 @@ _NOTE_STARTS = (
     "<environment_context>", "<user_instructions>", "<turn_aborted>", "<user_shell_command>", "<skill>",
     "<subagent_notification>", "<permissions instructions>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
 )  # fmt: skip
-"""How prompts begin that the program writes in the user's name."""
+"""Prefixes of prompts that the program writes as the user."""
 _CODE = re.compile(r"(?:Exit code:|Process exited with code)\s+(?P<code>\d{1,9})", re.IGNORECASE)
 _CUT_FROM = 40
-"""Characters at which a prompt is known by its beginning."""
+"""Minimum length of a prefix that identifies a prompt."""
 _KEPT_BYTES = 80_000
-"""Of prompts that stay beside a summary: what the program takes for 20,000 tokens."""
+"""Bytes of prompts kept with a summary, which Codex estimates as 20,000 tokens."""
 _USED = {
     "total": "input_tokens", "read": "cached_input_tokens", "output": "output_tokens",
     "thought": "reasoning_output_tokens",
@@ -52,7 +52,7 @@ _USED = {
 
 
 def _conversation(records: Records, out: Timeline) -> Records:
-    """The records not undone, each answer with the tokens it took, each compaction with what it kept."""
+    """Return the valid records: each answer with its tokens, each compaction with the prompts it kept."""
     undone = _undone(records)
     said: dict[int, str] = {}
     sent: list[tuple[int, Json]] = []
@@ -82,14 +82,14 @@ def _conversation(records: Records, out: Timeline) -> Records:
 
 
 def _is_record(record: Json) -> bool:
-    """Whether a record can only be one of a rollout."""
+    """Return whether a record can only be from a rollout."""
     wrapped = record.get("type") in _TYPES and isinstance(record.get("payload"), dict)
-    # Others keep thoughts in the same way.
+    # Other formats have thoughts of the same form.
     return wrapped or (_is_bare(record) and record.get("type") != "reasoning")
 
 
 def _item_of(record: Json) -> tuple[str, Json]:
-    """Type and payload of a record, whichever generation wrote it."""
+    """Return the type and payload of a record of any version."""
     if isinstance(payload := record.get("payload"), dict):
         return text_at(record, "type"), payload
     if _is_bare(record):
@@ -99,14 +99,14 @@ def _item_of(record: Json) -> tuple[str, Json]:
 
 
 def _is_note(content: Any) -> bool:
-    """Whether a prompt was written by the program: all of its texts are notes."""
+    """Return whether the program wrote a prompt: all of its texts are notes."""
     texts = [text_at(block, "text").lstrip() for block in block_list(content) if isinstance(block, dict)]
     noted = (text.startswith(_NOTE_STARTS) or (text and not own_text(text)) for text in texts)
     return bool(texts) and all(noted)
 
 
 def _is_failed(output: Any) -> bool:
-    """Whether an output reports an exit code that is not 0."""
+    """Return whether an output reports an exit code other than 0."""
     text = output if isinstance(output, str) else ""
     if text.startswith("{"):
         try:
@@ -136,7 +136,7 @@ def _is_prompt(item: Json) -> bool:
 
 
 def _undone(records: Records) -> set[int]:
-    """Lines of turns that the user took back."""
+    """Return the lines of undone turns."""
     undone: set[int] = set()
     turns: list[list[int]] = []
     for number, record in records:
@@ -153,23 +153,23 @@ def _undone(records: Records) -> set[int]:
 
 
 def _used(payload: Json, before: Json) -> tuple[Json, Json]:
-    """Tokens of the requests since the last count, and the sum so far: one that comes twice counts once."""
+    """Return the tokens since the last count, and the sum so far. A repeated count adds nothing."""
     total, last = object_at(payload, "info.total_token_usage"), object_at(payload, "info.last_token_usage")
     now = {name: count(total.get(key)) for name, key in _USED.items()}
     used = {name: now[name] - before.get(name, 0) for name in now}
     if not total or any(value < 0 for value in used.values()):
-        # There is no sum, or it began anew.
+        # There is no sum, or it was reset.
         used = {name: count((last or payload).get(key)) for name, key in _USED.items()}
     return used, now if total else before
 
 
 def _summary_of(payload: Json, said: dict[int, str]) -> str:
-    """The text that a compaction put in the place of the history; empty when it cannot be read."""
+    """Return the summary of a compaction; empty if it cannot be read."""
     if message := text_at(payload, "message").strip():
         return message
     history = objects_at(payload, "replacement_history")
     prompts = [_text_of(item) for item in of_type(history, "message") if _is_prompt(item)]
-    # The program keeps prompts beside a summary that may be encrypted.
+    # Codex keeps prompts next to a summary, which may be encrypted.
     if not prompts or any("compaction" in text_at(item, "type") for item in history):
         return ""
     return "" if _is_said(prompts[-1], list(said.values())) else prompts[-1]
@@ -184,11 +184,11 @@ def _is_said(text: str, said: list[str]) -> bool:
 
 
 def _kept(payload: Json, said: dict[int, str]) -> list[int]:
-    """Lines of the prompts that a compaction left beside its summary, as the program goes on with them."""
+    """Return the lines of the prompts that a compaction kept in addition to its summary."""
     if "replacement_history" in payload:
         history = [_text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
         return [line for line, text in said.items() if any(_is_said(each, [text]) for each in history)]
-    # Older versions build it anew from the newest prompts whenever they read the file.
+    # Older versions rebuild it from the newest prompts whenever they read the file.
     newest = list(said.items())[::-1]
     sizes = accumulate(len(text.encode()) for _, text in newest)
     return [line for (line, _), size in zip(newest, sizes, strict=True) if size <= _KEPT_BYTES]
@@ -200,7 +200,7 @@ _OUTPUTS = (
 )  # fmt: skip
 _ASIDE = ("ghost_snapshot", "compaction", "compaction_summary", "context_compaction", "other")
 _ABOUT = ("session_meta", "turn_context", "world_state", "state", "inter_agent_communication")
-"""How the types of records begin that are no part of the conversation."""
+"""Prefixes of the types of records that are no part of the conversation."""
 _OVERFLOW = "context_window_exceeded"
 _SESSION = side_record("records about session and turns were left out")
 _REPEATED = side_record("events that repeat the conversation for the screen were left out")
@@ -256,7 +256,7 @@ def _told(item: Json) -> Json:
         output = item.get("output", item.get("tools"))
         told = output.get("content", output) if isinstance(output, dict) else output
         failed = object_at(item, "output").get("success") is False or _is_failed(told)
-        # Where no code tells, the words do.
+        # Without an exit code, the text decides.
         state = {"is_error": True} if failed else {}
         return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
     return _SESSION if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
@@ -269,7 +269,7 @@ CODEX = Shape(
     ),
     places=(
         files_in(
-            # Old ones are compressed.
+            # Old rollouts are compressed.
             "CODEX_HOME", ".codex", "sessions/**/rollout-*.jsonl*", "archived_sessions/**/rollout-*.jsonl*"
         ),
     ),

@@ -1,4 +1,4 @@
-"""Sessions of Continue: the states of calls are beside the message that makes them."""
+"""Sessions of Continue, in which the states of calls are stored with the message that makes them."""
 
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Shape

@@ -1,4 +1,4 @@
-"""Chats of Copilot in VS Code: requests with a response each, and beside it the rounds of calls it took."""
+"""Chats of Copilot in VS Code: requests, each with a response and the rounds of calls it took."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def _convert(request: Json) -> list[Json]:
         answered = [{**call, **output} for call, output in zip(calls, outputs, strict=True)]
         steps.append({**answer, **each, "content": each.get("response"), "toolCalls": answered})
     if not objects_at(request, _ROUNDS):
-        # Of calls outside of rounds no more is kept than that there was one.
+        # Of calls outside of rounds, only their existence is recorded.
         said_beside = [each for each in list_at(request, "response") if value_at(each, "kind") in _SAID]
         steps.append({**answer, "content": _texts(said_beside)})
     if error := text_at(request, "result.errorDetails.message"):

@@ -30,7 +30,7 @@ def _order(records: Records, out: Timeline) -> Records:
 
 
 def _convert(event: Json) -> Json:
-    # New versions tell of more.
+    # New versions have more types.
     told = isinstance(event.get("data"), dict)
     left = "events that are not messages were left out"
     return (

@@ -1,4 +1,4 @@
-"""Cursor's transcripts and the store of its command line: messages as the AI SDK has them."""
+"""Cursor's transcripts, and the database of its command line with messages of the AI SDK."""
 
 import re
 from collections import Counter
@@ -11,7 +11,7 @@ from tui_app.session.importers.source import Json, parse_json
 from tui_app.session.importers.values import object_at, text_at, value_at
 
 _LISTED = b"\x0a\x20"
-"""How a field of a root begins that holds the id of a message, a hash of 32 bytes."""
+"""Prefix of a field in a root that has the id of a message, a hash of 32 bytes."""
 _MAX_USES = 50
 
 
@@ -27,7 +27,7 @@ def _heads(rows: Rows) -> list[Row]:
 
 
 def _document(rows: Rows, head: Row) -> Json:
-    """Blobs under the hash of what they hold; the newest root lists those of the messages."""
+    """Read the blobs, stored by hash, of the messages listed in the newest root."""
 
     def blob(name: str) -> bytes:
         return next((as_bytes(row["data"]) for row in rows("SELECT data FROM blobs WHERE id = ?", name)), b"")
@@ -51,7 +51,7 @@ _STORE = Store(
 
 
 def _cursor(record: Json) -> Json:
-    """A call as the program prints it: when it begins, and again with its result when it ends."""
+    """Convert a call, which is printed when it begins, and again with its result when it ends."""
     name, inner = next(iter(object_at(record, "tool_call").items()), ("", None))
     if record.get("type") != "tool_call":
         return record

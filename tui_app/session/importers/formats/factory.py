@@ -1,4 +1,4 @@
-"""Sessions of Factory's Droid: records with messages as Anthropic's API has them."""
+"""Sessions of Factory's Droid: records with messages of Anthropic's API."""
 
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import Shape

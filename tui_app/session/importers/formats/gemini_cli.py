@@ -1,4 +1,4 @@
-"""Chats of Gemini CLI: one JSON document, or in newer versions a log of messages and of changes to them."""
+"""Chats of Gemini CLI: one JSON document, or in newer versions a log of messages and changes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,16 +19,16 @@ from tui_app.session.importers.values import (
 )  # fmt: skip
 
 _SNAPSHOT = "<state_snapshot>"
-"""How the program's summary of a compressed history begins."""
+"""Prefix of the program's summary of a compressed history."""
 _FILES, _FILES_END = "--- Content from referenced files ---", "--- End of content ---"
 """What is written around files that a prompt names."""
 _QUIET = side_record("messages of the program (not the model) were left out")
 
 
 def _order(records: Records, out: Timeline) -> Records:
-    """Replay the log: messages are written anew, undone, or replaced."""
+    """Replay the log, in which messages are rewritten, undone or replaced."""
     stands: dict[Any, tuple[int, Json]] = {}
-    """The messages by their ids, each with the line that wrote it last."""
+    """The messages by id, each with the line that last wrote it."""
     for number, record in records:
         target = record.get("$rewindTo")
         if isinstance(target, str):
@@ -47,11 +47,11 @@ def _order(records: Records, out: Timeline) -> Records:
 
 
 def _written(record: Json, known: Mapping[Any, Any]) -> list[Json]:
-    """The messages in a record about the chat, and what else it says."""
+    """Return the messages in a record about the chat, and its title."""
     patch = object_at(record, "$set")
     listed = objects_at(patch or record, "messages")
     new = [each for each in listed if not patch or text_at(each, "id") not in known]
-    # What is listed after a summary was there before.
+    # Messages listed after a summary were there before it.
     at = next((at for at, each in enumerate(new) if patch and _is_snapshot(each)), len(new))
     told = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
     return [*told, {"title": text_at(patch, "summary") or text_at(record, "summary")}]
@@ -97,7 +97,7 @@ def part_block(part: Any) -> Any:
         return picture(inline.get("mimeType"), inline.get("data"), "document")
     if file := object_at(part, "fileData"):
         return text_block(f"[file: {text_at(file, 'fileUri')}]")
-    # What a tool answered stands inside of its function's response.
+    # A tool's result is inside of its function response.
     response = value_at(part, "functionResponse.response")
     return response.get("output", response.get("error", response)) if isinstance(response, dict) else part
 

@@ -1,4 +1,4 @@
-"""What Gemini CLI prints as ``stream-json`` while it runs: answers in pieces, calls and results."""
+"""Output of Gemini CLI's ``stream-json``: answers in pieces, calls and results."""
 
 from tui_app.session.importers.shape import TROUBLE, Shape, side_record
 
@@ -13,7 +13,7 @@ GEMINI_STREAM = Shape(
             {"id": ".tool_id", "name": ".tool_name", "args": ".parameters"},
         ]},
         "tool_result": {"role": "tool", "tool_call_id": ".tool_id", "content": ".output .error.message"},
-        # The tokens of all requests, told once.
+        # The tokens of all requests together.
         "result": {"role": "assistant", "more": True},
     },
 )  # fmt: skip

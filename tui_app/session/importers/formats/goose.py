@@ -1,4 +1,4 @@
-"""Sessions of Goose: calls and results are requests and responses; some messages are for the model alone."""
+"""Sessions of Goose, where calls and results are requests and responses. Some messages are model-only."""
 
 from tui_app.session.importers.books import Timeline
 from tui_app.session.importers.databases import Row, Rows, Store, parsed
@@ -9,7 +9,6 @@ from tui_app.session.importers.values import text_at, value_at
 
 
 def _document(rows: Rows, head: Row) -> Json:
-    """A row for each message, its content as JSON."""
     listed = [
         {
             "role": row["role"], "created": row["created_timestamp"], "content": parsed(row["content_json"]),
@@ -32,7 +31,7 @@ _STORE = Store(
 
 
 def _for_the_model(records: Records, _out: Timeline) -> Records:
-    """What only the model sees: a summary where it sees nothing of what was said before, else a note."""
+    """Mark messages that only the model sees: a summary if it sees nothing earlier, else a note."""
     stands: Records = []
     seen: list[bool] = []
     for number, record in records:

@@ -16,15 +16,15 @@ _ZIP = b"PK\x03\x04"
 _ATTACHED = "attachment://"
 _ROLES = ("system", "user", "assistant", "tool")
 _MAX_UNPACKED = 200_000_000
-"""Bytes of unpacked samples that are still read: an archive may claim any size."""
+"""Maximum bytes of unpacked samples: an archive may claim any size."""
 _MAX_RATIO = 250
-"""How many times smaller than its samples an archive may be; real ones are at most 40 times."""
+"""Maximum ratio of unpacked to packed size; real archives have at most 40."""
 _MAX_USES = 50
-"""Messages in which one attachment is put back: a short name may stand for a long text."""
+"""Maximum messages in which one attachment is restored: a short name may stand for a long text."""
 
 
 def _find(source: Source) -> Found | None:
-    """The first sample; the others are counted."""
+    """Return the first sample; the others are counted."""
     samples, damaged = _samples(source)
     if not samples:
         return None
@@ -47,7 +47,7 @@ def _samples(source: Source) -> tuple[list[Json], list[str]]:
 
 @lru_cache(maxsize=1)
 def _archived(raw: bytes) -> tuple[list[Json], list[str]]:
-    """The samples of an archive in the order of their names, and why others are not read."""
+    """Return the samples of an archive ordered by name, and why others cannot be read."""
     samples: list[Json] = []
     damaged: list[str] = []
     try:
@@ -86,7 +86,7 @@ def _block(each: Any) -> Any:
 
 
 def _resolved(value: Any, attachments: Json, uses: Counter[str]) -> Any:
-    """The value with long texts put back that the log keeps apart."""
+    """Restore the long texts that the log stores as attachments."""
     if isinstance(value, str) and value.startswith(_ATTACHED):
         uses[value] += 1
         known = uses[value] <= _MAX_USES

@@ -7,7 +7,7 @@ from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import list_at, text_at
 
 _TALK = ("human", "ai", "AIMessageChunk")
-"""What nobody else calls messages: those of a graph's state lie open, without an object for their fields."""
+"""Message types that only LangChain has: messages of a graph's state are flat, without ``data``."""
 _TRACED = (
     "extra.metadata.ls_model_name", "extra.invocation_params.model", "extra.invocation_params.model_name",
 )  # fmt: skip
@@ -18,7 +18,7 @@ _CLASSES = {
 
 
 def _kind_and_fields(item: Any) -> tuple[str, Json]:
-    """What a message is and what it holds; empty for what is no message."""
+    """Return the type and fields of a message; empty if it is none."""
     if not isinstance(item, dict):
         return "", {}
     fields = item.get("kwargs")

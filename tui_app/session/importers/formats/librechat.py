@@ -1,4 +1,4 @@
-"""Exports of LibreChat: content in parts, where a call holds what the tool answered."""
+"""Exports of LibreChat: content in parts, where a call has its result."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Exports of Open WebUI: thinking and calls are elements of HTML in what the model said."""
+"""Exports of Open WebUI, with thinking and calls as HTML elements in the answer."""
 
 import html
 import re

@@ -9,7 +9,7 @@ from tui_app.session.importers.values import list_at, object_at, text_at
 
 
 def _find(source: Source) -> Found | None:
-    """The messages; a log that also holds the response gets it as its last."""
+    """Return the messages, followed by the response if the log has it."""
     found = find_messages(source.value, is_role_message)
     owner = found.owner if found else {}
     response = object_at(owner, "response") or owner

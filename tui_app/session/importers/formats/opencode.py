@@ -18,7 +18,6 @@ from tui_app.session.importers.values import list_at, object_at, objects_at, of_
 
 
 def _document(rows: Rows, head: Row) -> Json:
-    """Rows for messages and for their parts, as an export has them."""
     session = str(head["id"])
     parts: dict[str, list[Any]] = {}
     for row in rows(
@@ -51,12 +50,12 @@ def _place(env: Env, home: Path, cwd: Path) -> Iterator[LocalTranscript]:
 
 
 def _stored(source: Source) -> Found | None:
-    """The session that a file of the old store stands for, whose messages are files of their own."""
+    """Return the session of the old store that a file belongs to; its messages are separate files."""
     info: Json = source.document
     if len(source.raw) > 1_000_000 or not text_at(info, "projectID"):
         return None
     root, session = source.path.parents[2], text_at(info, "id")
-    # The id becomes part of a path: it must be one name.
+    # The id becomes part of a path: it must be a single name.
     if not session or Path(session).name != session or not (root / "message" / session).is_dir():
         return None
     listed = []
@@ -78,14 +77,14 @@ _QUIET = ("agent", "patch", "retry", "snapshot", "step-finish", "step-start", "c
 
 
 def _with_triggers(records: Records, _out: Timeline) -> Records:
-    """Each summary with whether the prompt before it asked for one."""
+    """Mark each summary that the preceding prompt requested."""
     manual = [any(part.get("auto") is False for part in objects_at(each, "parts")) for _, each in records]
     asked = [False, *manual]
     return [(number, {**each, "manual": asked[at]}) for at, (number, each) in enumerate(records)]
 
 
 def _prompt(message: Json) -> Json:
-    # Files that the prompt names, as the program read them out to the model.
+    # Contents of files named in the prompt, added by the program for the model.
     blocks = [
         {**part, "type": BESIDE} if value_at(part, "synthetic") is True else part
         for part in list_at(message, "parts")
@@ -96,7 +95,7 @@ def _prompt(message: Json) -> Json:
 def _block(part: Any) -> Any:
     url = text_at(part, "url")
     if value_at(part, "type") != "file":
-        # A text in the place of a part says why it could not be read.
+        # A text instead of a part is the reason why it could not be read.
         return part if isinstance(part, dict) else [part]
     if url.startswith("data:"):
         return {"type": "file", "file": {"file_data": url}}
@@ -104,7 +103,7 @@ def _block(part: Any) -> Any:
 
 
 def _answers(message: Json) -> list[Json]:
-    """An answer for each request to the model: a message may hold several."""
+    """Return one answer for each request: a message may contain several."""
     if message.get("summary") is True:
         return [{**message, "role": SUMMARY, "content": of_type(list_at(message, "parts"), "text")}]
     steps: list[list[Any]] = [[]]
@@ -127,7 +126,7 @@ def _answers(message: Json) -> list[Json]:
 def _content(step: list[Any]) -> Json:
     calls: list[Json] = []
     for part in of_type(step, "tool"):
-        # The program may have cleared a result since to save room.
+        # The program may have cleared the result since, to save space.
         state = object_at(part, "state")
         if files := list_at(state, "attachments"):
             state = {**state, "output": [text_block(state.get("output")), *files]}

@@ -1,6 +1,6 @@
-"""Histories of OpenHands: actions and the observations they caused, a document or ``output.jsonl``.
+"""Histories of OpenHands: actions and their observations, as a document or ``output.jsonl``.
 
-Since version 1 they are events of other kinds: an object a line, a list, or a file each in a folder.
+Since version 1 they are events of other kinds: JSON lines, a list, or a folder with a file per event.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _LEFT = "events that are not messages were left out"
 
 
 def _with_calls(records: Records, _out: Timeline) -> Records:
-    """Each observation with the id of the call that it answers, each response told once."""
+    """Add to each observation the id of its call, and mark repeated responses."""
     calls: dict[str, str] = {}
     stands: Records = []
     told = ""
@@ -42,7 +42,6 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
 
 
 def _event(item: Json) -> Json:
-    """An event of any other kind."""
     observation = item.get("observation")
     if action := text_at(item, "action"):
         return {"role": "assistant", "response": text_at(item, f"{_RESPONSE}.id"), **_called(item, action)}
@@ -52,7 +51,7 @@ def _event(item: Json) -> Json:
     if "action" in item or observation in _QUIET:
         return side_record(_LEFT)
     if observation == "error" and "cause" not in item:
-        # The program answered what the model wrote before it became an action.
+        # The program's reply to a model's text that did not become an action.
         return {"role": NOTE}
     return {"unknown": f"result without its action: {shown(observation)}"}
 
@@ -70,7 +69,7 @@ def _message(item: Json) -> Json:
 
 
 def _called(item: Json, action: str) -> Json:
-    """The call as the model made it; what the program made of it when the response is not there."""
+    """Return the call as the model made it, or else as the program recorded it."""
     response, call_id = object_at(item, _RESPONSE), item["call"]
     choices = list_at(response, "choices")
     message = object_at(choices[0], "message") if choices else {}
@@ -98,14 +97,13 @@ _MODEL = ("agent.llm.model", "value.agent.llm.model", "value.llm.model")
 
 
 def _is_event(item: Any) -> bool:
-    """Whether it is an event; those before version 1 name an action or an observation."""
+    """Return whether it is an event. Those before version 1 have an action or an observation."""
     by = value_at(item, "source")
     is_new = text_at(item, "kind") in _EVENTS and by in _SOURCES
     return is_new or (by is not None and bool(text_at(item, "action", "observation")))
 
 
 def _find(source: Source) -> Found | None:
-    """The first history."""
     if _is_event(source.document) and "kind" in source.document:
         folder = source.path.absolute().parent
         raise ImportFormatError(f"{source.path} is one event of OpenHands. Import their folder: {folder}")
@@ -118,7 +116,6 @@ def _convert(item: Json) -> Json:
 
 
 def _acted(item: Json) -> Json:
-    """An action since version 1."""
     name, args = text_at(item, "tool_call.name", "tool_name"), value_at(item, "tool_call.arguments")
     thoughts = [] if item.get("reasoning_content") else list_at(item, "thinking_blocks")
     return {

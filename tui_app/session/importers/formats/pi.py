@@ -1,4 +1,4 @@
-"""Sessions of pi: JSON lines, a session record and then entries that form a tree (in old files a list)."""
+"""Sessions of pi: JSON lines, a session record and entries that form a tree (a list in old files)."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def _command(message: Json) -> Json:
 
 
 def _left_branch(entry: Json) -> Json:
-    # A model wrote it, though it was told in the user's name.
+    # A model wrote it, although it has the user's role.
     summary = text_at(entry, "summary")
     said = f"What happened on a branch that was left:\n\n{summary}"
     return {"role": "assistant", "content": said} if summary else side_record()

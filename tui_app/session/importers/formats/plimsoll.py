@@ -1,7 +1,7 @@
-"""Sessions of this program, exported as JSON lines: an event a line, with the message it carries.
+"""Sessions of this program, exported as JSON lines: one event per line, with the message it carries.
 
-Events name each other by their numbers, so the numbers are kept: an event that is damaged or missing leaves
-an error in its place.
+Events refer to each other by number, so the numbers are kept: a damaged or missing event is replaced by an
+error.
 """
 
 from typing import Any
@@ -32,13 +32,13 @@ from tui_app.session.importers.values import count, seconds, text_at
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 _MAX_MISSING, _MISSING_A_LINE = 1_000, 10
-"""Numbers that may be missing in all, and more for each line; a larger gap is damage to the number itself."""
+"""Maximum missing numbers in total, and additional ones per line. A larger gap means a damaged number."""
 _GAUGE = ("total", "limit", "limit_source", "reserve")
-"""Figures of a measured request that are read wherever a session is shown."""
+"""Figures of a measured request that every display of a session needs."""
 
 
 def _whole(source: Source, out: Timeline) -> Imported:
-    """Put the events back in the places they had."""
+    """Restore the events to their original places."""
     start, time = SessionStart(cwd="", model="", policy="", title=""), source.mtime
     records = [each for each in source.lines.records if isinstance(each[1], dict)]
     may_miss = _MAX_MISSING + _MISSING_A_LINE * len(records)
@@ -72,7 +72,7 @@ def _whole(source: Source, out: Timeline) -> Imported:
 
 
 class _Unusable(ValueError):
-    """Why an event is not taken over."""
+    """Raised with the reason why an event is not imported."""
 
 
 def _payload(record: Json) -> Payload:
@@ -82,7 +82,7 @@ def _payload(record: Json) -> Payload:
     try:
         payload = payload_from_json(kind, data)
         figures = payload.usage if isinstance(payload, UsageInfo) else {}
-        # Other versions may have more or fewer of those from which the gauge is read.
+        # Other versions may have more or fewer of the figures that the gauge needs.
         nothing = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
         for name, example in nothing.to_json().items() if isinstance(payload, UsageInfo) else ():
             if name in figures or name in _GAUGE:

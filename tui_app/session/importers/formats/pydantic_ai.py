@@ -1,6 +1,6 @@
-"""Histories of pydantic-ai: a JSON list of messages, or an object that holds one.
+"""Histories of pydantic-ai: a JSON list of messages, or an object that contains one.
 
-A request is taken apart, because the log keeps one event for each prompt and each tool result.
+A request is split, because the log has one event for each prompt and each tool result.
 """
 
 import json
@@ -22,7 +22,7 @@ _TIMED = ("system-prompt", "user-prompt", "tool-return", "retry-prompt")
 
 
 def _runs(source: Source) -> Found | None:
-    """The conversation of a file that has the messages of a run on each line, new ones or all so far."""
+    """Return the conversation of a file with a run's messages per line, either new ones or all so far."""
     lists = [data for _, data in source.lines.records if isinstance(data, list)]
     runs = [run for run in lists if any(map(is_pydantic_message, run))]
     if source.document is not None or not runs:
@@ -76,7 +76,7 @@ def _part(out: Timeline, part: Json, alone: Json) -> None:
 
 
 def _completed(item: Json, time: float) -> Json:
-    """Fill in the times and ids that pydantic-ai would make up anew at every reading."""
+    """Fill in the times and ids that pydantic-ai would generate differently at every reading."""
     parts = item.get("parts")
     if not isinstance(parts, list):
         return item

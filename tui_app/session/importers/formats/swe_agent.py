@@ -1,6 +1,6 @@
 """Trajectories of SWE-agent: ``history`` is what the model saw, ``trajectory`` what it did.
 
-Old ones hold actions as plain text, without ids: the message after an action is its result.
+Old ones have actions as plain text without ids: the message after an action is its result.
 """
 
 from typing import Any
@@ -12,13 +12,13 @@ from tui_app.session.importers.source import Json, Source, parse_json
 from tui_app.session.importers.values import list_at, text_at, value_at
 
 _ACTION = "action"
-"""What a plain-text action is called as a tool."""
+"""Tool name for a plain-text action."""
 _LAST = "last observation"
 
 
 def _find(source: Source) -> Found | None:
     steps, history = list_at(source.document, "trajectory"), list_at(source.document, "history")
-    # The model never saw what the last action answered, so the history does not have it.
+    # The model never saw the last action's result, so it is missing in the history.
     last = value_at(steps[-1], "observation") if steps else None
     settings = value_at(source.document, "replay_config")
     try:
@@ -30,10 +30,10 @@ def _find(source: Source) -> Found | None:
 
 
 def _with_actions(records: Records, _out: Timeline) -> Records:
-    """Actions in plain text as calls, and the message after each as its result."""
+    """Convert plain-text actions to calls, and the message after each to its result."""
     stands: Records = []
     waiting: dict[str, bool] = {}
-    """Whether the message of a role is what the action before it answered."""
+    """Whether a message of a role is the result of the preceding action."""
     for number, item in records:
         role, ids = text_at(item, "role"), list_at(item, "tool_call_ids")
         action = text_at(item, "action").strip() if role == "assistant" else ""

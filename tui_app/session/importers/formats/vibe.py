@@ -1,4 +1,4 @@
-"""Sessions of Mistral's Vibe: messages as OpenAI has them, and beside them where and with which model."""
+"""Sessions of Mistral's Vibe: OpenAI messages, with folder and model in a separate file."""
 
 from tui_app.session.importers.places import files_in
 from tui_app.session.importers.shape import OPENAI_TOKENS, Shape
@@ -6,7 +6,7 @@ from tui_app.session.importers.source import Source, beside_file
 
 
 def _fits(source: Source) -> bool:
-    """Whether lines that look like those of many have the file beside them that only this program writes."""
+    """Return whether lines that many formats have are accompanied by the file that only Vibe writes."""
     return source.document is None and "environment" in beside_file(source.path, "meta.json")
 
 

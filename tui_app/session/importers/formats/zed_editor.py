@@ -1,4 +1,4 @@
-"""Threads of Zed: values that are told apart by the name of their one key."""
+"""Threads of Zed, whose values are objects with one key that names their type."""
 
 import sqlite3
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from tui_app.session.importers.values import (
 
 
 def _heads(rows: Rows) -> list[Row]:
-    # Not the threads themselves, which may be large. Old versions do not say the folder.
+    # Not the threads themselves, which may be large. Old versions do not record the folder.
     names = "id, summary, updated_at"
     try:
         found = rows(f"SELECT {names}, folder_paths FROM threads ORDER BY updated_at DESC")
     except sqlite3.OperationalError:
         found = rows(f"SELECT {names} FROM threads ORDER BY updated_at DESC")
-    # The first of the folders that were open.
+    # The first of the open folders.
     return [{**row, "folder": text_at(row, "folder_paths").partition("\n")[0]} for row in found]
 
 
@@ -47,7 +47,7 @@ _STORE = Store(
 
 def _zed(message: Json) -> Json:
     if "segments" in message:
-        # As a thread of version 0.2 has calls and results.
+        # The form of version 0.2, with separate calls and results.
         calls = [{**each, "arguments": each.get("input")} for each in objects_at(message, "tool_uses")]
         content, results = list_at(message, "segments"), objects_at(message, "tool_results")
         return {**message, "content": content, "tool_calls": calls, "results": results}

@@ -1,4 +1,4 @@
-"""The checkpoints of a session, one a compaction."""
+"""The checkpoint files of a session, one per compaction."""
 
 import asyncio
 from pathlib import Path, PurePath
@@ -24,16 +24,16 @@ class CheckpointRow:
     """Its number and title."""
     path: str
     standing: bool
-    """Whether its compaction stands; one that was undone or left behind keeps its file."""
+    """Whether its compaction is in effect; an undone or rewound one keeps its file."""
 
 
 def checkpoint_text(row: CheckpointRow) -> Content:
-    """Its title, and whether it was undone."""
+    """Return its title, and whether it was undone."""
     return Content.assemble(one_line(row.title, 400), ("" if row.standing else "  undone", MUTED))
 
 
 class CheckpointsScreen(OpenList[CheckpointRow]):
-    """Wants a checkpoint to be opened."""
+    """Requests opening a checkpoint."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[CheckpointRow](
         name="checkpoints",
@@ -48,7 +48,7 @@ class CheckpointsScreen(OpenList[CheckpointRow]):
 
 
 async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
-    """List the checkpoints, and open the files that are chosen, until the list is closed."""
+    """List the checkpoints and open the chosen files, until the list is closed."""
     rows = await _checkpoints(session)
     if not rows:
         none = "There is no checkpoint yet. One is written whenever the conversation is compacted."

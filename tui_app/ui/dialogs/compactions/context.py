@@ -1,4 +1,4 @@
-"""What fills the context: tokens by category, every item of the next request, and what to do with one."""
+"""The context screen: tokens by category, every item of the next request, and actions on items."""
 
 import asyncio
 import json
@@ -66,21 +66,21 @@ PARTS: Mapping[str, str] = {
     "tab-saved": "Saved",
     "tab-tools": "Tools",
 }
-"""The parts of the screen, by id."""
+"""The tabs of the screen, by id."""
 
 
 ROOMY = 30
-"""Rows from which each category has one of its own."""
+"""Rows from which each category has its own row."""
 WIDE = 110
-"""Cells of a row from which what remains stands beside the categories."""
+"""Cells of a row from which the remaining figures are next to the categories."""
 SHORT = 20
-"""Rows below which the items get the room of what was saved."""
+"""Rows below which the items take the space of the savings."""
 NOTHING_MARKED = "No item is marked: nothing matches the search."
 FIXED = "This goes with every request: only messages can be changed."
 
 
 Deed = Literal["pin", "exclude", "archive", "offload", "restore"]
-"""What can be done with items."""
+"""Actions on items."""
 
 
 class ContextScreen(Dialog[int], place="context", style="context", size="-full"):
@@ -92,20 +92,20 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         """Show what fills the context.
 
         Args:
-            source: Where news come from.
-            view: The context as it is.
+            source: Provides updates.
+            view: The current context.
         """
         super().__init__(headline(view))
         self._source, self._view = source, view
         self._version = source.version
         self._known = view.answer
-        """What was answered to a wish and is said already."""
+        """The answer to an action that has already been shown."""
         self._refused: tuple[object, ...] = ()
-        """The items of which was said why something cannot be done; it stands until other ones are marked."""
+        """The items for which a refusal is shown, until other ones are marked."""
         self._stale: Mapping[int, str] = {}
         self._reading = False
         self.compared = False
-        """Whether results of reading files have been held against the files."""
+        """Whether results of reading files have been compared with the files."""
 
     def body(self) -> ComposeResult:
         self.set_class(self.app.size.height >= ROOMY, "-roomy", update=False)
@@ -121,7 +121,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         yield Static(id="context-outlook", classes="dialog-note", markup=False)
 
     def on_mount(self) -> None:
-        """Write the figures, and look for news from now on."""
+        """Show the figures, and update them from now on."""
         self._write()
         self._compare()
         self.watch(self, "focused", self._name_keys, init=False)
@@ -129,12 +129,12 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._news()
 
     def on_resize(self) -> None:
-        """Write the figures as there is room for them."""
+        """Lay out the figures for the available space."""
         self.set_class(self.app.size.height >= ROOMY, "-roomy")
         self._write()
 
     def _news(self) -> None:
-        """Read again what has changed; while that is read, what comes meanwhile is read behind it."""
+        """Read again what has changed; changes during a read are read after it."""
         if not self._reading and self._source.version != self._version:
             self._reading = True
             self._read()
@@ -154,7 +154,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="stale", exclusive=True)
     async def _compare(self) -> None:
-        """Say which results are out of date, once their files have been read again."""
+        """Show which results are out of date, after reading their files again."""
         stale = await self._source.stale()
         self.compared = True
         if stale != self._stale:
@@ -163,7 +163,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             self.query_one(LedgerList).show(self._view.rows)
 
     def _write(self) -> None:
-        """Put all figures on the screen but those of the marked item."""
+        """Show all figures except those of the marked item."""
         view = self._view
         self._name_keys()
         right = total_text(view.receipts) if self._part == "tab-requests" else view.cache
@@ -173,7 +173,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         beside = facts(view) if self.has_class("-roomy") and width >= WIDE else []
         said = limits(view, brief=bool(beside))
         if self.app.size.height >= SHORT:
-            # In rows that end between two facts; a low screen has one row for them.
+            # In rows that break between two facts; a low screen has one row for them.
             spans = wrap_spans(said, width, " · ")
             said = "\n".join(said[start:stop] for start, stop, _ in spans)
         _say(self, "#context-limits", said)
@@ -192,7 +192,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
                 rows[at] = Content.assemble(rows[at], figures(fact, _TOLD))
             legend = Content("\n").join(rows)
             words = category_text(view.usage, width, view.shares, coloured=coloured)
-            # With fewer rows the marks have no names below them: the next row says at what the first is.
+            # With fewer rows the marks have no names below them; the next row has the position of the first.
             whole = [bar, Content(), legend] if roomy else [*bar.split("\n")[:1], words]
             self.query_one("#context-categories", Static).update(Content("\n").join(whole))
 
@@ -229,7 +229,6 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @property
     def _part(self) -> str:
-        """The id of the part that is shown."""
         return self.query_one(PartTabs).active.id or ""
 
     def action_tab(self, step: int) -> None:
@@ -239,7 +238,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         self._look()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Act on an item only where it can be seen; the key that copies cancels a compaction that runs."""
+        """Enable actions on visible items only; "c" cancels a running compaction instead of copying."""
         if action == "do":
             return self._part == "tab-ledger"
         if action == "copy_request":
@@ -247,10 +246,10 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         return super().check_action(action, parameters)
 
     def _name_keys(self) -> None:
-        """Name the keys that act now: in the search box letters are words to look for."""
+        """Show the keys that work now: in the search box letters are typed."""
         items, view = self.query_one(LedgerList), self._view
         lists = self.query(f"#{self._part} RowList").results(RowList)
-        # With less room the keys are worth more.
+        # With less space the keys are more useful.
         self.key_row.meanwhile = tuple(each.place for each in lists if self._width >= WIDE)
         leaves = "end the search" if items.searched else "unmark" if items.has_choice else "close"
         leave = Hint("esc", leaves, 0, "screen.close")
@@ -271,7 +270,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="outlook", exclusive=True)
     async def _look(self) -> None:
-        """Say what may be done with the marked item, and what the gauge would say then."""
+        """Show the possible actions on the marked items, and their effect on the context usage."""
         rows = self.query_one(LedgerList).chosen if self._part == "tab-ledger" else []
         outlook = await self._source.outlook(*(row.seq for row in rows)) if rows else Outlook()
         if self._refused and self._refused == _as_they_are(rows):
@@ -294,7 +293,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="sizes", exclusive=True)
     async def _read_sizes(self) -> None:
-        """Show the marked request part by part, as a bar too where there is room for one."""
+        """Show the marked request by category, and as a bar if there is space."""
         requests = self.query_one(ReceiptList)
         if (receipt := requests.marked) is not None:
             sizes = await self._source.sizes(receipt.asked)
@@ -302,7 +301,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             requests.explain(receipt, sizes, self._bar(usage) if usage is not None else None)
 
     def action_show_break(self) -> None:
-        """Show what broke the prefix of the marked request, where that is a row of the conversation."""
+        """Show what broke the cached prefix of the marked request, if it is a row of the conversation."""
         receipt = self.query_one(ReceiptList).marked
         if receipt is None or not receipt.broken_by:
             self.key_row.said = "nothing broke its prefix"
@@ -313,14 +312,14 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="copy", exclusive=True)
     async def action_copy_request(self) -> None:
-        """Copy what is known of the marked request, with its measured sizes."""
+        """Copy all data of the marked request, with its measured sizes."""
         if (receipt := self.query_one(ReceiptList).marked) is not None:
             known = {**receipt.to_json(), "sizes": dict(await self._source.sizes(receipt.asked))}
             text = mask_secrets(json.dumps(known, indent=2, ensure_ascii=False))
             self.key_row.said = await copy(self.app, text)
 
     def action_close(self) -> None:
-        """End the search, or close without a decision."""
+        """Clear the search or the marks, or close without a decision."""
         items = self.query_one(LedgerList)
         if items.end_search() or items.forget_choice():
             self._name_keys()
@@ -333,7 +332,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     @work(group="ask")
     async def action_do(self, deed: Deed) -> None:
-        """Have something done with the marked items, or say why not as things are now."""
+        """Run an action on the marked items, or show why it is not possible."""
         items = self.query_one(LedgerList)
         rows = items.chosen
         if not rows:
@@ -341,7 +340,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             return
         leaving = leaving_of(rows) if deed == "exclude" else ()
         outlook = await self._source.outlook(*(leaving or [row.seq for row in rows]))
-        # Nothing stands against bringing back what was excluded.
+        # Including excluded items again is always possible.
         refused = "" if deed == "exclude" and not leaving else getattr(outlook, deed).refused
         for wish in () if refused else wishes_of(deed, rows):
             refused = refused or self._source.submit(wish)
@@ -352,14 +351,14 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
 
 def wishes_of(deed: Deed, rows: Sequence[LedgerRow]) -> list[Work]:
-    """What is asked for; where one wish holds all items, what became of them is said together."""
+    """Return the work for an action; one work for all items reports their results together."""
     first, *others = (row.seq for row in rows)
     match deed:
         case "pin":
             pinned = any(not row.pinned for row in rows)
             return [Pin(row.seq, pinned) for row in rows if row.pinned is not pinned]
         case "exclude":
-            # Where all of them are out, they come back.
+            # If all of them are excluded, they are included again.
             leaving = leaving_of(rows)
             return [Exclude(leaving or (first, *others), excluded=bool(leaving))]
         case "restore":
@@ -369,17 +368,17 @@ def wishes_of(deed: Deed, rows: Sequence[LedgerRow]) -> list[Work]:
 
 
 def leaving_of(rows: Sequence[LedgerRow]) -> tuple[int, ...]:
-    """The items that are not excluded yet."""
+    """Return the items that are not excluded yet."""
     return tuple(row.seq for row in rows if row.state != "excluded")
 
 
 def _as_they_are(rows: Iterable[LedgerRow]) -> tuple[object, ...]:
-    """Which items, and what decides what can be done with them."""
+    """Return the items with the state that decides about the possible actions."""
     return tuple((row.seq, row.form, row.pinned, row.state) for row in rows)
 
 
 def as_sent(usage: ContextUsage | None, sizes: Mapping[str, Any]) -> ContextUsage | None:
-    """What a request held, by its sizes in the log; None where they are not known."""
+    """Return what a request contained, by its sizes in the log; None if they are unknown."""
     if usage is None or not sizes.get("limit"):
         return None
     parts = Breakdown(**{name: int(sizes.get(name) or 0) for name in CATEGORIES})
@@ -388,7 +387,7 @@ def as_sent(usage: ContextUsage | None, sizes: Mapping[str, Any]) -> ContextUsag
 
 
 _TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
-"""Keys and figures, which stand out from what is said of them."""
+"""Keys and figures, which are highlighted in the text."""
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:
@@ -400,7 +399,7 @@ class SessionContext:
     """Reads one session for the context screen.
 
     Args:
-        session: Which one.
+        session: The session.
     """
 
     def __init__(self, session: ChatSession) -> None:
@@ -409,11 +408,11 @@ class SessionContext:
         self._notes: dict[int, tuple[str, ...]] = {}
         self._bill: Bill = ((), "")
         self._billed = -1
-        """Log number of the newest event that is in it."""
+        """Log number of the newest event included in the bill."""
 
     @property
     def version(self) -> object:
-        """The newest event shown, the gauge, the policy, and what is asked or under way."""
+        """Changes with the newest event shown, the usage, the policy, and what is asked or running."""
         state = self._session.state
         under_way = state.turn, compacting_text(self._session), state.waits_for_user
         return self._session.presenter.last, state.usage, state.policy, state.locked, state.answer, *under_way
@@ -422,15 +421,15 @@ class SessionContext:
         self._session.presenter.changed.subscribe(screen, lambda _state: see())
 
     async def read(self) -> ContextView:
-        """All that is shown, as it is now; the figures of the log are read in a thread."""
+        """Return everything shown, as it is now; figures of the log are read in a thread."""
         outlook = await self.outlook(0)
         stats, cache, cached = self._stats.known, "", 0
-        with suppress(sqlite3.Error, OSError):  # the next look may succeed
+        with suppress(sqlite3.Error, OSError):  # the next read may succeed
             stats = await asyncio.to_thread(self._stats.read)
             cache, cached = await asyncio.to_thread(self._cache)
         session = self._session
         if self._billed != self._stats.last:
-            # Nothing else changes what was paid.
+            # Only new events change the bill.
             self._billed = self._stats.last
             self._bill = await read_bill(session.launch.database, session.id, session.launch.settings)
         receipts, bill = self._bill
@@ -444,7 +443,7 @@ class SessionContext:
             rows = [*fixed_rows(view, state.usage.parts, factor, fixed_names(shares)), *scaled(rows, factor)]
             grown = [round(turn * factor) for turn in growths(view, running=bool(state.turn))]
             left = turns_left(grown, state.usage.total, int(state.usage.window.stated * background))
-        # What stages have noted is read once for each event.
+        # Notes of rewrites are read once per event.
         rewrites = {row.form[0] for row in rows} - self._notes.keys() - {0}
         for seq, record in (await self._session.bodies.records(sorted(rewrites))).items():
             changes = record.data.changes if isinstance(record.data, ViewRewrite) else ()
@@ -470,12 +469,12 @@ class SessionContext:
         )
 
     async def sizes(self, asked: int) -> Mapping[str, Any]:
-        """The measured sizes of a request by category, by its log number; empty where there are none."""
+        """Return the measured sizes of a request by category, by its log number; empty if there are none."""
         records = await self._session.bodies.records([asked] if asked else [])
         return next((each.data.usage for each in records.values() if isinstance(each.data, UsageInfo)), {})
 
     def _cache(self) -> tuple[str, int]:
-        """What the next turn costs and how much of it is cached; log and price lists are read."""
+        """Return the next turn's cost in words, and its cached tokens; reads log and price lists."""
         from tui_app.session.figures.cache_forecast import read_forecast
 
         launch, state, now = self._session.launch, self._session.state, time.time()
@@ -487,7 +486,7 @@ class SessionContext:
         return next_turn_text(outlook, now), (outlook.predicted_tokens or 0) if outlook.is_warm(now) else 0
 
     async def outlook(self, *seqs: int) -> Outlook:
-        """What may be done with some items; nothing where the session can only be looked at."""
+        """Return the possible actions on some items; none in a read-only session."""
         if self._session.read_only:
             return Outlook()
         try:
@@ -496,7 +495,7 @@ class SessionContext:
             return Outlook()
 
     async def stale(self) -> Mapping[int, str]:
-        """Which results of reading a file are out of date; files are read again in a thread."""
+        """Return the outdated results of reading files; the files are read again in a thread."""
         session = self._session
         shown = {head.seq for head in session.presenter.agent_view.visible()}
         held = [each for each in session.presenter.view.entries if each.result_seq in shown]
@@ -511,13 +510,13 @@ class SessionContext:
         return "" if self._session.submit(work) else self._session.read_only
 
     def cancel_compaction(self) -> None:
-        """Stop the compaction that is under way; a turn goes on."""
+        """Cancel the running compaction; a turn continues."""
         if (conversation := self._session.conversation) is not None:
             self._session.engine.call(conversation.cancel_compaction)
 
 
 def compacting_text(session: ChatSession) -> str:
-    """What is said of a compaction that is under way; empty where none is."""
+    """Word the running compaction; empty if none runs."""
     state = session.state
     if state.reviewing:
         return "a summary waits for your decision"
@@ -527,7 +526,7 @@ def compacting_text(session: ChatSession) -> str:
 
 
 async def show_context(app: App[Any], session: ChatSession) -> None:
-    """Show what fills the context, and then the message that the user wants to see."""
+    """Show what fills the context, and then the message that the user chose."""
     source = SessionContext(session)
     wanted = await app.push_screen_wait(ContextScreen(source, await source.read()))
     session.presenter.jump_to(wanted or 0)

@@ -1,4 +1,4 @@
-"""Handing this session over: its brief is written, reviewed, and a new session begins with it."""
+"""Handing a session over: a brief is written and reviewed, and a new session starts with it."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -27,12 +27,12 @@ BRIEF = ReviewTexts(
 
 
 async def hand_over(app: "Host", session: ChatSession, argument: str) -> None:
-    """Have a brief written and reviewed, and go to the session that begins with it.
+    """Have a brief written and reviewed, and go to the session that starts with it.
 
     Args:
         app: Shows the screens.
-        session: The session that is handed over; it stays as it is.
-        argument: What the new session is for; empty asks.
+        session: The session to hand over; it is unchanged.
+        argument: The goal of the new session; empty asks for it.
     """
     if session.state.busy:
         raise Refusal(BUSY.format("hand over"))

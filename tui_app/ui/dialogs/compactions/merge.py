@@ -1,4 +1,4 @@
-"""Merging a branch: its brief is reviewed, then the diff of its files, and only then anything changes."""
+"""Merging a branch: its brief and then the diff of its files are reviewed before anything changes."""
 
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ _MOST_LINES = 2_000
 
 
 def merge_files(files: "FilesOfBranch") -> FilesDialog:
-    """Ask whether files are taken over: answers yes or no, or ``None`` for no merge."""
+    """Create the dialog that asks whether to take over files: yes, no, or ``None`` for no merge."""
     taken = [file for file in files.files if not file.left]
     left = len(files.files) - len(taken)
     ways = [Way("Brief and files", f"{count(len(taken), 'file')} as below", True)] if taken else []
@@ -49,14 +49,14 @@ _TONES = {"+": "$text-success", "-": "$text-error", "@": MUTED}
 
 
 def _diff_rows(path: str, diff: str) -> list[tuple[str, str]]:
-    """A diff with the colours of its rows, below the name of its file instead of two lines that say it."""
+    """Return a diff with the colours of its rows, with the file's name instead of the two header lines."""
     rows, named = diff.splitlines(), diff.startswith("--- ")
     head = [("", ""), (path, "bold")] * named
     return head + [(row, _TONES.get(row[:1], "")) for row in rows[2 * named :]]
 
 
 async def merge(app: "Host", session: ChatSession, argument: str) -> None:
-    """Bring the outcome of a branch back: its brief is reviewed first, then the diff of its files."""
+    """Merge a branch after reviewing its brief and then the diff of its files."""
     if session.state.busy:
         raise Refusal(BUSY.format("merge"))
 

@@ -1,4 +1,4 @@
-"""Looks at a summary while it is written, and decides on one that waits."""
+"""Reading a summary while it is written, and reviewing a proposed one."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,14 @@ from tui_app.ui.dialogs.summary_area import SummaryArea
 
 
 class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full"):
-    """Shows a summary while it is written, and at its end what became of it."""
+    """Shows a summary while it is written, and finally the outcome."""
 
     def __init__(self, part: int, text: str) -> None:
-        """Begin with what there is by now.
+        """Start with the text so far.
 
         Args:
             part: The part that is being written, from 1.
-            text: What has been written of it.
+            text: The text of that part so far.
         """
         super().__init__(SUMMARY.writing)
         self.area = SummaryArea(id="review-text")
@@ -60,10 +60,10 @@ def read_along(app: "Host", session: ChatSession) -> None:
 
 
 def follow_review(chat: "Chat", record: Record) -> None:
-    """Keep the question about a summary up to date, ask one where none stands, and end it with its job."""
+    """Update the open review, open one if there is none, and close it when its compaction ends."""
     match record.data:
         case CompactionProgress(job=job, text=text) as progress if text:
-            # A review that no user asked for is shown once there is something to decide.
+            # A review that the user did not request is shown once there is something to decide.
             if (shown := _screen(chat.app, job)) is not None:
                 shown.hear(progress)
         case CompactionStart(trigger="manual", reviewed=True, job=job):
@@ -79,7 +79,7 @@ def follow_review(chat: "Chat", record: Record) -> None:
 
 
 async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed | None, job: str) -> None:
-    """Show a summary and pass the decision on; with another focus it is shown again while it is written."""
+    """Show a review and pass on the decision; a rewrite is reviewed again."""
     again = True
     while again:
         screen = ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))

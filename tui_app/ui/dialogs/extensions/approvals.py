@@ -1,4 +1,4 @@
-"""What tools may do: the rules in force, where each comes from, and what was decided in this session."""
+"""The approvals screen: rules in force with their sources, guards, and decisions of this session."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 @frozen
 class RuleRow:
-    """A rule, what holds where none fits, or a decision."""
+    """A rule, a guard, the default, or a decision."""
 
     first: str
-    """What it rules, or when it was decided."""
+    """The ruling, or the time of the decision."""
     text: str
     note: str
     where: str = ""
-    """Where a rule comes from, or else what is wrong with its name."""
+    """Where a rule comes from, or that its tool does not exist."""
     quote: str = ""
-    """Words that it is found by as well."""
+    """Further text that the filter searches."""
     rule: ApprovalRule | None = None
     guard: int = 0
-    """Log number of a guard that is meant instead."""
+    """Log number of the guard, if it is one."""
 
 
 def where_text(row: RuleRow) -> str:
@@ -60,14 +60,14 @@ def where_text(row: RuleRow) -> str:
 
 
 class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
-    """Wants ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
+    """Requests ``add``, or ``remove``, ``keep`` or ``widen`` with the row of a rule."""
 
     def __init__(self, rows: Sequence[RuleRow], *, read_only: bool = False) -> None:
         """List rules and decisions.
 
         Args:
-            rows: Of :func:`rule_rows`.
-            read_only: Whether nothing is written, run or fetched, whatever the rules say.
+            rows: From :func:`rule_rows`.
+            read_only: Whether nothing is written, run or fetched, whatever the rules allow.
         """
         spec = ListSpec[RuleRow](
             name="approvals",
@@ -89,7 +89,7 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
         super().__init__(rows, spec)
 
     def use(self, row: RuleRow) -> None:
-        """Do nothing: a row has nothing behind it but its note."""
+        """Show the note again: a row has nothing else to open."""
         self.note(row.note)
 
     def answer(self, asked: Asked[RuleRow]) -> None:
@@ -128,12 +128,12 @@ def rule_rows(
     misnamed: Mapping[ApprovalRule, str] = MappingProxyType({}),
     guards: Mapping[int, GuardSet] = MappingProxyType({}),
 ) -> list[RuleRow]:
-    """The guards, the rules, what holds where none fits, and the decisions.
+    """Return rows for the guards, the rules, the default and the decisions.
 
     Args:
-        rules: Those that win first.
-        decisions: The newest first, with their times in seconds since the epoch.
-        misnamed: What is wrong with rules that name no tool there can be.
+        rules: In order of precedence.
+        decisions: Newest first, with their times in seconds since the epoch.
+        misnamed: Problems of rules whose tool cannot exist.
         guards: By their log numbers.
     """
     default = RuleRow("ask", _OTHER, _WINS, "built in")
@@ -142,13 +142,13 @@ def rule_rows(
 
 
 def guard_row(seq: int, guard: GuardSet) -> RuleRow:
-    """One guard: what it stops, and the words that it comes from."""
+    """Return the row of a guard, with the user's words that it comes from."""
     note = f"Your words, {one_line(visible(guard.words), 200)}. What breaks it is stopped. f8 lifts it."
     return RuleRow("guard", visible(guard.text), note, _SOURCES["session"], guard.quote, guard=seq)
 
 
 def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
-    """One rule: what it says, about what, and where it comes from, or else what is wrong with its name."""
+    """Return the row of a rule: its ruling, pattern and source, or what is wrong with its tool name."""
     where = _SOURCES.get(rule.source, rule.source)
     note = _HOW_CHANGED.get(rule.source, f"From the {rule.source}; it cannot be changed here.")
     if wrong:
@@ -157,7 +157,7 @@ def rule_row(rule: ApprovalRule, wrong: str) -> RuleRow:
 
 
 def decision_row(time: float, decided: ApprovalDecided) -> RuleRow:
-    """One decision of this session."""
+    """Return the row of a decision."""
     reason = f" Reason: {one_line(decided.reason, 300)}" if decided.reason else ""
     note = f"{_DECIDED_BY[decided.by]}{reason}"
     return RuleRow(clock(time), visible(decided.headline()), note)
@@ -173,7 +173,7 @@ _HOW = (
 
 
 async def show_approvals(app: "Host", session: ChatSession) -> None:
-    """List rules and decisions, and change what is asked for."""
+    """List rules and decisions, and apply the requested changes."""
     desk = SettingsDesk(app)
     rows, read_only = await _rows(session)
     screen = ApprovalsScreen(rows, read_only=read_only)
@@ -190,7 +190,6 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
 
 
 async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
-    """All that is shown, and whether nothing is written, run or fetched."""
     if session.conversation is None:
         settings = session.launch.settings
         known = rules_of(settings.approvals, repository_root(session.launch.cwd))
@@ -209,7 +208,10 @@ async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
 
 
 def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[ApprovalRule, str]:
-    """Rules about tools that there cannot be; the names of an own agent's tools are its own affair."""
+    """Return the rules for tools that cannot exist.
+
+    A custom agent has its own tools, so nothing is checked for it.
+    """
     if session.launch.agent:
         return {}
     found = ((rule, misnamed(rule, session.launch.settings.mcp)) for rule in rules)
@@ -217,7 +219,6 @@ def _misnamed(session: ChatSession, rules: Iterable[ApprovalRule]) -> dict[Appro
 
 
 async def _grant(session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow]) -> str:
-    """Change a rule as the user wants, and return what to say about it."""
     if wish.row is not None and (seq := wish.row.guard):
         await session.ask(lambda opened: opened.guards.lift(seq))
         return "The guard is lifted."
@@ -247,7 +248,7 @@ async def _grant(session: ChatSession, desk: SettingsDesk, wish: Asked[RuleRow])
 
 
 async def _add(session: ChatSession, desk: SettingsDesk) -> str:
-    """Ask for a rule until it is one, or the user gives up."""
+    """Ask for a rule until it is valid or the user cancels."""
     rule: ApprovalRule | None = None
 
     async def take(text: str) -> str:
@@ -269,7 +270,7 @@ async def _add(session: ChatSession, desk: SettingsDesk) -> str:
 
 
 def _put_in(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule, *, everywhere: bool) -> str:
-    """Add a rule to the settings, of this repository or of all; why not, empty when it is done."""
+    """Add a rule to the settings, for this repository or all; returns an error, empty if it succeeded."""
     root = repository_root(session.launch.cwd)
     table = "" if everywhere else next(iter(tables_of(desk.app.launch.settings.approvals, root)), str(root))
     return _change(session, desk, rule.ruling, table, add=rule.text)
@@ -285,7 +286,7 @@ def _take_out(session: ChatSession, desk: SettingsDesk, rule: ApprovalRule) -> s
 def _change(
     session: ChatSession, desk: SettingsDesk, ruling: Ruling, table: str, *, add: str = "", drop: str = ""
 ) -> str:
-    """Change one list in the file and put it into force; why not, empty when it is done."""
+    """Change a list in the file and apply it; returns an error, empty if it succeeded."""
     rules = desk.app.launch.settings.approvals
     texts = list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
     wanted = [each for each in (*texts, add) if each and each.split() != drop.split()]
@@ -304,7 +305,7 @@ async def _forget(session: ChatSession, rule: ApprovalRule) -> None:
 
 
 async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
-    """Make a guard of what is typed, or of a sentence of the user that names something code can check."""
+    """Set a guard from the argument, or from the user's own words that code can check."""
     from tui_app.conversation.consent.guards import USAGE, parse_guard
 
     if argument:

@@ -1,4 +1,4 @@
-"""MCP servers: what each offers and costs, and what went wrong."""
+"""MCP servers: their tools, costs, states and errors; and the overview in ``/status``."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Chat, Host
 
 SETTLE_S = 600.0
-"""Seconds for which the prompts of servers that start slowly are waited for, behind everything else."""
+"""Seconds to wait for the prompts of slowly starting servers, in the background."""
 LOOK_S = 0.5
-"""Seconds between two looks at the servers while the screen is open."""
+"""Seconds between two updates while the screen is open."""
 NONE = (
     "No MCP server is configured. Add [mcp.NAME] with command or url to the settings file; see docs/mcp.md."
 )
@@ -45,12 +45,12 @@ class McpRow:
     name: str
     state: str
     tokens: int
-    """Of each request."""
+    """Per request."""
     about: str
 
 
 def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
-    """Every server, with its tools below it."""
+    """Return every server, followed by its tools."""
     rows = []
     for it in servers:
         rows.append(McpRow(it, None, it.name, it.description, it.tokens, it.error or it.where))
@@ -61,7 +61,7 @@ def rows_of(servers: Sequence[McpStatus]) -> list[McpRow]:
 
 
 def mcp_note(row: McpRow) -> str:
-    """The marked row in words."""
+    """Describe the marked row."""
     server, tool = row.server, row.tool
     if tool is not None:
         hint = " The server says it is read-only; that is only a hint." if tool.claims_read_only else ""
@@ -85,7 +85,7 @@ def mcp_note(row: McpRow) -> str:
 
 
 def servers_title(it: ListDialog[McpRow]) -> str:
-    """What they cost."""
+    """Return the title with the cost of all servers."""
     servers = [row.server for row in it.rows if row.tool is None]
     size, saved = (sum(getattr(server, what) for server in servers) for what in ("tokens", "saved"))
     more = f" · {tokens(saved)} saved" if saved else ""
@@ -101,7 +101,7 @@ def _state_tone(row: McpRow) -> str:
 
 
 class McpScreen(ListDialog[McpRow], place="mcp"):
-    """Follows the servers while it is open; starts one again when asked."""
+    """Shows the servers' current state while it is open; restarts, switches and signs in to servers."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[McpRow](
         name="mcp",
@@ -143,13 +143,13 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             self.show(rows_of(statuses), said)
 
     def list_rows(self, rows: Sequence[McpRow]) -> None:
-        """Show rows; the marked one may have other words by now."""
+        """Show rows, and explain the marked one again, whose text may have changed."""
         super().list_rows(rows)
         if (row := self.marked) is not None:
             self.explain(row)
 
     def use(self, row: McpRow) -> None:
-        """There is nothing to choose: what the row says stands below already."""
+        """Explain the row: there is nothing to choose."""
         self.explain(row)
 
     def answer(self, asked: Asked[McpRow]) -> None:
@@ -181,14 +181,14 @@ USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME
 
 
 async def overview(session: ChatSession) -> Overview:
-    """How everything stands; nothing where the session can only be looked at, or has not loaded."""
+    """Return the overview of servers, skills and files; empty in a read-only or unopened session."""
     if session.read_only or session.conversation is None:
         return Overview()
     return await session.ask(lambda opened: opened.extras.overview())
 
 
 async def mentions_of(session: ChatSession) -> Sequence[str]:
-    """What the servers have to read, as an ``@`` in the prompt names it."""
+    """List the servers' resources, as an ``@`` mention in the prompt."""
     if session.conversation is None:
         return ()
     statuses = await session.ask(_statuses)
@@ -197,7 +197,7 @@ async def mentions_of(session: ChatSession) -> Sequence[str]:
 
 
 async def served(session: ChatSession, taken: Collection[str]) -> tuple[CustomCommand, ...]:
-    """Slash commands of the prompts that servers have ready, once they have started."""
+    """Return slash commands for the servers' prompts, once the servers have started."""
 
     async def look(opened: "OpenSession") -> Sequence[McpPrompt]:
         opened.extras.servers.start()
@@ -212,7 +212,7 @@ def _statuses(opened: "OpenSession") -> Sequence[McpStatus]:
 
 
 async def _switch(session: ChatSession, name: str, *, on: bool) -> str:
-    """Switch a server on or off, now and from now on; says what has come of it."""
+    """Switch a server on or off, now and in the settings; returns the result in words."""
     launch, word = session.launch, "on" if on else "off"
     await session.ask(lambda opened: opened.extras.servers.switch(name, on=on))
     if name not in launch.settings.mcp:
@@ -226,7 +226,7 @@ async def _switch(session: ChatSession, name: str, *, on: bool) -> str:
 
 
 async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
-    """Show the servers, or start them again."""
+    """Show the servers, or restart them."""
     words = argument.split()
     if not words:
         await app.push_screen_wait(McpScreen(await session.ask(_statuses), session))
@@ -244,7 +244,7 @@ async def show_mcp(app: "Host", session: ChatSession, argument: str) -> None:
 
 
 def status_lines(all_of_it: Overview) -> list[str]:
-    """Lines of ``/status``: instructions that are followed, servers, skills."""
+    """Return lines of ``/status``: instructions, servers, language servers, skills and agents."""
     shares = {share.name: share.tokens for share in all_of_it.shares if share.category == "memory"}
     files = [] if all_of_it.instructed else ["off: project_instructions is false"]
     for file in all_of_it.files:
@@ -266,11 +266,11 @@ def _joined(names: Iterable[str]) -> list[str]:
 
 
 async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None:
-    """Let the prompt offer what MCP servers have, once they have started.
+    """Offer the MCP servers' resources and prompts in the editor, once the servers have started.
 
     Args:
         screen: The chat.
-        written: Commands out of files, whose names go first.
+        written: Commands from files, whose names take precedence.
     """
     session, editor = screen.session, screen.pane.prompt.editor
     editor.completer.finder.resources = partial(mentions_of, session)

@@ -1,4 +1,4 @@
-"""The context board: what is remembered of this repository and branch, and where each of it comes from."""
+"""The context board: what is remembered of this repository and branch, with the source of each entry."""
 
 import asyncio
 import sqlite3
@@ -33,14 +33,14 @@ OFF = "Memory is off: nothing is remembered automatically, and sessions do not g
 
 
 def source_text(entry: Entry) -> str:
-    """Who an entry is from, or which message of which session."""
+    """Return who wrote an entry, or its source message and session."""
     if entry.made_by == PERSON:
         return "you"
     return f"#{entry.seq} {entry.session}" if entry.session else entry.made_by
 
 
 def entry_note(entry: Entry) -> str:
-    """An entry in full, and where it comes from."""
+    """Return an entry in full, with its source."""
     when = clock(entry.time, "%Y-%m-%d %H:%M")
     where = f"on {one_line(entry.branch, 40)}" if entry.branch else "on every branch"
     by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 40)
@@ -49,13 +49,13 @@ def entry_note(entry: Entry) -> str:
 
 
 class MemoryScreen(OpenList[Entry], place="memory"):
-    """Wants to show an entry's ``source``, to ``edit`` or ``forget`` it, or to ``add`` one."""
+    """Requests to show an entry's ``source``, to ``edit`` or ``forget`` it, or to ``add`` one."""
 
     def __init__(self, entries: Sequence[Entry], whose: str, *, off: bool = False) -> None:
         """Show a board.
 
         Args:
-            entries: What stands on it, the weightiest first.
+            entries: Its entries by descending weight.
             whose: Repository and branch in words.
             off: Whether memory is switched off.
         """
@@ -95,15 +95,13 @@ _ABOUT = f"One sentence, at most {LONGEST} characters. Later sessions on this br
 
 
 class _Result(NamedTuple):
-    """What came of a change."""
-
     told: str = ""
     entry: int = 0
     is_refused: bool = False
 
 
 async def show_memory(app: "Host", session: ChatSession) -> None:
-    """Show the board until the user leaves it, or goes to where an entry comes from."""
+    """Show the board until it is closed or the user goes to an entry's source."""
     off = not MemorySettings(**session.launch.settings.memory).enabled
     read = partial(asyncio.to_thread, _read, session.launch, session.id)
     screen = MemoryScreen(*await read(), off=off)
@@ -115,7 +113,7 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
             return
         if (entry := wish.row) is None or wish.what == "add":
             result = await _typed(app, session, "A new entry", None)
-            # What was just added must not be left out of the list.
+            # The filter must not hide the new entry.
             screen.query_one(Input).clear()
         elif wish.what == "edit":
             result = await _typed(app, session, f"Entry {entry.id}", entry)
@@ -126,13 +124,12 @@ async def show_memory(app: "Host", session: ChatSession) -> None:
 
 
 async def read_session_now(session: ChatSession) -> None:
-    """Read the open session for the board, behind what else is done; a notice says what came of it."""
+    """Update the board from the open session, in the background; a notice reports the result."""
     session.reply("Reading this session for the context board.")
     await session.ask(lambda opened: opened.remembering.read_now())
 
 
 def _read(launch: Launch, session: str) -> tuple[list[Entry], str]:
-    """What stands on the board that the session fills and is told, and whose it is."""
     boards = boards_in(launch.database)
     if not log_exists(launch.database):
         return [], boards.scope(launch.cwd).label
@@ -159,7 +156,7 @@ async def _typed(app: "Host", session: ChatSession, title: str, entry: Entry | N
 
 
 async def _do(session: ChatSession, change: "Callable[[OpenSession], _Result]") -> _Result:
-    """Have the engine change the board, so that the session's log is told."""
+    """Change the board on the engine's thread, so that the change is recorded in the session's log."""
     if session.read_only:
         return _Result(session.read_only)
     try:
@@ -184,7 +181,6 @@ def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
 
 
 async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None:
-    """Show the message an entry comes from, in its session."""
     if entry.session == session.id:
         session.presenter.jump_to(entry.seq)
     elif not await asyncio.to_thread(_exists, session.launch, entry.session):

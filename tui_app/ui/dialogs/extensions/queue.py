@@ -23,16 +23,16 @@ PAUSED_ALONE = "Paused: enter on an empty prompt sends it. A new prompt goes fir
 
 
 class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
-    """Follows the queue while it is open; dismisses with the place and words of what to edit, or ``None``.
+    """Shows the current queue while it is open; dismisses with place and text of what to edit, or ``None``.
 
-    It is taken out behind the dismissal: the screen may be closed again before the engine has answered.
+    The prompt is removed after the dismissal, since the screen may be closed before the engine has answered.
     """
 
     def __init__(self, view: QueueView, waiting: ChatSession) -> None:
-        """Show what waits.
+        """Show the queue.
 
         Args:
-            view: Knows the queue as it is at any moment.
+            view: Has the current queue.
             waiting: Changes it.
         """
         super().__init__("Queue")
@@ -73,7 +73,7 @@ class QueueScreen(Dialog[tuple[int, str]], place="queue", size="-list"):
             await self._waiting.take(at, self._shown[at])
 
     def action_shift(self, step: int) -> None:
-        """Let the marked one come earlier or later; the mark goes along."""
+        """Move the marked prompt earlier or later, and the mark with it."""
         at = self._at
         if at is not None and 0 <= at + step < len(self._shown):
             text = self._shown[at]
@@ -85,17 +85,16 @@ GONE = "That prompt was already sent."
 
 
 async def show_queue(app: "Host", session: ChatSession) -> None:
-    """Let the user change the queue; what they want to edit goes back into the prompt."""
+    """Let the user change the queue; a prompt to edit goes back into the editor."""
     if not session.state.queue:
         raise Refusal("Nothing is queued.")
     picked = await app.push_screen_wait(QueueScreen(app.chat.query_one(QueueView), session))
     if picked is not None:
-        # Not exclusive: a command that is run meanwhile must not lose what was taken out.
+        # Not exclusive: a command run meanwhile must not lose the removed prompt.
         app.chat.work(_edit(app, session, *picked), group="queue", exclusive=False)
 
 
 async def _edit(app: "Host", session: ChatSession, place: int, label: str) -> None:
-    """Take a prompt out of the queue and give it to the editor."""
     editor = app.chat.pane.prompt.editor
     if not (text := await session.take(place, label)):
         session.reply(GONE)

@@ -1,4 +1,4 @@
-"""What an MCP server asks the user: all of it is on the screen before anything is answered."""
+"""Questions of MCP servers: everything is visible before the user can answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,25 +25,25 @@ _MOST_FIELDS, _MOST_CHOICES = 12, 20
 _TITLE_CELLS = 60
 
 _WIDTH, _EDGES = 76, 7
-"""Columns of a dialog at most, and rows and columns around what it says."""
+"""Maximum width of a dialog, and the rows and columns around its text."""
 
 
 class Declined(Exception):
-    """There is no answer: the user gives none, or the question cannot be shown whole, as the message says."""
+    """Raised if the user declines, or with the reason if the question cannot be shown completely."""
 
 
 class ServerEditDialog(EditDialog):
-    """Shows all that a server says, and takes no key of a user who is still writing a prompt."""
+    """Shows a server's complete question, and ignores keys of a user who is still typing a prompt."""
 
     ASKED = ".dialog > Static, Input"
 
     def __init__(self, title: str, about: str, text: str, refused: str = "") -> None:
         super().__init__(title, about, text, refused, verb="answer")
-        # What is asked again has been read.
+        # A question asked again has been read.
         self._is_read = bool(refused)
 
     def holds_back(self, event: events.Key | events.Paste) -> bool:
-        """Whether a key or a paste was not meant for the answer."""
+        """Return whether a key or a paste was not meant for the answer."""
         self._is_read = self._is_read or self.stray.is_over
         if self._is_read:
             return super().holds_back(event)
@@ -54,14 +54,14 @@ class ServerEditDialog(EditDialog):
 
 
 def follow_servers(chat: "Chat", record: Record) -> None:
-    """Have a question of a server answered; a second one waits for the first one's answer."""
+    """Ask a server's question; further questions wait for the answer."""
     if isinstance(record.data, ServerAsked):
         chat.app.terminal_title.ask(chat.session.state)
         chat.work(_ask(chat.app, chat.session, record.data), group="questions", exclusive=False)
 
 
 async def _ask(app: "Host", session: ChatSession, asked: ServerAsked) -> None:
-    """Put a server's question to the user, and hand the answer on; Esc at any value declines."""
+    """Ask the user and pass the answer on; esc at any value declines."""
     values = None
     try:
         async with session.asking:
@@ -93,7 +93,7 @@ async def _values(app: "Host", asked: ServerAsked) -> dict[str, Any]:
 
 
 async def _value(app: "Host", head: str, name: str, field: Mapping[str, Any], *, needed: bool) -> Any:
-    """One value; None where it was left out."""
+    """Ask for one value; None if it was left out."""
     title = _label(field.get("title") or name)
     about = plain_text(str(field.get("description") or ""))
     is_yes_or_no = field.get("type") == "boolean"
@@ -119,7 +119,7 @@ async def _value(app: "Host", head: str, name: str, field: Mapping[str, Any], *,
 
 
 def _label(given: object) -> str:
-    """A name of the server's, whole in one row."""
+    """Return a server's name that fits in a row. Raises ``Declined``."""
     label = one_line(plain_text(str(given)), 10 * _TITLE_CELLS)
     if len(label) > _TITLE_CELLS:
         raise Declined(": one of its names is too long to be shown")
@@ -127,9 +127,9 @@ def _label(given: object) -> str:
 
 
 async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what: str = "") -> int:
-    """Which is chosen, by its place."""
+    """Return the index of the chosen name."""
     if len({*names, DECLINE}) <= len(names):
-        # What one name says is not to be answered with what another stands for.
+        # The answer must not be ambiguous: equal names are numbered.
         names = [f"{at}. {name}" for at, name in enumerate(names, 1)]
     ways = [*(Way(name, what, at) for at, name in enumerate(names)), Way(DECLINE, "says no")]
     note = "\n".join(filter(None, (about, _ABOUT)))
@@ -140,17 +140,17 @@ async def _chosen(app: "Host", head: str, about: str, names: Sequence[str], what
 
 
 def _check_room(app: "Host", text: str, rows: int) -> None:
-    """Make sure that a dialog shows all of a text, beside so many rows. Raises ``Declined``."""
+    """Check that a dialog can show all of a text and a number of rows. Raises ``Declined``."""
     lines = wrapped(clean(text), max(1, min(_WIDTH, app.size.width) - _EDGES)).starts
     if len(lines) + rows + _EDGES > app.size.height:
         raise Declined(": this window is too small to show all of it")
 
 
 def read_value(typed: str, field: Mapping[str, Any]) -> Any:
-    """What was typed, as the schema of the field wants it.
+    """Convert the typed text as the field's schema requires.
 
     Raises:
-        ValueError: if it is something else; the text is a sentence.
+        ValueError: If it does not fit; the message is a sentence.
     """
     kind = field.get("type", "string")
     if kind in ("integer", "number"):

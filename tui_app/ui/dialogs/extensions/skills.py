@@ -1,4 +1,4 @@
-"""Skills and agents: what there is, where from, and what the conversation has loaded."""
+"""Skills and agents: what is available, from where, and what the conversation uses."""
 
 import asyncio
 from collections.abc import Sequence
@@ -41,10 +41,10 @@ class SkillsScreen(ListDialog[SkillRow]):
         """List skills, or agents, which are files of the same kind.
 
         Args:
-            rows: All there are.
-            refused: What is no usable skill, and why.
-            folder: Files in it are named from there on; None names each from the root.
-            mark: Name of the one that is marked at first.
+            rows: All of them.
+            refused: Problems of unusable files.
+            folder: Paths inside it are shown relative to it; None shows absolute paths.
+            mark: Name of the one marked first.
         """
         told = [one_line(text, 300) for text in refused[:3]]
         kind, used = self.KIND.lower(), sum(row.in_use for row in rows)
@@ -80,7 +80,7 @@ class SkillsScreen(ListDialog[SkillRow]):
 
 
 class AgentsScreen(SkillsScreen, place="agents"):
-    """Dismisses with the agent to read, what is asked of one, or ``None``."""
+    """Dismisses with the agent to read, a request, or ``None``."""
 
     KIND, NONE = "Agent", NO_AGENTS
 
@@ -89,14 +89,14 @@ _LONGEST = 200_000
 
 
 async def show_skills(app: "Host", session: ChatSession) -> None:
-    """List the skills; one that is chosen is shown in full."""
+    """List the skills and show the chosen one."""
     all_of_it = await overview(session)
     folder = session.launch.cwd.resolve()
     await _show_files(app, session, SkillsScreen(all_of_it.skills, all_of_it.refused, folder=folder))
 
 
 async def show_agents(app: "Host", session: ChatSession) -> None:
-    """List the sub-agents that were sent, and the agents that can be; what is chosen is shown in full."""
+    """List the running and available subagents, and show the chosen one or run a request."""
     mark = ""
     while True:
         rows = list[SkillRow]()
@@ -125,7 +125,6 @@ async def show_agents(app: "Host", session: ChatSession) -> None:
 
 
 async def _show_files(app: "Host", session: ChatSession, screen: SkillsScreen) -> Asked[SkillRow] | None:
-    """Show what is chosen; what a key asks for is handed back."""
     chosen = await app.push_screen_wait(screen)
     if isinstance(chosen, Asked):
         return chosen

@@ -1,4 +1,4 @@
-"""Background commands: what runs, what it prints, and stopping it."""
+"""Background commands: list them, read their output, stop them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -32,13 +32,13 @@ PAGE_LINES = 500
 NOTHING = f"No background commands. The model starts one with {RUN_COMMAND.name}(background=true)."
 
 _APART_S = 0.2
-"""Seconds between two looks at an output that grows."""
+"""Seconds between two reads of a growing output."""
 
 Ask = Callable[[Callable[[Any], Any]], Awaitable[Any]]
 
 
 def how_text(row: TaskRow) -> str:
-    """How a command is, and whether it outlives the session."""
+    """Return a command's state, and whether it outlives the session."""
     return f"{row.how}, kept" if row.keep else row.how
 
 
@@ -47,7 +47,7 @@ def task_tone(row: TaskRow) -> str:
 
 
 def task_note(row: TaskRow) -> str:
-    """How much it has printed, and what can be done about it."""
+    """Describe the size of its output, and what can be done."""
     what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
     if row.keep:
         what = "It keeps running when the session ends, unattended."
@@ -55,7 +55,7 @@ def task_note(row: TaskRow) -> str:
 
 
 class TasksScreen(OpenList[TaskRow], place="tasks"):
-    """Wants to show a command's output, to ``stop`` one, or to ``keep`` it when the session ends."""
+    """Requests to show a command's output, to ``stop`` it, or to ``keep`` it when the session ends."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[TaskRow](
         name="tasks",
@@ -79,11 +79,11 @@ class TasksScreen(OpenList[TaskRow], place="tasks"):
 
 
 class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
-    """The output of one command, so many lines at a time, from its end; what is new appears by itself.
+    """The output of one command, a page of lines at a time, from its end; new output appears automatically.
 
     Args:
         row: The command.
-        ask: Has something done with the commands, on the engine's thread.
+        ask: Runs a function with the commands, on the engine's thread.
     """
 
     def __init__(self, row: TaskRow, ask: "Ask") -> None:
@@ -91,7 +91,7 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self._row, self._ask, self._looked = row, ask, monotonic()
         self._page: Page | None = None
         self._start = 0
-        """Number of the first line that is shown; 0 follows the end."""
+        """Number of the first line shown; 0 follows the end."""
 
     def body(self) -> ComposeResult:
         yield Static(id="task-where", markup=False)
@@ -99,10 +99,10 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
     def on_mount(self) -> None:
         self.run_worker(self._follow(), group="follow")
-        self.set_interval(1.0, self._say_where)  # a clock, no more
+        self.set_interval(1.0, self._say_where)  # updates the running time
 
     async def _follow(self) -> None:
-        """Show what is new while something still runs; what was paged back to stays."""
+        """Show new output while the command runs; an earlier page stays in place."""
         await self._show()
         while self._row.is_running and self._page is not None:
             await self._ask(methodcaller("wait_for_output", self._row.id, self._page.chars))
@@ -125,7 +125,6 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
                 area.scroll_end(animate=False)
 
     def _say_where(self) -> None:
-        """Name the lines that are shown, and for how long the command has run."""
         page = self._page
         if page is None:
             return
@@ -139,7 +138,7 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         self.query_one("#task-where", Static).update(" · ".join(said))
 
     def action_page(self, step: Literal[-1, 1]) -> None:
-        """Go a page on, or back; behind the last one the end is followed again."""
+        """Go to the next or previous page; after the last one the end is followed again."""
         if (page := self._page) is None or not page.lines:
             return
         first, after = page.lines[0][0], page.lines[-1][0] + 1
@@ -156,7 +155,7 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
 
 
 async def show_tasks(app: "Host", session: ChatSession) -> None:
-    """List the background commands; a chosen one shows its output, and leads back to the list."""
+    """List the background commands and show the chosen one's output, then return to the list."""
 
     async def ask(do: Callable[[Any], Any]) -> Any:
         return await session.ask(lambda opened: do(opened.conversation.tooling.tasks))

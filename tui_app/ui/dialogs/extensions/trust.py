@@ -1,4 +1,4 @@
-"""Whether the user trusts the folder: asked where that matters, and given on the screen at any time."""
+"""Trust in the folder: asked for when it matters, and given on the screen at any time."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -31,12 +31,12 @@ the answer."""
 
 
 async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> bool:
-    """Whether the user trusts the folder; asks where it brings something and nothing was answered yet.
+    """Return whether the folder is trusted, asking if it contains something and there is no answer yet.
 
     Args:
         app: Shows the question.
-        launch: Which folder.
-        find: Finds the commands that users and the folder have written.
+        launch: The launch, with its folder.
+        find: Finds the commands of the user and the folder.
     """
     known = True if launch.trust else await asyncio.to_thread(trust_in, launch.paths, launch.env, launch.cwd)
     if known is not None:
@@ -52,12 +52,12 @@ async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Seque
 
 
 async def grant_trust(app: "Host", session: ChatSession, taken: Collection[str]) -> None:
-    """Ask for trust, and open the session again with what the folder brings.
+    """Ask for trust, and open the session again with what the folder contains.
 
     Args:
         app: Shows the question.
-        session: Whose folder.
-        taken: Names that no command of the folder gets.
+        session: The session in the folder.
+        taken: Names that the folder's commands cannot have.
     """
     launch = session.launch
     if launch.trusted:
@@ -65,13 +65,13 @@ async def grant_trust(app: "Host", session: ChatSession, taken: Collection[str])
     find = partial(find_commands, config=launch.paths.config, taken=taken, may_read=launch.may_read())
     brought = await asyncio.to_thread(_brought, launch, find)
     question = f"{_BRINGS}\n\n{brought}" if brought else _BRINGS_NOTHING
-    # Rules count at once; what is read when a session begins, only from then on.
+    # Rules apply at once; what is read when a session starts applies to the new session only.
     if await _asked(app, launch, question) and await may_leave(app, session):
         app.open_session(session.id if session.presenter.view.entries else "")
 
 
 async def may_use_git(app: "Host", session: ChatSession) -> bool:
-    """Ask for trust where git is wanted and the folder has none; True where there is nothing to ask about."""
+    """Ask for trust if git is needed in an untrusted folder; True if there is nothing to ask."""
     launch = session.launch
     root = repository_root(launch.cwd)
     if launch.trusted or not (root / ".git").exists():
@@ -83,7 +83,7 @@ async def may_use_git(app: "Host", session: ChatSession) -> bool:
 
 
 def _brought(launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> str:
-    """What counts here with trust only, a row for each kind; reads the folder's files."""
+    """List what is used only with trust, one row per kind; reads the folder's files."""
     names = [f"/{command.name}" for command in find(launch.cwd) if command.root is not None]
     rows = launch.brought(names).rows()
     width = max((len(kind) for kind, _ in rows), default=0)
@@ -92,7 +92,7 @@ def _brought(launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) ->
 
 async def _asked(app: "Host", launch: Launch, question: str) -> bool:
     folder = one_line(str(launch.cwd), _CELLS)
-    # What the folder brings may hold braces.
+    # The folder's content may contain braces.
     text = f"{question.replace('{folder}', folder, 1)}\n\n{_ADVICE}"
     trusted = await confirmed(app, text, verb="Trust", keep="Continue without")
     try:

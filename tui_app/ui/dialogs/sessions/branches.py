@@ -1,4 +1,4 @@
-"""Branches on the screen: one is begun, and all are shown in the timeline."""
+"""Starting branches, and showing them in the timeline."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 async def branch(app: "Host", session: ChatSession, argument: str) -> None:
-    """Begin a branch, from here or before a prompt (``#12``), and go there."""
+    """Start a branch, from here or before a prompt (``#12``), and go to it."""
     first, _, rest = argument.strip().partition(" ")
     at = log_number(first) if first.startswith("#") else None
     if not session.id or not session.presenter.view.entries:
@@ -44,7 +44,7 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
 
 
 async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
-    """Show the timeline as a tree, with the keys; or go to a branch by its name."""
+    """Show and focus the timeline as a tree; or go to a branch by name."""
     timeline, wanted = session.pane.timeline, argument.strip()
     timeline.relatives = above, branches = await asyncio.to_thread(_relatives, session)
     if wanted:

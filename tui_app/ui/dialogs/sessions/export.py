@@ -1,4 +1,4 @@
-"""Exports text to files."""
+"""Exporting a session to a file."""
 
 import asyncio
 from contextlib import closing
@@ -23,11 +23,11 @@ _FORMATS: dict[str, Format] = {
     ".md": "markdown",
     ".txt": "markdown",
 }
-"""Formats by the end of a file's name; one without an end is of Markdown."""
+"""Formats by file extension; a name without one is written as Markdown."""
 
 
 async def export_session(session: ChatSession, target: str) -> None:
-    """Write the conversation in the format that the name ends in; without a name, as Markdown."""
+    """Write the conversation in the format of the file's extension; without a name, as Markdown."""
     if not session.presenter.view.entries:
         raise Refusal(NOTHING)
     folder = session.launch.cwd
@@ -39,7 +39,7 @@ async def export_session(session: ChatSession, target: str) -> None:
     if await asyncio.to_thread(path.exists):
         raise Refusal(f"Not exported: {path} exists already. Give another name: /export NAME.")
     await asyncio.to_thread(_write_export, session, path)
-    # The end of a path is what a user looks for.
+    # The end of a path is its informative part.
     shown = path.relative_to(folder) if path.is_relative_to(folder) else path
     session.reply(f"Exported to {shown}. Secrets are masked.")
 

@@ -1,4 +1,4 @@
-"""Goes on from an earlier prompt in a session of its own."""
+"""Forking: continuing from an earlier prompt in a new session."""
 
 import asyncio
 import sqlite3
@@ -27,7 +27,7 @@ NOTHING_TO_FORK = "Nothing to fork: there is no prompt yet."
 
 
 async def fork(app: "Host", session: ChatSession, argument: str) -> None:
-    """Open a new session with what was said before a prompt; the prompt goes along as a draft."""
+    """Open a new session with the history before a prompt; the prompt becomes its draft."""
     at = await _chosen(app, session, argument)
     if at is None or not await may_leave(app, session):
         return
@@ -36,7 +36,7 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
     try:
         forked = await asyncio.shield(work)
     except asyncio.CancelledError:
-        # The thread cannot be stopped: what it makes is taken away when it is there.
+        # The thread cannot be stopped, so its result is deleted once it exists.
         app.run_worker(_delete_cancelled(work, session.launch))
         raise
     session.pane.prompt.editor.restore_prompt(forked.prompt)
@@ -44,14 +44,14 @@ async def fork(app: "Host", session: ChatSession, argument: str) -> None:
 
 
 async def _delete_cancelled(work: asyncio.Task[Fork], launch: Launch) -> None:
-    """Delete a fork that was cancelled; one that has failed has left nothing."""
+    """Delete a cancelled fork; a failed one has left nothing."""
     with suppress(NotAPrompt, SessionNotFound, SessionLocked, OSError, sqlite3.Error):
         made = await work
         await asyncio.to_thread(delete_session, launch.database, launch.paths.sessions_dir, made.session)
 
 
 async def _chosen(app: "Host", session: ChatSession, argument: str) -> int | None:
-    """Log number of the prompt that is named, or that the user chooses."""
+    """Return the log number of the named prompt, or of one that the user chooses."""
     if argument:
         if number := log_number(argument):
             return number

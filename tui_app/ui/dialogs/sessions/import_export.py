@@ -1,4 +1,4 @@
-"""Import a transcript of another program to go on with it; export a session to a file."""
+"""Importing another program's transcript to continue it."""
 
 import asyncio
 import logging
@@ -51,16 +51,16 @@ class TranscriptRow(NamedTuple):
 
     found: LocalTranscript
     session: str = ""
-    """The session it was imported into; empty when it was not."""
+    """The session it was imported into; empty if it was not."""
     changed: bool = False
-    """Whether it was written to since it was imported."""
+    """Whether it has changed since it was imported."""
 
 
 BY_NAME, _READING = "/import FILE imports any file.", "Reading the file…"
 
 
 def transcript_note(row: TranscriptRow) -> str:
-    """Its file, and what enter does where it was imported before."""
+    """Return its file, and what enter does if it was imported before."""
     again = ""
     if row.session:
         again = " · enter imports it again" if row.changed else f" · enter opens session {row.session}"
@@ -68,7 +68,7 @@ def transcript_note(row: TranscriptRow) -> str:
 
 
 class ImportScreen(ListDialog[TranscriptRow]):
-    """Dismisses with a transcript, or ``None``. It is shown before the search for them has ended."""
+    """Dismisses with a transcript, or ``None``. It is shown before the search for transcripts ends."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[TranscriptRow](
         name="import",
@@ -95,10 +95,10 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
     """Dismisses with ``True`` when the import has ended, and with ``None`` when it was stopped."""
 
     def __init__(self, name: str, stop: Callable[[], bool]) -> None:
-        """Show that a file is read.
+        """Show that a file is being read.
 
         Args:
-            name: What is imported.
+            name: The name of the file.
             stop: Stops the import; returns whether that was possible.
         """
         super().__init__(f"Importing {one_line(name, 60)}")
@@ -114,12 +114,12 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
             self.query_one("#import-progress", Static).update(text)
 
     def end(self) -> None:
-        """Note that the import has ended, whatever came of it; maybe before this was painted."""
+        """Close after the import has ended, whatever its result; possibly before the first paint."""
         if self.is_current:
             self.dismiss(True)
 
     def action_close(self) -> None:
-        """Stop the import; what is being written already is written to its end."""
+        """Stop the import, unless the session is already being written."""
         if self._stop():
             self.dismiss(None)
         else:
@@ -127,15 +127,15 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
 
 
 class ImportedDialog(DetailedChoice, place="imported"):
-    """Says what came and how full it is; dismisses with ``open``, ``compact``, or None for later."""
+    """Shows what was imported and its size; dismisses with ``open``, ``compact``, or None for later."""
 
     def __init__(self, report: ImportReport, held: int, window: int) -> None:
-        """Ask how to go on.
+        """Ask how to continue.
 
         Args:
-            report: What became of the file.
-            held: Tokens that the next request would hold.
-            window: Tokens that the model holds; 0 where that is not known.
+            report: The result of the import.
+            held: Tokens of the next request.
+            window: The model's context window in tokens; 0 if unknown.
         """
         share = f", {percent_text(held, window)} of {window_text(window)}" if window else ""
         came = (
@@ -170,14 +170,14 @@ async def import_transcript(app: "Host", session: ChatSession, argument: str) ->
 
 
 async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
-    """Show the list at once, and what is in it as soon as the search has ended."""
+    """Show the list at once, and fill it when the search has ended."""
     screen, closed = ImportScreen(), threading.Event()
 
     async def fill() -> None:
         try:
             found = await asyncio.to_thread(_find, launch, closed)
             screen.show(found, "" if found else f"No transcripts of other tools were found. {BY_NAME}")
-        except Exception as error:  # nobody waits for this task: the list would look for ever
+        except Exception as error:  # nothing else would report it
             _LOG.exception("the list of transcripts failed")
             screen.show((), f"The transcripts cannot be listed: {_error_text(error)}. {BY_NAME}")
 
@@ -185,7 +185,7 @@ async def _choose(app: App[Any], launch: Launch) -> TranscriptRow | None:
     try:
         return await app.push_screen_wait(screen)
     finally:
-        # The thread ends at its next file; nobody waits for what it found.
+        # The thread ends at its next file; its result is dropped.
         closed.set()
         await asyncio.gather(search, return_exceptions=True)
 
@@ -194,7 +194,7 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     home = Path(launch.env.get("HOME", "").strip() or Path.home())
     found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
     earlier: dict[str, Record] = {}
-    # A convenience: without it everything can still be imported.
+    # A convenience: without it, everything can still be imported.
     with suppress(sqlite3.Error):
         if log_exists(launch.database):
             with closing(open_store(launch.database, read_only=True)) as store:
@@ -207,7 +207,7 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
 
 
 async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | None:
-    """Read a file with its progress on the screen; Esc stops it, and nothing is left of it then."""
+    """Import a file while showing the progress; esc stops it, and then nothing is imported."""
     loop = asyncio.get_running_loop()
 
     def told(progress: ImportProgress) -> None:
@@ -220,7 +220,7 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job, session.state.model))
     work.add_done_callback(lambda _: dialog.end())
     if not await app.push_screen_wait(dialog):
-        # The thread notices at its next step, which may be seconds away in a file that is one line.
+        # The thread stops at its next step, which may take seconds in a file with a single line.
         session.reply("Stopping the import…")
     try:
         report, held, is_ours = await work
@@ -242,11 +242,10 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
 
 
 def _write(launch: Launch, path: Path, job: Stoppable, model: str) -> tuple[ImportReport, int, bool]:
-    """Import a file to go on with it under a model, unless it is our own and has one.
+    """Import a file to continue it with a model, unless it is our own and has one.
 
     Returns:
-        What became of it, the tokens that the next request of its session would hold, and whether that is for
-        the given model.
+        The report, the tokens of the session's next request, and whether it uses the given model.
     """
     launch.paths.ensure()
     with closing(open_store(launch.database)) as store:

@@ -1,4 +1,4 @@
-"""Writing an earlier prompt again."""
+"""Searching earlier prompts to send them again."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def length_text(row: PastPrompt) -> str:
-    """How long a prompt is."""
+    """Return the length of a prompt."""
     more = "more than " if len(row.text) >= SEARCHED_CHARS else ""
     return f"{more}{count(len(row.text), 'character')}, {count(count_lines(row.text), 'line')}"
 
 
 class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
-    """Dismisses with the prompt to write again, or ``None``: then the draft stays as it is."""
+    """Dismisses with the prompt to put into the editor, or ``None``, which keeps the draft."""
 
     SPEC: ClassVar[ListSpec[Any]] = ListSpec[PastPrompt](
         name="prompts",
@@ -38,7 +38,7 @@ class PromptsScreen(ListDialog[PastPrompt], place="prompts"):
 
 
 async def search_prompts(app: "Host", session: ChatSession) -> None:
-    """Let the user choose among all they have said in this folder; closing the list keeps the draft."""
+    """Let the user choose from all prompts of this folder; closing the list keeps the draft."""
     database, editor = session.launch.database, app.chat.pane.prompt.editor
     logged = await asyncio.to_thread(past_prompts, database, session.launch.cwd)
     chosen = await app.push_screen_wait(PromptsScreen(listed(editor.prompts, logged)))
@@ -47,10 +47,10 @@ async def search_prompts(app: "Host", session: ChatSession) -> None:
 
 
 def listed(typed: Sequence[str], logged: Sequence[PastPrompt]) -> list[PastPrompt]:
-    """What to list: first what the editor brings back and the log of this folder has not, then the log.
+    """List the editor's history that is not in the log of this folder, then the log.
 
     Args:
-        typed: What the editor brings back, oldest first: prompts, commands, drafts that were cleared.
+        typed: The editor's history, oldest first: prompts, commands, cleared drafts.
         logged: Newest first.
     """
     known = {prompt.text for prompt in logged}

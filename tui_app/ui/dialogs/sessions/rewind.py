@@ -1,4 +1,4 @@
-"""Earlier prompts: go back to one, or fork the session there, and what leaves the model's view with it."""
+"""Rewind, retry and clear; and the picker of earlier prompts, with what leaves the model's view."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PromptPicker(ListDialog[RewindPoint], style="rewind"):
-    """Dismisses with a prompt, or ``None``. Nothing is lost, so it does not ask twice."""
+    """Dismisses with a prompt, or ``None``. Nothing is lost, so it does not ask for confirmation."""
 
     def __init__(
         self,
@@ -36,14 +36,14 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
         *,
         unit: str = "msg",
     ) -> None:
-        """Offer prompts.
+        """List prompts.
 
         Args:
             points: Newest first.
-            title: What is asked for.
+            title: What the list is for.
             verb: What enter does.
-            note: What would come of choosing one, in words; asked for the marked one only.
-            unit: What the number of each row counts.
+            note: Words the effect of choosing a prompt; called for the marked one only.
+            unit: What each row's number counts.
         """
 
         def size(point: RewindPoint) -> str:
@@ -69,11 +69,11 @@ class PromptPicker(ListDialog[RewindPoint], style="rewind"):
 
 
 def leaving_text(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
-    """What leaves the model's view, in words.
+    """Word what leaves the model's view.
 
     Args:
-        point: The prompt that is gone back to.
-        sizes: Tokens of the next request before and after; ``None`` while they are not known.
+        point: The prompt to rewind to.
+        sizes: Tokens of the next request before and after; ``None`` if unknown.
     """
     size = f": ~{tokens(sizes[0])} → ~{tokens(sizes[1])}" if sizes else ""
     said = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
@@ -98,7 +98,7 @@ _MOST = 200
 
 
 def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
-    """Ask what to do about files; ``None`` goes back to nothing at all."""
+    """Create the dialog that asks whether to restore files; ``None`` cancels the rewind."""
     shown = ((*_FATES[each.fate], each.file.path) for each in files[:_MOST])
     lines = [file_line(fate, visible(path), why, stays=fate == _STAYS) for fate, why, path in shown]
     if len(files) > _MOST:
@@ -108,7 +108,7 @@ def rewind_files(files: "Sequence[FileOutlook]") -> FilesDialog:
 
 
 def rewind_choices(files: "Sequence[FileOutlook]") -> list[Way]:
-    """What can be chosen."""
+    """Return the choices."""
     clean = sum(file.fate in ("restore", "remove") for file in files)
     changed = sum(file.fate == "changed" for file in files)
     back = f"{count(clean, 'file')} {'goes' if clean == 1 else 'go'} back"
@@ -124,7 +124,7 @@ NOTHING = "Nothing to rewind: the context has no earlier prompt."
 
 
 async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
-    """Go back to a prompt: the one with a log number, or one that the user chooses."""
+    """Rewind to the prompt with a log number, or to one that the user chooses."""
     if argument:
         if (number := log_number(argument)) is None:
             raise Refusal("/rewind takes the number of a prompt, as in /rewind #12; alone it lists them.")
@@ -146,7 +146,7 @@ async def rewind(app: App[Any], session: ChatSession, argument: str) -> None:
 
 
 async def retry(app: "Host", session: ChatSession) -> None:
-    """Send the last prompt again; what is in the editor stays there."""
+    """Send the last prompt again; the draft in the editor is kept."""
     points = rewind_points(session.presenter.agent_view)
     above = is_above(session)
     if above and not await agreed(app, session, "the last prompt again"):
@@ -155,7 +155,7 @@ async def retry(app: "Host", session: ChatSession) -> None:
 
 
 async def clear(app: "Host", session: ChatSession) -> None:
-    """Empty the model's view, after a question."""
+    """Empty the model's view, after a confirmation."""
     held = len(session.presenter.agent_view.visible())
     leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
@@ -166,7 +166,7 @@ async def clear(app: "Host", session: ChatSession) -> None:
 
 
 async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
-    """Ask whether files that tools changed since go back as well, and go back."""
+    """Ask whether to restore files that tools have changed since, and rewind."""
     way: Literal["keep", "restore", "overwrite"] | None = "keep"
     if wanted.to and session.conversation is not None and not session.read_only:
         files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))

@@ -1,4 +1,4 @@
-"""Choosing a session from the list: opened, renamed, deleted, searched."""
+"""Choosing a session from the list, with renaming, deleting and searching."""
 
 import asyncio
 import sqlite3
@@ -34,14 +34,14 @@ from tui_app.ui.dialogs.sessions.sessions import SessionsScreen
 
 @frozen
 class Chosen:
-    """Where to go on."""
+    """The session to go to."""
 
     session: str
-    """Id of the session; empty begins a new one."""
+    """Id of the session; empty starts a new one."""
     seq: int = 0
     """Log number of the message to show; 0 for the end."""
     then: str = ""
-    """A command that is run there once it is open."""
+    """A command to run there once it is open."""
 
 
 async def choose_session(
@@ -53,18 +53,18 @@ async def choose_session(
     windows: Mapping[str, int] = MappingProxyType({}),
     listed: Callable[[Sequence[SessionInfo]], object] = lambda _: None,
 ) -> Chosen | None:
-    """Show the sessions until the user opens one or leaves the list.
+    """Show the sessions until the user opens one or closes the list.
 
     Args:
         app: Shows the screens.
         launch: Where the sessions are.
         current: Id of the open session.
-        written: What the list is filtered by at first.
-        windows: Tokens that models hold, where that is known.
-        listed: Called with the sessions each time they are read, as each may be renamed here.
+        written: Initial filter.
+        windows: Known context windows by model, in tokens.
+        listed: Called with the sessions whenever they are read, since they can be renamed here.
 
     Returns:
-        What to open; None when the list was closed.
+        What to open; None if the list was closed.
     """
     while True:
         infos, standing = await asyncio.to_thread(_list, launch)
@@ -100,7 +100,7 @@ async def choose_session(
 
 
 async def resume(app: "Host", session: "ChatSession", words: str) -> None:
-    """Let the user choose a session and go to it; a message of this one is shown where it stands."""
+    """Let the user choose a session and go to it; a message of this one is shown in place."""
 
     def listed(rows: Sequence[SessionInfo]) -> None:
         presenter = session.presenter
@@ -120,7 +120,7 @@ async def resume(app: "Host", session: "ChatSession", words: str) -> None:
 
 
 async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
-    """Open a session; asks first where something of this one would be lost."""
+    """Open a session, asking first if something of this one would be lost."""
     held = ""
     if chosen.session and what_leaving_costs(session):
         held = await asyncio.to_thread(open_elsewhere, session.launch, chosen.session)
@@ -130,7 +130,7 @@ async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
 
 
 def open_elsewhere(launch: Launch, session: str) -> str:
-    """Where a session is open for writing, in words; empty where it is not, or that is unknown."""
+    """Describe where a session is open for writing; empty if it is not, or if that is unknown."""
     try:
         with closing(open_store(launch.database, read_only=True)) as store:
             return where_open(store, launch.paths.sessions_dir, session)
@@ -139,7 +139,7 @@ def open_elsewhere(launch: Launch, session: str) -> str:
 
 
 def search_in(launch: Launch) -> Search:
-    """Make the search over the sessions that follows what the user types."""
+    """Create the search over all sessions that follows the user's typing."""
 
     def search(words: str, stopped: Callable[[], bool]) -> Generator[Searched, None, None]:
         try:
@@ -152,7 +152,6 @@ def search_in(launch: Launch) -> Search:
 
 
 async def _change(app: App[Any], launch: Launch, refused: str, change: Callable[[], object]) -> None:
-    """Change a session in a thread; where that is not possible, a screen says why."""
     try:
         await asyncio.to_thread(change)
     except (SessionNotFound, SessionLocked, OSError, sqlite3.Error) as error:
@@ -171,7 +170,7 @@ def _rename(launch: Launch, session: str, title: str) -> None:
 
 
 def _list(launch: Launch) -> tuple[list[SessionInfo], dict[str, str]]:
-    """The sessions, and by id how those stand that were left in the background."""
+    """Return the sessions, and the states of background ones by id."""
     if not log_exists(launch.database):
         return [], {}
     with closing(open_store(launch.database, read_only=True)) as store:

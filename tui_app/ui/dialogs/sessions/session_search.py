@@ -1,4 +1,4 @@
-"""Searches everything that was said in any session."""
+"""Full-text search over all sessions."""
 
 import asyncio
 import threading
@@ -24,21 +24,21 @@ _WHO = {
 }
 
 SLOW_S = 0.2
-"""Seconds after which a search says how far it is; one that is sooner done would only flicker."""
+"""Seconds after which a search shows its progress; for a faster one it would only flicker."""
 
 Search = Callable[[str, Callable[[], bool]], Generator[Searched, None, None]]
-"""Searches for words, and asks whether to stop; each step is taken in a thread."""
+"""Searches for words, polling whether to stop; each step runs in a thread."""
 
 _NOTHING = Searched(())
 
 
 class SearchFailed(Exception):
-    """The sessions cannot be searched; the text says why to a user."""
+    """Raised if the sessions cannot be searched, with the reason as message."""
 
 
 def snippet(found: Found, cells: int) -> Content:
-    """The words around a hit, which is set off and stays in sight."""
-    # Cleaned piece by piece, so that the places still fit.
+    """Return the words around a hit, which is highlighted and always visible."""
+    # Cleaned piece by piece, so that the offsets stay valid.
     pieces: list[tuple[str, str]] = []
     at = 0
     for start, end in found.hits:
@@ -47,7 +47,7 @@ def snippet(found: Found, cells: int) -> Content:
     pieces.append((_safe(found.snippet[at:]), ""))
     whole = Content.assemble(*pieces)
     if found.hits and found.hits[0][1] > cells:
-        # In a narrow window what goes before the hit must not push it out.
+        # In a narrow window the text before the hit must not push it out.
         whole = Content.assemble("… ", whole[max(0, found.hits[0][0] - cells // 3) :])
     return whole.truncate(cells, ellipsis=True)
 
@@ -57,7 +57,7 @@ def _safe(text: str) -> str:
 
 
 def title_of(searched: Searched, state: Literal["", "looking", "stopped"]) -> str:
-    """The first row: how far the search is, where that is worth saying."""
+    """Return the first row, with the progress of the search if it is worth showing."""
     title = "Search all sessions"
     if not state:
         return title
@@ -68,13 +68,13 @@ def title_of(searched: Searched, state: Literal["", "looking", "stopped"]) -> st
 
 
 class SearchScreen(ListDialog[Found], place="search"):
-    """Dismisses with the hit to open, or ``None``. Searching never holds up typing, and can be stopped."""
+    """Dismisses with the hit to open, or ``None``. Searching never blocks typing, and can be stopped."""
 
     def __init__(self, search: Search) -> None:
-        """Offer a search.
+        """Show the search.
 
         Args:
-            search: Reports the best hits so far; called in a thread, raises ``SearchFailed``.
+            search: Yields the best hits so far; called in a thread, raises ``SearchFailed``.
         """
 
         def title(found: Found) -> str:
@@ -90,7 +90,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             columns=(
                 Column(lambda found: clock(found.time, "%Y-%m-%d %H:%M"), 18, leaves_at=ROOMY),
                 Column(lambda found: clock(found.time, "%m-%d"), 7, comes_below=ROOMY),
-                # The words are what was searched for: where there is little room, the note names the session.
+                # The words matter most: if space is short, the note has the session's name.
                 Column(title, 26, "", gap=2, leaves_at=ROOMY),
                 Column(title, 14, "", gap=2, leaves_at=NARROW, comes_below=ROOMY),
                 Column(lambda found: _WHO.get(found.type, ""), 9),
@@ -105,13 +105,13 @@ class SearchScreen(ListDialog[Found], place="search"):
         super().__init__((), spec)
         self._search = search
         self._stopping: threading.Event | None = None
-        """Stops the search that is under way; None while none is."""
+        """Stops the running search; None if none runs."""
         self._reached = _NOTHING
         self._slow = False
-        """Whether it is said how far the search is."""
+        """Whether the progress is shown."""
 
     def fill(self, wanted: str) -> None:
-        """Search anew; what was being searched for is forgotten."""
+        """Start a new search, dropping the previous one."""
         self._end("")
         self._reached, self._slow = _NOTHING, False
         self.workers.cancel_group(self, "search")
@@ -122,7 +122,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._show((), 'Words in any order, "words side by side", or the beginning of one as harb*')
 
     def line_up(self) -> None:
-        """Paint the hits for the present width; nothing is searched anew."""
+        """Repaint the hits for the current width, without searching again."""
         if self.shown:
             self._show(self.shown, "", same=True)
 
@@ -143,7 +143,7 @@ class SearchScreen(ListDialog[Found], place="search"):
             said = str(failed)
         finally:
             slow.stop()
-            # Where it is at work in a thread just now, that ends it: it asks whether it is to stop.
+            # A generator running in its thread cannot be closed; it stops because it polls for that.
             with suppress(ValueError):
                 parts.close()
         if said:
@@ -151,12 +151,12 @@ class SearchScreen(ListDialog[Found], place="search"):
         self._end("")
 
     def _tell(self) -> None:
-        """Say how far the search is, from now on after each part."""
+        """Show the progress, from now on after each part."""
         self._slow = True
         self._show_progress("looking")
 
     def _end(self, state: Literal["", "stopped"]) -> None:
-        """End the search; what was found stays."""
+        """End the search, keeping the hits."""
         if self._stopping is not None:
             self._stopping.set()
             self._stopping = None
@@ -172,24 +172,24 @@ class SearchScreen(ListDialog[Found], place="search"):
         self.key_row.hints = (*(self.spec.hints[:-1] if self.shown else ()), esc)
 
     def _show(self, found: Sequence[Found], note: str, *, same: bool = False) -> None:
-        """List hits; those of the ``same`` search keep the row that was chosen."""
+        """List hits; those of the ``same`` search keep the marked row."""
         if not (same and self.options.highlighted):
             self.marked_key = None
         self.said = note
         self.list_rows(found)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave the key that stops to others while there is nothing to stop."""
+        """Disable the stop key while there is nothing to stop."""
         if action == "stop":
             return self._stopping is not None
         return super().check_action(action, parameters)
 
     def action_stop(self) -> None:
-        """Stop the search; what was found stays."""
+        """Stop the search, keeping the hits."""
         self._end("stopped")
 
     def action_close(self) -> None:
-        """Stop a search that says how far it is; else close."""
+        """Stop a search that shows its progress; otherwise close."""
         if self._stopping is not None and self._slow:
             self._end("stopped")
         else:

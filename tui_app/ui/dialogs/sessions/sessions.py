@@ -1,4 +1,4 @@
-"""Earlier sessions: open one, name one, delete one after a question, or search what was said in all."""
+"""The list of sessions: open, rename or delete one, or search all of them."""
 
 import asyncio
 import sqlite3
@@ -25,7 +25,7 @@ _NO_OTHER = "There is no other session yet."
 
 
 def last_used(moment: datetime, now: datetime) -> str:
-    """``23:53`` today, ``yesterday``, ``Monday`` within a week, else the date."""
+    """Return ``23:53`` today, ``yesterday``, ``Monday`` within a week, else the date."""
     days = (now.date() - moment.date()).days
     if not 0 <= days < 7:
         return f"{moment:%Y-%m-%d}"
@@ -33,13 +33,13 @@ def last_used(moment: datetime, now: datetime) -> str:
 
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-"""In English whatever the locale is, as everything else."""
+"""In English whatever the locale, like everything else."""
 
 
 def spent_text(stats: SessionStats | None) -> tuple[str, str]:
-    """How often a session was compacted, and what it has cost: ``3×``, ``$1.90``; empty where it was not.
+    """Return the number of compactions and the cost of a session, ``3×`` and ``$1.90``; empty if none.
 
-    ``$1.90+`` where a part of it has no known price.
+    The cost is ``$1.90+`` if a part of it has no known price.
     """
     if stats is None:
         return "", ""
@@ -49,11 +49,11 @@ def spent_text(stats: SessionStats | None) -> tuple[str, str]:
 
 
 _PRICED = 90
-"""Cells of a row from which it says what a session has spent."""
+"""Cells of a row from which it has the session's cost."""
 
 
 class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
-    """Dismisses with the session to open, with one to ``rename`` or ``delete``, or with ``search``."""
+    """Dismisses with the session to open, one to ``rename`` or ``delete``, or ``search``."""
 
     def __init__(
         self,
@@ -66,22 +66,22 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         home: str = "",
         stats: Callable[[str], SessionStats] | None = None,
     ) -> None:
-        """Offer sessions.
+        """List sessions.
 
         Args:
             rows: Newest first.
-            current: Id of the one that is open here, which stays as it is; another one is marked at first.
-            windows: Tokens that models hold, where that is known.
-            held: Says where the session with an id is open, empty where it is not; asked in a thread.
+            current: Id of the open session; another one is marked first.
+            windows: Known context windows by model, in tokens.
+            held: Describes where a session is open, empty if it is not; called in a thread.
             here: The folder whose sessions come first.
-            home: The user's own folder.
-            stats: Reads what the session with an id has done, in a thread; may raise ``sqlite3.Error``.
+            home: The user's home folder.
+            stats: Reads a session's figures, in a thread; may raise ``sqlite3.Error``.
         """
         self._current, self._held, self._read_stats = current, held, stats
         self.standing: Mapping[str, str] = {}
-        """By id, how those stand that were left in the background."""
+        """States of the background sessions by id."""
         self._stats: dict[str, SessionStats] = {}
-        """By session, as far as they are read."""
+        """Figures by session, as far as they are read."""
 
         def name(row: SessionInfo, cells: int) -> Content:
             mark = self._mark(row, cells)
@@ -109,7 +109,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             if row.id == current and len(rows) == 1:
                 return _NO_OTHER
             window = windows.get(row.model, 0)
-            # What was never sent has not been counted.
+            # A session without requests has not been counted.
             held = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
             full = f"opens with {held}" if window and row.tokens else ""
             told = (full, one_line(row.id, 40), one_line(row.model, 40), folder(row.cwd))
@@ -137,23 +137,22 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
             section=lambda row: row.cwd,
             head=folder,
         )
-        # By folder: this one, then the one used last.
+        # By folder: the current one, then the most recently used.
         folders = list(dict.fromkeys((here, *(row.cwd for row in rows))))
         super().__init__(sorted(rows, key=lambda row: folders.index(row.cwd)), spec)
 
     def _mark(self, row: SessionInfo, cells: int) -> str:
-        """What stands behind the title of a session."""
         if (standing := self.standing.get(row.id)) is not None:
             return f"  {one_line(standing, max(8, cells // 2))}"
         return "  this one" if row.id == self._current else ""
 
     def on_mount(self) -> None:
-        """List the sessions; what each has spent comes later."""
+        """List the sessions; their figures are added later."""
         if self._read_stats is not None:
             self.run_worker(self._count(self._read_stats), group="stats")
 
     async def _count(self, read: Callable[[str], SessionStats]) -> None:
-        """Read what each session has spent, the newest first: a log may be long, and the list is there."""
+        """Read the sessions' figures, newest first; logs may be long, so the list is shown before."""
         with suppress(StorageError, OSError, sqlite3.Error):
             for row in self.rows:
                 self._stats[row.id] = await asyncio.to_thread(read, row.id)
@@ -163,7 +162,7 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         return next((at for at, row in enumerate(self.shown) if row.id != self._current), 0)
 
     async def action_delete(self) -> None:
-        """Ask, then dismiss with the session to delete; one that is open elsewhere cannot be."""
+        """Confirm, then dismiss with the session to delete; one that is open elsewhere cannot be deleted."""
         if (row := self.marked) is None:
             return
         if row.id == self._current:

@@ -1,4 +1,4 @@
-"""Asks for an API key that a model lacks: typed or pasted, never shown."""
+"""Asking for a model's missing API key, typed or pasted, and never shown."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 
 class KeyDialog(EditDialog):
-    """Dismisses with the key, or ``None``; nothing is checked here but that it may be one."""
+    """Dismisses with the key, or ``None``; it only checks that the text may be a key."""
 
     def __init__(self, model: str, name: str, refused: str = "") -> None:
         """Ask for a key.
 
         Args:
             model: The model that needs it.
-            name: Its variable.
-            refused: Why the last one was not taken; empty at the first.
+            name: Its environment variable.
+            refused: Why the previous key was rejected; empty at first.
         """
         about = "Type or paste it; it is not shown. Nothing is saved before you say so."
         title = f"{one_line(model, 48)} needs {one_line(name, 40)}"
@@ -47,13 +47,13 @@ class KeyDialog(EditDialog):
 
 
 async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) -> bool:
-    """Ask for a key until one is taken.
+    """Ask for a key until one is accepted.
 
     Args:
-        app: The app.
+        app: The application.
         session: The session that needs the model.
         model: The model's name.
-        name: Variable of the key.
+        name: Environment variable of the key.
 
     Returns:
         Whether there is a key now.
@@ -63,7 +63,7 @@ async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) 
     while key := await app.push_screen_wait(KeyDialog(model, name, refused)):
 
         async def look(_opened: "OpenSession", key: str = key) -> "KeyCheck":
-            """Ask the provider, where it can be asked for nothing, whether it takes the key."""
+            """Ask the provider whether it accepts the key, if that is free of charge."""
             from tui_app.agent.catalog import check_key, listing_of
 
             return await check_key(listing_of(name, model, endpoints), key)
@@ -79,9 +79,9 @@ async def ask_for_key(app: "Host", session: ChatSession, model: str, name: str) 
 
 
 async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "KeyCheck") -> None:
-    """Keep a key in the keyring if the user agrees, else for this run."""
+    """Save a key in the keyring if the user agrees, else use it for this run only."""
     keys = session.launch.keys
-    # From now on, so that no text in between may carry it either.
+    # From now on, so that texts shown meanwhile mask it, too.
     keys.use_temporarily(name, key)
     tried = "The key works." if check.verdict == "accepted" else f"The key was not tried: {check.reason}."
     question = f"{tried} Keep {one_line(name, 40)} in the system keyring? Otherwise it is used until "

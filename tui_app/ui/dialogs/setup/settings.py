@@ -1,4 +1,4 @@
-"""Settings, or the keys of actions, as a list: what is in force, where it comes from, what is allowed."""
+"""Lists of settings and of keys: current values, their sources, and allowed values."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,13 +13,13 @@ from tui_app.ui.words.cost_words import window_text
 from tui_app.ui.words.text import one_line, padded
 
 _UNITS = {"_s": " s", "_mb": " MB", "retries": " time", "max_steps": " request", "window": " tokens"}
-"""What is written behind a number, by the end of its name."""
+"""Units after a number, by the end of its setting's name."""
 _ZEROS = {"bell_after_s": "never", "retries": "never", "_mb": "no limit"}
-"""What the number 0 means, where it is not none of them."""
+"""Words for 0, by the end of the setting's name."""
 
 
 def value_text(entry: Entry) -> str:
-    """What is in force, with its unit."""
+    """Return the current value with its unit."""
     if entry.is_unset:
         return entry.otherwise or entry.value
     if entry.is_flag:
@@ -42,7 +42,7 @@ def _named_by(key: str, words: Mapping[str, str]) -> str:
 
 
 def entry_note(entry: Entry) -> str:
-    """What the marked setting is for, what it may be, and when a change counts."""
+    """Describe the marked setting: its purpose, allowed values, and when a change takes effect."""
     first = one_line(entry.help, 200)
     if entry.origin.is_forced:
         second = f"{entry.origin.name} sets it and overrides the file: change it there."
@@ -52,24 +52,24 @@ def entry_note(entry: Entry) -> str:
 
 
 def is_changed(entry: Entry) -> bool:
-    """Whether it has another value than the built-in one."""
+    """Return whether a setting differs from its default."""
     return entry.origin.kind != "default"
 
 
 class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="-full"):
-    """Wants to change a setting, or to ``reset`` it to its built-in value."""
+    """Requests to change a setting, or to ``reset`` it to its default."""
 
     def __init__(self, title: str, entries: Sequence[Entry], words: str = "") -> None:
         """List settings.
 
         Args:
             title: First row.
-            entries: The settings as they stand.
-            words: What to filter by at first.
+            entries: The current settings.
+            words: Initial filter.
         """
 
         def head(row: Entry) -> str:
-            """The section, at the first of its rows that are shown."""
+            """Return the section, for the first of its visible rows."""
             at = self.shown.index(row)
             return "" if at and self.shown[at - 1].section == row.section else row.section
 
@@ -94,33 +94,33 @@ class SettingsScreen(OpenList[Entry], place="settings", style="settings", size="
 
 
 def source_text(entry: Entry) -> str:
-    """Where a value that is the user's comes from."""
+    """Return the source of a value that is not the default."""
     return padded(one_line(entry.source, 20), 20) if is_changed(entry) else ""
 
 
 class ThemePicker(ChoiceDialog):
-    """Paints everything in the marked theme; Esc brings the one from before back."""
+    """Previews the marked theme; esc restores the previous one."""
 
     def __init__(self, words: Sequence[str], current: str, painted: str) -> None:
-        """Offer themes.
+        """List themes.
 
         Args:
             words: Their names.
             current: The one in the settings.
-            painted: The one on the screen, which Esc brings back.
+            painted: The one on the screen, which esc restores.
         """
         super().__init__("Theme", words, current)
         self._painted = painted
         self._decided = False
 
     def explain(self, row: str) -> None:
-        """Paint in the theme, and say how well it can be read."""
+        """Preview the theme and show its contrast."""
         super().explain(row)
-        # The message that a row is marked may come after the decision.
+        # The event for the marked row may arrive after the decision.
         if not self._decided:
             self.app.theme = row
             painted = self.app.current_theme
-            # Only here it is another one: the terminal has no colours of which one would be its own.
+            # With 16 colours the theme on the screen is a fallback with another name.
             alike = "" if painted.name == row else _ALIKE.format("dark" if painted.dark else "light")
             self.note(f"{theme_note(painted)}{alike}")
 
@@ -130,7 +130,7 @@ class ThemePicker(ChoiceDialog):
         super().use(row)
 
     def action_close(self) -> None:
-        """Bring the theme from before back."""
+        """Restore the previous theme."""
         self._decided = True
         self.app.theme = self._painted
         super().action_close()
@@ -140,7 +140,7 @@ _ALIKE = ". This terminal has 16 colours: all {} themes look the same in it."
 
 
 def theme_note(theme: Theme) -> str:
-    """Light or dark, and the contrast of its text in words and numbers."""
+    """Return light or dark, and the contrast of its text in words and numbers."""
     kind = "dark" if theme.dark else "light"
     colours = theme.to_color_system().generate()
     text, ground = Color.parse(colours["foreground"]), Color.parse(colours["background"])

@@ -1,4 +1,4 @@
-"""The tools of a session: what each takes of a request, and a switch for each."""
+"""The tools of a session: their size in a request, and a switch for each."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,11 +22,11 @@ class ToolRow:
 
     name: str
     owner: str
-    """Plimsoll, or the MCP server that has it."""
+    """Plimsoll, or the MCP server that provides it."""
     about: str
     tokens: int
     is_searched: bool
-    """Whether the model has to search for it first."""
+    """Whether the model must find it by search first."""
     is_off: bool
 
     @property
@@ -46,7 +46,7 @@ def _note(row: ToolRow) -> str:
 
 
 class ToolsScreen(OpenList[ToolRow]):
-    """Switches tools off and on again while it is open."""
+    """Switches tools off and on while it is open."""
 
     SPEC = ListSpec[ToolRow](
         name="tools",
@@ -67,7 +67,7 @@ class ToolsScreen(OpenList[ToolRow]):
 
 
 async def show_tools(app: "Host", session: ChatSession) -> None:
-    """List the tools, and switch some off for the session."""
+    """List the tools, and switch some of them off for the session."""
     screen = ToolsScreen(await session.ask(_rows))
     app.push_screen(screen)
     while (wish := await screen.next_request()) and wish.row:
