@@ -74,12 +74,12 @@ class Paid(Payload):
     """Base of events about model requests."""
 
     model: str = ""
-    """Name of the model; empty where none was asked."""
+    """Name of the model; empty if none was called."""
     input_tokens: int = 0
-    """As reported by the provider, cached ones included; 0 when it reported nothing."""
+    """Input tokens reported by the provider, including cached ones; 0 if not reported."""
     output_tokens: int = 0
     cost_usd: float | None = None
-    """What asking it has cost; null where that is not known."""
+    """Cost of the model request; null if unknown."""
 
 
 @frozen(kw_only=True)

@@ -20,59 +20,60 @@ MARKS = (NOT_IN_LOG, UNCHECKED, DOUBTFUL, "(unconfirmed)")
 
 @frozen(kw_only=True)
 class SentPart:
-    """What stands in front of the messages of a request, by whom it is from; of its text a hash alone."""
+    """Content before the messages of a request, by source; only the hash of its text."""
 
     name: str
     """``system prompt``, the file of instructions, ``skills``, ``server files``, ``clock``, ``tools``."""
     tokens: int
-    """As counted without any factor."""
+    """Counted without calibration factor."""
     hash: str
-    """Of its text; two requests with the same one hold the same bytes."""
+    """Hash of its text; equal hashes mean equal bytes."""
     count: int = 1
-    """How many definitions it is, for tools."""
+    """Number of definitions, for tools."""
 
 
 @frozen(kw_only=True)
 class PrefixBreak:
-    """The first byte of a request that was another one in the request before."""
+    """The first byte of a request that differs from the previous request."""
 
     part: str
-    """What it is in: that of a :class:`SentPart`, a tool by its name, or ``message 12: tool-return``."""
+    """Its part: the name of a :class:`SentPart`, of a tool, or ``message 12: tool-return``."""
     how: Literal["changed", "added", "removed"]
     byte: int = 0
-    """Its place in the part, from 0."""
+    """Its offset in the part, from 0."""
     line: int = 0
-    """The line of the part that it is in, from 1; 0 where the part has none."""
+    """Its line in the part, from 1; 0 if the part has no lines."""
     by: str = ""
-    """The server whose part it is; empty for what is ours or the folder's."""
+    """The server of the part; empty for Plimsoll's own and the folder's."""
 
 
 @event("session.usage_info")
 class UsageInfo(Payload):
-    """The measured context of a request: ``ContextUsage.to_json()`` and what prompt caches can make of it."""
+    """The measured context of a request: ``ContextUsage.to_json()`` and the state of prompt caches."""
 
     usage: dict[str, Any]
     prefix_kept: float | None = None
     """Share of the previous request's tokens, 0 to 1, that this one begins with byte for byte; None for the
-    first request since the conversation was opened."""
+    first request since the conversation was opened.
+    """
     cache_read_tokens: int | None = None
-    """Input tokens of the previous request that its provider says it read from its cache; None where it did
-    not say."""
+    """Input tokens of the previous request that were read from the provider's cache; None if not reported."""
     factor: float | None = None
-    """Real tokens of the model per counted token, by which the figures were made; None in older logs."""
+    """Calibration factor of the figures: real tokens of the model per counted token; None in older logs."""
     carried: dict[str, int] | None = None
-    """What the request carries besides its messages, by category, as counted without that factor; None in
-    older logs."""
+    """What the request carries besides its messages, by category, without that factor; None in older logs."""
     growth: dict[str, float] | None = None
-    """Real tokens by which a request grows with each counted one, of ``text`` and of ``calls`` and thoughts;
-    None while that is not known."""
+    """Real tokens by which a request grows per counted token of ``text`` and of ``calls`` and thinking; None
+    while unknown.
+    """
     cache_hour: float | None = None
-    """Share of the request, 0 to 1, up to which its provider was asked to keep it for an hour, by it or one
-    before; None where that is not decided for each request, and in older logs."""
+    """Share of the request, 0 to 1, that its provider was asked to cache for an hour; None if the lifetime is
+    not chosen per request, and in older logs.
+    """
     parts: tuple[SentPart, ...] | None = None
-    """What stands in front of the messages; None where that is as in the request before."""
+    """Content before the messages; None if it is as in the previous request."""
     broken: PrefixBreak | None = None
-    """Where the request first differs from the one before; None where it begins with all of it."""
+    """Where the request first differs from the previous one; None if it begins with all of it."""
 
 
 @event("session.fullness", row="notice", light={"chars": "text"})
@@ -80,9 +81,9 @@ class FullnessTold(Said):
     """The model was told how full its context window is; the message is for the model."""
 
     mark: int
-    """The threshold that was passed, in percent of the window."""
+    """The threshold that was exceeded, in percent of the window."""
     percent: int = 0
-    """How full it was."""
+    """Percentage of the window in use."""
 
     def headline(self) -> str:
         return f"the model was told: context window {self.percent}% full"
@@ -90,15 +91,15 @@ class FullnessTold(Said):
 
 @event("session.folder_instructions", row="notice", light={"chars": "text"}, says="instructions: {0.path}")
 class FolderInstructions(Said):
-    """The model first read something in a folder, and was given a file of its instructions with it."""
+    """The model first read something in a folder, and got the folder's instructions with it."""
 
     path: str
-    """The file, from the root of the repository."""
+    """The file, relative to the root of the repository."""
 
 
 @event("session.truncation", row="truncation")
 class Truncation(Payload):
-    """One request was cut to fit; the view itself did not change, and replay ignores this."""
+    """One request was truncated to fit; the view itself did not change, and replay ignores this."""
 
     tokens_before: int
     tokens_after: int
@@ -133,43 +134,43 @@ class CompactionStart(Payload):
     policy: str = "plimsoll"
     focus: str = ""
     asked: str = ""
-    """Why the model asked for it, in its own words."""
+    """The model's reason for requesting it."""
     from_message: int = 0
-    """Log number of the message a user wants replaced first; 0 where they named none."""
+    """Log number of the first message a user wants replaced; 0 for none."""
     up_to_message: int = 0
-    """Log number of the message a user wants replaced last; 0 where they named none."""
+    """Log number of the last message a user wants replaced; 0 for none."""
     reviewed: bool = False
-    """Whether a user decides on the summary before it is applied."""
+    """Whether a user reviews the summary before it is applied."""
     leaving: tuple[tuple[int, int], ...] = ()
-    """Inclusive ranges of log numbers of what the summary is to stand for."""
+    """Inclusive ranges of log numbers that the summary will replace."""
     tokens_leaving: int = 0
 
 
 @event("session.compaction_awaited", stored=False)
 class CompactionAwaited(Payload):
-    """A request waits from now on for a job of the background or one under review; it ends as any does."""
+    """A request now waits for a background job or one under review, which ends like any other."""
 
     job: str
     trigger: Trigger
-    """Why the request cannot go on without it."""
+    """Why the request cannot proceed without it."""
     began_as: Trigger = "background"
-    """The trigger of the job, under which it stays known."""
+    """The original trigger of the job, which does not change."""
     model: str = ""
-    """Who is writing just now."""
+    """Name of the current writer."""
 
 
 @event("session.compaction_progress", stored=False)
 class CompactionProgress(Payload):
-    """How far a running job is."""
+    """Progress of a running job."""
 
     job: str
     part: int
     parts: int
     tokens_written: int
     model: str = ""
-    """Who is writing: another one than at the start where that one has failed; empty for a marker."""
+    """Name of the current writer, different from the first if that failed; empty for a marker."""
     text: str = ""
-    """What was written since the last report; each part begins anew."""
+    """Text written since the last report; each part starts empty."""
 
 
 @frozen(kw_only=True)
@@ -181,28 +182,31 @@ class Weighed(Resized):
     retention: float | None = None
     """Share of the facts by weight that are kept; null where none were found."""
     facts: tuple["Fact", ...] = ()
-    """What becomes of each."""
+    """The facts with their states."""
     claims_marked: int | None = None
-    """Lines that name what the log does not hold, each marked; null where code wrote the summary."""
+    """Lines that name something not in the log, each marked; null if code wrote the summary."""
     claims_held: tuple[str, ...] = ()
-    """What the log holds instead of each marked claim, in older logs."""
+    """What the log has instead of each marked claim, in older logs."""
     lines: int | None = None
-    """Statements of the summary; null where code wrote it, and in older logs."""
+    """Statements of the summary; null if code wrote it, and in older logs."""
     lines_sourced: int = 0
-    """Those of them that are bound to the messages they come from."""
+    """Number of statements bound to their source messages."""
     calls_not_understood: int = 0
-    """Tool calls of the session that may have done anything: what they did is no fact."""
+    """Tool calls of the session that are not understood and may have done anything: their effects are not
+    facts.
+    """
     questions: int = 0
-    """Questions that the log can answer and that were put to what is then sent; 0 in older logs."""
+    """Questions that the log answers and that the resulting view was checked for; 0 in older logs."""
     unanswered: tuple[str, ...] = ()
-    """Those whose answer does not stand there."""
+    """Questions whose answer is not in the view."""
     misread: tuple[str, ...] | None = None
-    """Those that the model which reads it answers otherwise than the log; null where it was not asked."""
+    """Questions that the model reading the view answers differently from the log; null if it was not asked.
+    """
 
 
 @event("session.compaction_proposed", stored=False)
 class CompactionProposed(Weighed):
-    """A summary is written and waits for the user to accept, edit or discard it; nothing changed."""
+    """A summary is written, for the user to accept, edit or discard; nothing changed."""
 
     job: str
     summary: str
@@ -212,13 +216,13 @@ class CompactionProposed(Weighed):
     messages_leave: int = 0
     messages_stay: int = 0
     in_files: int = 0
-    """Results among those that leave whose full text is in a file of the session."""
+    """Removed results whose full text is in a file of the session."""
     cost_usd: float | None = None
-    """What writing it has cost so far; null where no price is known."""
+    """Cost so far; null if no price is known."""
     facts_lost: int = 0
     """Facts that would be neither kept nor recoverable."""
     passages: tuple[tuple[Origin, str], ...] = ()
-    """What the model would get in place of what leaves, in passages by who they are from."""
+    """What would replace the removed messages, in passages with their authors."""
 
 
 FactKind = Literal[
@@ -243,17 +247,17 @@ KIND_LABELS: dict[str, str] = {
 
 @frozen(kw_only=True)
 class Fact:
-    """Something the dropped history held, and what became of it."""
+    """Something in the removed history, and whether it is kept."""
 
     kind: FactKind
     text: str
-    """What a user reads, for example ``import.py · edited 3×``."""
+    """Text for the user, for example ``import.py · edited 3×``."""
     source: str = ""
     """Handle of the message it comes from, for example ``#142``."""
     state: FactState = "kept"
     weight: float = 1.0
     put_back: bool = False
-    """Whether it is kept only because code has put it beside a summary that lacked it."""
+    """Whether it is kept only because code added it to a summary without it."""
 
 
 _MOST_NAMED, _MOST_PATH = 60, 32
@@ -291,7 +295,7 @@ def answers_text(
     light={"chars": "summary", "state": "outcome", "removed": "removed", "ref": "behind"},
 )
 class CompactionComplete(Weighed):
-    """A compaction ended. With outcome ``success`` it changes the agent view; else nothing changed."""
+    """A compaction ended. With outcome ``success`` it changes the agent view; otherwise nothing changed."""
 
     job: str
     outcome: Outcome
@@ -301,39 +305,39 @@ class CompactionComplete(Weighed):
     """``model``, ``heuristic``, ``marker`` or ``provider``."""
     model: str = ""
     reason: str = ""
-    """Why it failed, in one sentence; of a success, why the writer that was meant to did not write it."""
+    """Why it failed, in one sentence; for a success, why the intended writer did not write it."""
     focus: str = ""
     asked: str = ""
-    """Why the model asked for it, in its own words."""
+    """The model's reason for requesting it."""
     from_message: int = 0
-    """Log number of the message a user wanted replaced first; 0 where they named none."""
+    """Log number of the first message a user wanted replaced; 0 for none."""
     up_to_message: int = 0
-    """Log number of the message a user wanted replaced last; 0 where they named none."""
+    """Log number of the last message a user wanted replaced; 0 for none."""
     instructions: str = ""
-    """What the user's settings and hooks asked of the summary."""
+    """Additional instructions for the summary from settings and hooks."""
     refused_notes: str = ""
-    """What a model wrote and was refused, as too few of its lines could be traced; empty where none was."""
+    """A model's notes that were refused because too few lines could be traced; empty for none."""
     title: str = ""
     summary: str = ""
     edited: bool = False
     """Whether a user changed the summary before it was applied."""
     removed: tuple[tuple[int, int], ...] = ()
-    """Inclusive ranges of log numbers that left the agent view."""
+    """Inclusive ranges of log numbers removed from the agent view."""
     behind: int = 0
-    """Log number of the message the summary stands behind; 0 puts it behind the leading system prompts."""
+    """Log number of the message before the summary; 0 puts it after the leading system prompts."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     breakdown: dict[str, int] = field(default_factory=dict)
     """The tokens when the job began, by category; empty in older logs."""
     tokens_removed: int = 0
     messages_removed: int = 0
-    """Those that left the view, less those that came in their place."""
+    """Removed messages minus added ones."""
     messages_left: int = 0
-    """Those that left the view; 0 in older logs."""
+    """Removed messages; 0 in older logs."""
     files_restored: tuple[str, ...] = ()
-    """Files worked on last that stand beside the summary as they were on disk."""
+    """Files worked on last that are restored from disk next to the summary."""
     checkpoint_number: int = 0
-    """Number of the checkpoint that was written; 0 where there is none."""
+    """Number of the checkpoint; 0 for none."""
     checkpoint_path: str = ""
     history_path: str = ""
     duration_s: float = 0.0
@@ -341,7 +345,7 @@ class CompactionComplete(Weighed):
     output_tokens: int = 0
     cost_usd: float | None = None
     request_id: str = ""
-    """The provider's own id of the last answer to the request for the summary; empty where it gave none."""
+    """The provider's own id of the last answer to the summary request; empty if it gave none."""
 
     def headline(self) -> str:
         """Return what a compaction replaced, and the state of the facts; the reason if it did not succeed."""
@@ -403,9 +407,9 @@ class CompactionComplete(Weighed):
 
 @event("session.compaction_acknowledged", says="{0.text}")
 class CompactionAcknowledged(Payload):
-    """The assistant's acknowledgement of a summary, for the model alone.
+    """The assistant's acknowledgement of a summary, for the model only.
 
-    It is recorded in one step with its compaction, right behind it, and comes and goes with it.
+    It is recorded in one step with its compaction, directly after it, and is undone with it.
     """
 
     job: str
@@ -417,36 +421,36 @@ class CompactionAcknowledged(Payload):
 
 @event("session.compaction_undone", light={"ref": "compaction"})
 class CompactionUndone(Resized):
-    """The view from before a compaction is back; ``compaction`` is its log number."""
+    """The view from before a compaction is restored; ``compaction`` is its log number."""
 
     compaction: int
 
 
 @event("session.compaction_redone", light={"ref": "compaction"})
 class CompactionRedone(Resized):
-    """An undone compaction stands again."""
+    """An undone compaction is applied again."""
 
     compaction: int
 
 
 @event("session.compaction_edited", row="rewrite", light={"chars": "summary", "ref": "compaction"})
 class CompactionEdited(Resized):
-    """A summary was given other words, or a fact it lacked; ``tool.restored`` takes that back.
+    """A summary was edited, or a missing fact was added; ``tool.restored`` undoes that.
 
-    It carries the whole replacement as it is from now on, also once the compaction is undone and redone.
+    It has the whole replacement from now on, also after the compaction is undone and redone.
     """
 
     compaction: int
     """Log number of the compaction whose summary it is."""
     summary: str
-    """The notes as they are now."""
+    """The current notes."""
     fact: str = ""
-    """What was brought back, word for word; empty where a user has edited the notes."""
+    """The added fact, word for word; empty if a user edited the notes."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the summary message, by category."""
     retention: float | None = None
     facts: tuple[Fact, ...] = ()
-    """The compaction's facts, and what became of them."""
+    """The compaction's facts with their states."""
 
     def headline(self) -> str:
         what = f"brought back: {self.fact}" if self.fact else "summary edited"

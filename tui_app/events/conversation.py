@@ -19,22 +19,22 @@ class SessionStart(Payload):
     policy: str = "plimsoll"
     title: str = ""
     branch: str = ""
-    """Branch of the repository, of an import whose file names it; empty elsewhere."""
+    """Branch of the repository, for an import whose file has it; empty otherwise."""
     imported_from: str = ""
     """Format name when the session is an import, else empty."""
     imported_file: str = ""
-    """Path of the file it was imported from; empty when it is no import."""
+    """Path of the imported file; empty if it is not an import."""
     forked_from: str = ""
-    """Id of the session that this one begins as; empty when it is no fork."""
+    """Id of the session it was forked from; empty if it is not a fork."""
     forked_at: int = 0
-    """Log number of the prompt in front of which it left that session; 0 where it took everything over."""
+    """Log number of the prompt before which it was forked; 0 if the whole session was copied."""
     parent: str = ""
-    """Id of the session whose sub-agent works in this one; empty elsewhere."""
+    """Id of the parent session if a subagent works in this one; otherwise empty."""
 
 
 @event("system.message", row="system", light={"chars": "text"}, says="text")
 class SystemMessage(Said):
-    """A system prompt that stands in the history itself (imports); compaction never removes it."""
+    """A system prompt in the history itself (imports); compaction never removes it."""
 
 
 @event("user.message", row="user", says="text")
@@ -51,22 +51,22 @@ class UserMessage(Said):
 
 @event("assistant.message", row="assistant")
 class AssistantMessage(Paid):
-    """One model response, whole or as far as it got."""
+    """One model response, complete or partial."""
 
     text: str
     thinking: str = ""
     call_ids: tuple[str, ...] = ()
-    """Ids of the tool calls it makes, in order."""
+    """Ids of its tool calls, in order."""
     tokens: dict[str, int] = field(default_factory=dict)
     context_tokens: int = 0
-    """Input tokens of the last request, where the answer took several; else 0."""
+    """Input tokens of the last request if the answer took several; otherwise 0."""
     cache_read_tokens: int = 0
-    """Input tokens that the provider read from its cache."""
+    """Input tokens read from the provider's cache."""
     cache_write_tokens: int = 0
-    """Input tokens that it wrote into its cache."""
+    """Input tokens written to the provider's cache."""
     finish_reason: str = ""
     interrupted: bool = False
-    """Whether it is not all the model meant to say: stopped, cut off, filtered, or at its length limit."""
+    """Whether it is incomplete: stopped, cut off, filtered, or at its length limit."""
     duration_s: float = 0.0
 
     def headline(self) -> str:
@@ -91,7 +91,7 @@ def _text(value: object) -> str:
 
 @event("tool.call", row="tool", light={"ids": "tool_call_id"})
 class ToolCall(Payload):
-    """The model asked for a tool; the call itself is part of the assistant message before it."""
+    """The model called a tool; the call itself is part of the assistant message before it."""
 
     tool_call_id: str
     name: str
@@ -112,7 +112,7 @@ class ToolCall(Payload):
 
 @event("tool.result")
 class ToolResult(Said):
-    """What a tool answered, success and failure alike."""
+    """Result of a tool, success and failure alike."""
 
     tool_call_id: str
     name: str
@@ -133,11 +133,11 @@ class ShellCommand(Payload):
     """The user runs a command in shell mode, ``!command``."""
 
     id: str
-    """Of this run; its output and its result have the same."""
+    """Id of this run; its output and its result have the same."""
     text: str
-    """The command, as it was typed behind the ``!``."""
+    """The command, as typed after the ``!``."""
     private: bool = False
-    """Whether it is kept from the model (``!!command``)."""
+    """Whether it is hidden from the model (``!!command``)."""
 
     @property
     def typed(self) -> str:
@@ -149,16 +149,16 @@ class ShellCommand(Payload):
 
 @event("shell.result")
 class ShellResult(Said):
-    """A command of the user's has ended; its message goes along with the next prompt unless it is private.
+    """A command of the user has ended; its message is sent with the next prompt unless it is private.
 
-    The text says how it ended, and what it printed.
+    The text is how it ended, and its output.
     """
 
     id: str
     outcome: Literal["exited", "stopped", "not started", "interrupted"] = "exited"
-    """``stopped`` by the user; ``interrupted`` where the program ended first."""
+    """``stopped`` by the user; ``interrupted`` if the program ended first."""
     exit_code: int | None = None
-    """None where it was ended before it had one; a signal is negative."""
+    """None if it was terminated without one; a signal is negative."""
     private: bool = False
     duration_s: float = 0.0
 
@@ -174,10 +174,10 @@ class ShellResult(Said):
 
 @event("task.started")
 class TaskStarted(Payload):
-    """A command of the model's goes on in the background."""
+    """A command of the model continues in the background."""
 
     id: str
-    """Names it within the session: ``t1``, ``t2``."""
+    """Id within the session: ``t1``, ``t2``."""
     command: str
     tool_call_id: str = ""
 
@@ -187,7 +187,7 @@ class TaskStarted(Payload):
 
 @event("task.resumed", stored=False)
 class TaskResumed(Payload):
-    """A background command that was kept running is followed again, now that its session is open."""
+    """A background command that was kept running is tracked again, now that its session is open."""
 
     id: str
     command: str
@@ -210,18 +210,19 @@ class TaskEnded(Payload):
     command: str
     outcome: Literal["exited", "stopped", "kept", "lost", "session"] = "exited"
     """``stopped`` by user or model, ended with the ``session``, ``lost`` with a program that was killed;
-    ``kept``: it goes on, and nobody looks after it any more."""
+    ``kept``: still running, no longer tracked.
+    """
     exit_code: int | None = None
-    """None where it was ended from outside; a signal is negative."""
+    """None if it was terminated from outside; a signal is negative."""
     duration_s: float = 0.0
     lines: int = 0
-    """Lines it has printed in all."""
+    """Total lines of its output."""
     text: str = ""
-    """The end of what it has printed."""
+    """The end of its output."""
     pid: int = 0
-    """Of one that is kept: ending this process ends all of it."""
+    """Process id of a kept one: killing it ends all of it."""
     file: str = ""
-    """Of one that is kept: where its output goes."""
+    """Output file of a kept one."""
 
     @property
     def how(self) -> str:
@@ -236,24 +237,24 @@ class TaskEnded(Payload):
 
 @event("task.told", light={"chars": "text"}, says="text")
 class TaskTold(Said):
-    """The model is told which background commands have ended: one line behind the newest message."""
+    """The model is told which background commands have ended: one line after the newest message."""
 
     ids: tuple[str, ...] = ()
 
 
 @event("agent.output", row="assistant", light={"chars": "text"}, says="text")
 class AgentOutput(Payload):
-    """What an agent of the user's own returned by way of an output tool, whose call is in the messages."""
+    """Output of a user's own agent through an output tool, whose call is in the messages."""
 
     text: str
-    """JSON in one line; a text as it is."""
+    """JSON on one line; text unchanged."""
     structured: bool = True
     """Whether it is JSON."""
 
 
 @event("web.searched", row="notice")
 class WebSearched(Payload):
-    """The provider searched the web while the model answered; what it found is in the message."""
+    """The provider searched the web while the model answered; the results are in the message."""
 
     queries: tuple[str, ...]
     sources: tuple[str, ...] = ()
@@ -266,12 +267,12 @@ class WebSearched(Payload):
 
 @event("message.pinned")
 class MessagePinned(Payload):
-    """A message was pinned, so that it stays word for word, or unpinned."""
+    """A message was pinned, so that it is kept word for word, or unpinned."""
 
     seq: int
     """Log number of the message."""
     pinned: bool = True
-    """Whether it stays from now on; false takes the pin away."""
+    """Whether it is pinned from now on; false unpins it."""
 
     def light(self) -> dict[str, Any]:
         return {"ref": self.seq, "state": "pinned" if self.pinned else "unpinned"}
@@ -288,7 +289,7 @@ DecidedBy = Literal["person", "rule", "mode", "unattended", "guard"]
 
 @event("approval.decided", row="approval")
 class ApprovalDecided(Payload):
-    """Whether a call of a tool may go ahead, who said so, and why."""
+    """Whether a tool call is allowed, who decided, and why."""
 
     id: str
     tool_call_id: str
@@ -296,17 +297,17 @@ class ApprovalDecided(Payload):
     subject: str
     decision: ApprovalDecision
     by: DecidedBy
-    """``mode`` is the session's mode or read-only mode; ``unattended`` where nobody could be asked."""
+    """``mode`` is the session's mode or read-only mode; ``unattended`` if there was no user to ask."""
     scope: ApprovalScope = "once"
-    """For this one call, from now on in this session, or by a rule that was there."""
+    """For this call only, from now on in this session, or by an existing rule."""
     rule: str = ""
-    """The rule that decided or was added, as it is written; of a guard the user's words."""
+    """The rule that decided or was added, as written; for a guard the user's words."""
     reason: str = ""
-    """What the user gave as the reason, or the program."""
+    """Reason given by the user or the program."""
     origin: str = ""
-    """Where what it acts on first stood, if the user never wrote it: ``#45 read_file README.md``."""
+    """First origin of what it acts on, if the user never wrote it: ``#45 read_file README.md``."""
     guard: int = 0
-    """Log number of the guard that stopped it; 0 where none did."""
+    """Log number of the guard that stopped it; 0 for none."""
 
     def headline(self) -> str:
         subject = " ".join(self.subject.split())
@@ -341,17 +342,17 @@ GuardKind = Literal["edits", "command", "writes", "tests"]
 
 @event("guard.set", row="notice")
 class GuardSet(Payload):
-    """From here on a call that does this is stopped, until the guard is lifted."""
+    """From now on a call that does this is stopped, until the guard is lifted."""
 
     forbids: GuardKind
     what: str = ""
-    """The path or the first words of the command; empty where the kind says it all."""
+    """The path or the first words of the command; empty if the kind is enough."""
     quote: str = ""
-    """The user's words that it comes from."""
+    """The user's words it is based on."""
     source: int = 0
-    """Log number of the prompt with them; 0 where they were typed for the guard alone."""
+    """Log number of the prompt with them; 0 if they were typed for the guard only."""
     session: str = ""
-    """Session of that prompt, where this one was handed over; empty for this one."""
+    """Session of that prompt if this one was handed over; empty for this one."""
 
     @property
     def text(self) -> str:
@@ -376,7 +377,7 @@ class GuardSet(Payload):
 
 @event("guard.offered", row="notice")
 class GuardOffered(Payload):
-    """A sentence of the user names something that code can check: they may make a guard of it."""
+    """A sentence of the user names something that code can check, so it can become a guard."""
 
     quote: str
     source: int
@@ -388,14 +389,14 @@ class GuardOffered(Payload):
 
 @event("guard.broken", row="notice", light={"ref": "guard"})
 class GuardBroken(Payload):
-    """A turn ended without what a guard wants, and the model is told to go on, once."""
+    """A turn ended without what a guard requires, and the model is told to continue, once."""
 
     guard: int
     """Log number of its ``guard.set``."""
     words: str
-    """The user's, with their number."""
+    """The user's words, with their number."""
     files: tuple[str, ...]
-    """What was changed behind the newest run of tests."""
+    """Files changed after the newest test run."""
 
     def headline(self) -> str:
         return f"not done: no tests since {count(len(self.files), 'file')} changed · {self.words}"
@@ -403,7 +404,7 @@ class GuardBroken(Payload):
 
 @event("guard.lifted", row="notice", says="guard lifted: {0.text}")
 class GuardLifted(Payload):
-    """A guard stops nothing any more."""
+    """A guard no longer stops anything."""
 
     guard: int
     """Log number of its ``guard.set``."""
@@ -418,21 +419,21 @@ question, a task that was done or removed from the list, or something the user r
 
 @event("call.repeated")
 class CallRepeated(Payload):
-    """A call does what was done before, out of the model's sight: it was told so, or the log has answered."""
+    """A call repeats something out of the model's view: the model was told so, or the log answered."""
 
     tool_call_id: str
     tool: str
     kind: RepeatKind
     text: str
-    """What was done, where, and what came of it: ``ran at #142: exit 1, 3 failed``."""
+    """What was done, where, and its result: ``ran at #142: exit 1, 3 failed``."""
     source: int
-    """Log number of what came of it."""
+    """Log number of the result."""
     session: str = ""
-    """Session of that, where this one was handed over; empty for this one."""
+    """Session of the result if this one was handed over; empty for this one."""
     answered: bool = False
-    """Whether the log has answered, and nothing was done."""
+    """Whether the log answered, and nothing was done."""
     again: str = ""
-    """Of a command that ran once more, how it ended now: ``the same``, or as ``exit 0, 12 passed``."""
+    """For a command that ran again, how it ended now: ``the same``, or as ``exit 0, 12 passed``."""
 
     def headline(self) -> str:
         now = f". Ran again: {self.again}" if self.again else ""
@@ -444,19 +445,19 @@ class CallRepeated(Payload):
 
 @event("goal.set", row="notice")
 class GoalSet(Payload):
-    """From here on the model goes on after each turn until a check holds or a budget is used up."""
+    """From now on the model continues after each turn until a check passes or a budget is used up."""
 
     text: str
     check: str = ""
-    """The command that ends with exit code 0 once the goal is reached; empty where turns are counted."""
+    """The command that exits with 0 once the goal is reached; empty if turns are counted."""
     count: int = 0
-    """The turns after which it is reached; 0 where a command says so."""
+    """Number of turns after which it is reached; 0 if a command decides."""
     most_turns: int = 0
-    """Turns that it may take; 0 for no limit."""
+    """Maximum turns; 0 for no limit."""
     most_tokens: int = 0
-    """Input and output tokens that it may take; 0 for no limit."""
+    """Maximum input and output tokens; 0 for no limit."""
     most_usd: float = 0.0
-    """US dollars that it may take; 0 for no limit."""
+    """Maximum cost in US dollars; 0 for no limit."""
 
     @property
     def condition(self) -> str:
@@ -469,17 +470,17 @@ class GoalSet(Payload):
 
 @event("goal.checked", row="notice")
 class GoalChecked(Payload):
-    """After a turn it was looked whether the goal is reached."""
+    """After a turn it was checked whether the goal is reached."""
 
     goal: int
     """Log number of its ``goal.set``."""
     turn: int
-    """Turns it has taken so far."""
+    """Number of turns so far."""
     held: bool = False
     exit_code: int | None = None
-    """Of the command; None where there is none, or it was ended from outside."""
+    """Exit code of the command; None if there is none, or it was terminated from outside."""
     text: str = ""
-    """The end of what the command has printed."""
+    """The end of the command's output."""
 
     def headline(self) -> str:
         code = "" if self.exit_code is None else f" · exit {self.exit_code}"
@@ -491,7 +492,7 @@ GoalOutcome = Literal["met", "given up", "turns", "tokens", "money", "not checke
 
 @event("goal.ended", row="notice", light={"state": "outcome"})
 class GoalEnded(Payload):
-    """The model does not go on for the goal any more."""
+    """The model no longer works on the goal."""
 
     goal: int
     """Log number of its ``goal.set``."""
@@ -508,46 +509,46 @@ class GoalEnded(Payload):
 
 @event("file.changed")
 class FileChanged(Payload):
-    """A tool is about to change a file, whose bytes are kept so that they can be brought back."""
+    """A tool is about to change a file, whose content is kept so that it can be restored."""
 
     tool_call_id: str
     path: str
     """Relative to the workspace."""
     before: str = ""
-    """SHA-256 of what it held; empty where there was no file."""
+    """SHA-256 of the content before; empty if there was no file."""
     after: str = ""
-    """SHA-256 of what it holds then."""
+    """SHA-256 of the content after."""
     mode: int = 0
-    """Rights it had, as a number; 0 where there was no file."""
+    """File mode before, as a number; 0 if there was no file."""
     kept: bool = True
-    """Whether its bytes had room in the session's folder."""
+    """Whether there was room for its content in the session's folder."""
 
 
 @frozen(kw_only=True)
 class RestoredFile:
-    """One file that was brought back."""
+    """One restored file."""
 
     path: str
     before: str = ""
-    """SHA-256 of what it held until then; empty where there was no file."""
+    """SHA-256 of the content before; empty if there was no file."""
     after: str = ""
-    """SHA-256 of what it holds again; empty where there is no file again."""
+    """SHA-256 of the restored content; empty if the file was removed."""
     mode: int = 0
 
 
 @event("files.restored", row="files")
 class FilesRestored(Payload):
-    """Files hold what they held before a prompt again, or what they held before such a step."""
+    """Files were restored to their content before a prompt, or before such a step."""
 
     to: int
     """Log number of the prompt, or of the step that was undone."""
     undo: bool = False
-    """Whether this takes an earlier step back."""
+    """Whether this undoes an earlier step."""
     files: tuple[RestoredFile, ...] = ()
     skipped: tuple[str, ...] = ()
-    """Paths that were left alone: others had changed them since, or their bytes were not kept."""
+    """Paths that were left alone: changed by others since, or without kept content."""
     branch: str = ""
-    """Name of the branch whose files they hold now; empty where nothing was merged."""
+    """Name of the branch whose files were taken over; empty without a merge."""
 
     def headline(self) -> str:
         removed = sum(not file.after for file in self.files)

@@ -23,34 +23,34 @@ class AssistantDelta(Payload):
 
 @event("turn.retry", stored=False)
 class TurnRetry(Payload):
-    """The provider failed for a reason that passes; the same request is sent once more after a pause."""
+    """The provider failed temporarily; the same request is retried after a pause."""
 
     attempt: int
-    """Which try comes next, counted from 1; the first one is not announced."""
+    """Number of the next attempt, counted from 1; the first one is not announced."""
     attempts: int
-    """How many there are at most."""
+    """Maximum number of attempts."""
     wait_s: float
     """Seconds until then."""
     reason: str
-    """One sentence: what the provider said."""
+    """One sentence: the provider's message."""
 
 
 @event("turn.end", stored=False)
 class TurnEnd(Payload):
-    """A turn is over; ``prompt`` is the text to give back to the editor when it was never sent."""
+    """A turn has ended; ``prompt`` is the text to return to the editor if it was never sent."""
 
     outcome: Literal["done", "cancelled", "failed"]
     duration_s: float = 0.0
     prompt: str = ""
     cached_share: float | None = None
-    """Share of its input that was read from the provider's cache; None where no size was reported."""
+    """Share of its input that was read from the provider's cache; None if no size was reported."""
     broken_by: str = ""
-    """Why a request of it read far less of the cache than it could have, in words."""
+    """Why one of its requests read far less from the cache than it could have, in words."""
 
 
 @event("queue.changed", stored=False)
 class QueueChanged(Payload):
-    """What waits to be sent, oldest first; ``paused`` after a cancelled turn."""
+    """The queue, oldest first; ``paused`` after a cancelled turn."""
 
     prompts: tuple[str, ...]
     paused: bool = False
@@ -60,8 +60,8 @@ class QueueChanged(Payload):
 class GaugeChanged(Payload):
     """The estimate of the next request after any change of the view, model or tokenizer.
 
-    ``scale`` stands beside the figures, and ``believed_limit`` while a refusal makes the limit smaller than
-    announced.
+    It has ``scale`` in addition to the figures, and ``believed_limit`` while a refusal makes the limit
+    smaller than announced.
     """
 
     usage: ContextUsage
@@ -69,12 +69,12 @@ class GaugeChanged(Payload):
 
 @event("memory.pressure", stored=False)
 class MemoryPressure(Payload):
-    """The process holds more memory than it may, and something is done about it."""
+    """The process uses more memory than it may, and some is freed."""
 
     rss_mb: int
-    """Megabytes of its resident set."""
+    """Resident megabytes."""
     limit_mb: int
-    """Megabytes it may have."""
+    """Maximum megabytes."""
     action: Literal["drop", "compact"]
     """Whether caches are dropped, or the history is compacted."""
 
@@ -86,21 +86,21 @@ class MemoryPressure(Payload):
 
 @event("notice", stored=False)
 class Notice(Payload):
-    """Something worth knowing that is no error: shown quietly, never over the prompt."""
+    """A notice that is no error: shown quietly, never over the prompt."""
 
     text: str
     actions: tuple[str, ...] = ()
-    """Steps that a front end has keys or commands for, by their names in ``next_steps``."""
+    """Actions with keys or commands in a front end, by their names in ``next_steps``."""
     passing: bool = False
-    """Whether it only answers what was just asked for, so that nobody has to read it later."""
+    """Whether it only answers a request of the user, and is of no use later."""
 
 
 @event("approval.requested", stored=False)
 class ApprovalRequested(Payload):
-    """A call of a tool waits for a user to allow it; nothing has been done."""
+    """A tool call is waiting for a user's approval; nothing has been done."""
 
     id: str
-    """Names this question: the same call asked about again has another one."""
+    """Id of this question: asking again about the same call gives another one."""
     tool_call_id: str
     tool: str
     kind: Literal["file", "command", "address", "other"]
@@ -110,32 +110,32 @@ class ApprovalRequested(Payload):
     """What would change, for a file as a unified diff."""
     note: str = ""
     pattern: str = ""
-    """The rule that "always" adds: it allows this very command line, path or host; empty where none may."""
+    """The rule that "always" adds: it allows exactly this command line, path or host; empty if none may."""
     prefix: str = ""
     """A wider rule that may be added instead, ending in `` …``; empty where none is sensible."""
     because: str = ""
-    """Why it is asked."""
+    """Why the user is asked."""
     origin: str = ""
-    """What of the call first stood in a text that the user did not write, and where; empty for nothing."""
+    """What in the call first occurred in a text not written by the user, and where; empty for nothing."""
     origin_seq: int = 0
-    """Log number of that text in this session; 0 where it is not known, or in another one."""
+    """Log number of that text in this session; 0 if unknown, or in another one."""
     reaches: str = ""
-    """With that: what cannot be taken back."""
+    """In addition: what cannot be undone."""
     repeats: str = ""
-    """What was done before that it does once more, and where: ``ran at #142: ok``; empty for nothing."""
+    """What it repeats, and where that was done: ``ran at #142: ok``; empty for nothing."""
     waiting: int = 0
-    """Further calls that wait to be asked about."""
+    """Number of further calls waiting for approval."""
 
 
 @event("mcp.question", stored=False)
 class ServerAsked(Payload):
-    """An MCP server asks the user something, and its call waits for the answer."""
+    """An MCP server asks the user something, and its call is waiting for the answer."""
 
     id: str
     server: str
     message: str
     schema: str = ""
-    """Of the answer: a JSON schema whose properties are plain values."""
+    """JSON schema of the answer, whose properties are plain values."""
 
 
 @event("question.asked", stored=False)
@@ -143,36 +143,36 @@ class QuestionAsked(Payload):
     """The model asks the user something; the answer is the result of its call."""
 
     id: str
-    """Names this question."""
+    """Id of this question."""
     tool_call_id: str
     question: str
     choices: tuple[str, ...] = ()
-    """What to choose from; empty where words are asked for."""
+    """Choices; empty for a free text."""
     attended: bool = True
-    """Whether somebody is there to answer."""
+    """Whether a user can answer."""
     repeats: str = ""
-    """Where it was answered before, and how; empty for nowhere."""
+    """Where it was answered before, and how; empty if it was not."""
 
 
 @event("question.closed", stored=False)
 class QuestionClosed(Payload):
-    """A question of the model waits no longer: it was answered, or whoever asked was stopped."""
+    """A question of the model is no longer open: it was answered, or its agent was stopped."""
 
     id: str
 
 
 @event("approval.ahead", stored=False)
 class ApprovalsAhead(Payload):
-    """Which calls of the answer have to be allowed before they run, and have not been yet."""
+    """Calls of the answer that still need approval before they run."""
 
     call_ids: tuple[str, ...]
-    """Ids of the calls, all there are; a call is named until it may run or has a result."""
+    """All their ids; a call is listed until it may run or has a result."""
 
 
 @event("tool.output", stored=False)
 class ToolOutput(Payload):
-    """What a running command prints, as it comes; its result has all that is kept of it."""
+    """Output of a running command, as it arrives; its result has everything that is kept."""
 
     tool_call_id: str
-    """Of the call; of a command of the user's the id of its run."""
+    """Id of the call; for a command of the user the id of its run."""
     text: str

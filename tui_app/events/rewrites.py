@@ -16,14 +16,14 @@ FormState = Literal["cut", "offloaded", "superseded", "archived", "trimmed", "po
 
 @frozen(kw_only=True)
 class Rewritten:
-    """One message that has another form now."""
+    """One message with a new form."""
 
     seq: int
-    """Log number of the message; its handle stays the same."""
+    """Log number of the message; its handle is unchanged."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens of the new form, by category."""
     note: str = ""
-    """What was done, for example the path of the file that holds the full text."""
+    """What was done, for example the path of the file with the full text."""
 
 
 @frozen(kw_only=True)
@@ -41,9 +41,9 @@ class ViewRewrite(Resized):
 
     changes: tuple[Rewritten, ...] = ()
     tokens: dict[str, int] = field(default_factory=dict)
-    """Tokens of the digest that stands for archived results, by category; empty without one."""
+    """Tokens of the digest that replaces archived results, by category; empty without one."""
     policy: str = ""
-    """Name of the policy that wanted it; empty where a user did."""
+    """Name of the policy that required it; empty for a user's action."""
     tokens_removed: int = 0
     messages_before: int = 0
     messages_after: int = 0
@@ -72,7 +72,7 @@ class ToolNormalised(ViewRewrite):
 
 @event("tool.offloaded", row="rewrite")
 class ToolOffloaded(ViewRewrite):
-    """Large results went to files; a preview and the path stay."""
+    """Large results were moved to files; a preview and the path stay."""
 
     STAGE, STATE, FORM = "offload", "offloaded", "as the beginning of a file that holds it"
     CHANGED = ("large result moved to a file", "large results moved to files")
@@ -80,7 +80,7 @@ class ToolOffloaded(ViewRewrite):
 
 @event("tool.superseded", row="rewrite")
 class ToolSuperseded(ViewRewrite):
-    """Files that were read again or written anew, and thinking of earlier turns, left the view."""
+    """Reads superseded by newer reads or writes, and thinking of earlier turns, were removed."""
 
     STAGE, STATE, FORM = "superseded", "superseded", "without what is outdated in it"
     CHANGED = ("outdated read or thinking left out", "outdated reads and thinking left out")
@@ -88,23 +88,23 @@ class ToolSuperseded(ViewRewrite):
 
 @event("tool.archived", row="rewrite")
 class ToolArchived(ViewRewrite):
-    """Old results became one digest, which only the model sees."""
+    """Old results were replaced by one digest, which only the model sees."""
 
     STAGE, STATE, FORM = "archive", "archived", "as a stub, archived"
     CHANGED = ("old result archived", "old results archived")
     performed_by: str = "heuristic"
-    """Who wrote the digest: ``model`` or ``heuristic``."""
+    """Author of the digest: ``model`` or ``heuristic``."""
     model: str = ""
-    """Name of the model that was asked, also where it failed; empty when none was."""
+    """Name of the model called, even if it failed; empty when none was."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost_usd: float | None = None
-    """What asking it has cost; null where that is not known."""
+    """Cost of the model request; null if unknown."""
 
 
 @event("tool.trimmed", row="rewrite")
 class ToolTrimmed(ViewRewrite):
-    """Old results kept their beginning."""
+    """Old results were cut to their beginning."""
 
     STAGE, STATE, FORM = "trim", "trimmed", "trimmed"
     CHANGED = ("old result trimmed", "old results trimmed")
@@ -112,7 +112,7 @@ class ToolTrimmed(ViewRewrite):
 
 @event("tool.pointers", row="rewrite")
 class ToolPointers(ViewRewrite):
-    """Bodies of written files became pointers to these files."""
+    """Bodies of written files were replaced by pointers to these files."""
 
     STAGE, STATE, FORM = "pointers", "pointer", "with pointers in place of file bodies"
     CHANGED = ("written text replaced by a pointer", "written texts replaced by pointers")
@@ -124,15 +124,15 @@ _NAMED = 4
 
 @event("message.excluded", row="rewrite")
 class MessageExcluded(Resized):
-    """Messages left the model's sight because a user wanted that; ``tool.restored`` brings them back.
+    """Messages were removed from the model's view at a user's request; ``tool.restored`` restores them.
 
-    A call and its results leave together, and with an archived result the digest that tells of it.
+    A call and its results are removed together, and with an archived result the digest that describes it.
     """
 
     seqs: tuple[int, ...]
-    """Log numbers of all messages that left."""
+    """Log numbers of all removed messages."""
     again: int = 0
-    """Log number of the exclusion that stands again, after it was undone; 0 for a new one."""
+    """Log number of the exclusion that applies again, after it was undone; 0 for a new one."""
 
     def headline(self) -> str:
         named = " ".join(f"#{seq}" for seq in self.seqs[:_NAMED])
@@ -146,13 +146,13 @@ class MessageExcluded(Resized):
 
 @event("tool.restored", light={"ref": "rewrite"})
 class RewriteUndone(Resized):
-    """The messages of one rewrite are back in their old form, and that stage leaves them alone.
+    """The messages of one rewrite are back in their old form, and that stage will not change them again.
 
-    Of an exclusion, its messages are back in the model's sight.
+    For an exclusion, its messages are visible to the model again.
     """
 
     rewrite: int
-    """Log number of the event that is undone."""
+    """Log number of the undone event."""
 
 
 REWRITES = tuple(kind for kind in BY_TYPE.values() if issubclass(kind, ViewRewrite))

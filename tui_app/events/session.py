@@ -13,26 +13,26 @@ from tui_app.text import count, plain_first_line, thousands
 
 @event("session.model_change", row="model", light={"model": "new"}, says="{0.old} → {0.new}")
 class ModelChange(Changed):
-    """The conversation goes on with another model."""
+    """The conversation continues with another model."""
 
     limit: int = 0
     cut: bool = False
-    """Whether the user chose to have each request cut to fit, instead of compacting."""
+    """Whether the user chose to truncate each request instead of compacting."""
 
 
 @event("session.policy_change", row="model", says="policy {0.old} → {0.new}")
 class PolicyChange(Changed):
-    """The conversation goes on under another policy, also when it is resumed."""
+    """The conversation continues with another policy, also when it is resumed."""
 
 
 @event("session.effort_change", row="model", says="effort {0.old} → {0.new}")
 class EffortChange(Changed):
-    """The model thinks more or less from here on, also when the conversation is resumed."""
+    """The reasoning effort changes from now on, also when the conversation is resumed."""
 
 
 @event("session.tool_switch", row="model", says="tool {0.name} {0.state}")
 class ToolSwitch(Payload):
-    """A tool is sent with no request from here on, or is again; also when the conversation is resumed."""
+    """A tool is no longer sent with requests, or is again; also when the conversation is resumed."""
 
     name: str
     state: Literal["on", "off"]
@@ -40,7 +40,7 @@ class ToolSwitch(Payload):
 
 @event("session.mode", says="mode {0.old} → {0.new}")
 class ModeChange(Payload):
-    """The tools of the session may go further, or less far, without a question; also when it is resumed."""
+    """What the session's tools may do without asking changes, also when it is resumed."""
 
     old: Mode
     new: Mode
@@ -60,22 +60,22 @@ class SessionClear(Payload):
 
 @event("session.restored", light={"ref": "cut"})
 class SessionRestored(Resized):
-    """A rewind or a clear was undone: the agent view is again what it was before."""
+    """A rewind or a clear was undone: the agent view is restored."""
 
     cut: int
-    """Log number of the event that is undone."""
+    """Log number of the undone event."""
 
 
 @event("session.rewind", row="clear")
 class SessionRewind(Payload):
-    """The agent view ends before message ``to`` again; the log keeps what came after."""
+    """The agent view ends before message ``to`` again; the log keeps later messages."""
 
     to: int
-    """Log number of the first message that leaves the view."""
+    """Log number of the first removed message."""
     failed: bool = False
     """The prompt was never answered and went back to the editor."""
     again: bool = False
-    """The prompt is sent once more and does not go back to the editor."""
+    """The prompt is sent again instead of going back to the editor."""
 
     def headline(self) -> str:
         """Return where it was rewound to; empty for a prompt that was never answered."""
@@ -99,7 +99,7 @@ class CheckpointCreated(Payload):
 
 @event("session.folders")
 class FoldersAdded(Payload):
-    """From here on tools may read and write in these folders, too; in no others than the session's own."""
+    """From now on tools may also read and write in these folders, besides the session's own."""
 
     folders: tuple[str, ...]
 
@@ -112,9 +112,9 @@ class MemoryInbox(Said):
     """A session was given the context board of its repository and branch; the message is for the model."""
 
     entries: int
-    """How many entries it holds."""
+    """Number of its entries."""
     left_out: int = 0
-    """How many more had no room."""
+    """Number of entries that did not fit."""
     repository: str = ""
     branch: str = ""
 
@@ -130,18 +130,18 @@ class Handoff(Paid):
 
     text: str
     goal: str
-    """What the session is for, in the words of the user."""
+    """Goal of the session, in the user's words."""
     from_session: str
-    """Id of the session that the brief was made from; nothing changed there."""
+    """Id of the session the brief is from, which is unchanged."""
     from_title: str = ""
     performed_by: str = "heuristic"
-    """Who wrote its notes: ``model``, or ``heuristic`` where it only quotes."""
+    """Author of its notes: ``model``, or ``heuristic`` if it only quotes."""
     edited: bool = False
-    """Whether the user has changed the brief."""
+    """Whether the user edited the brief."""
     claims_marked: int | None = None
-    """Claims of the notes that the log does not hold."""
+    """Number of claims in the notes that are not in the log."""
     facts: tuple[Fact, ...] = ()
-    """Rules and what else holds of the earlier session, for a brief that is made of this one."""
+    """Rules and other facts of the earlier session, for a brief made from this one."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category."""
 
@@ -152,18 +152,18 @@ class Handoff(Paid):
 
 @frozen(kw_only=True)
 class MergedFile:
-    """One file that a branch has changed."""
+    """One file changed by a branch."""
 
     path: str
     before: str = ""
-    """SHA-256 of what it holds here; empty where there is no such file."""
+    """SHA-256 of the content here; empty if there is no such file."""
     after: str = ""
-    """SHA-256 of what it is to hold here; empty where it is to go."""
+    """SHA-256 of the content after the merge; empty if the file is removed."""
     theirs: str = ""
-    """SHA-256 of what it holds in the branch."""
+    """SHA-256 of the content in the branch."""
     mode: int = 0
     left: str = ""
-    """Why it is left alone here; empty where it is taken over."""
+    """Why it is left alone here; empty if it is taken over."""
 
     @property
     def verb(self) -> str:
@@ -174,22 +174,22 @@ class MergedFile:
 
 @event("branch.merged", row="merge", light={"chars": "text", "ids": "branch", "ref": "until"})
 class BranchMerged(Paid):
-    """The outcome of a branch was brought into this session; the message is for the model."""
+    """The result of a branch was merged into this session; the message is for the model."""
 
     text: str
     branch: str
-    """Id of the session; nothing changed there."""
+    """Id of the branch's session, which is unchanged."""
     name: str
     until: int
-    """Log number of the last event in the branch that it tells of."""
+    """Log number of the last event in the branch that it covers."""
     turns: int = 0
     files: tuple[MergedFile, ...] = ()
     performed_by: str = "heuristic"
-    """Who wrote its notes: ``model``, or ``heuristic`` where it only quotes."""
+    """Author of its notes: ``model``, or ``heuristic`` if it only quotes."""
     edited: bool = False
-    """Whether the user has changed the brief."""
+    """Whether the user edited the brief."""
     claims_marked: int | None = None
-    """Claims of the notes that the log does not hold."""
+    """Number of claims in the notes that are not in the log."""
     tokens: dict[str, int] = field(default_factory=dict)
     """Tokens by category."""
 
@@ -205,7 +205,7 @@ class BranchMerged(Paid):
 
 @event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")
 class MemoryAdded(Payload):
-    """An entry was put on the context board."""
+    """An entry was added to the context board."""
 
     entry: int
     """Its id."""
@@ -220,7 +220,7 @@ class MemoryAdded(Payload):
     """Id of the session that message is in."""
     repository: str = ""
     branch: str = ""
-    """Empty where it holds for every branch."""
+    """Empty if it applies to every branch."""
 
 
 @event("memory.pruned", row="memory", light={"ref": "entry"})
@@ -233,7 +233,7 @@ class MemoryPruned(Payload):
     """``person``, ``extraction``, or the name of a model."""
     reason: str = ""
     replaced_by: int = 0
-    """Id of the entry that stands in its place; 0 for none."""
+    """Id of the entry that replaced it; 0 for none."""
 
     def headline(self) -> str:
         why = f"replaced by {self.replaced_by}" if self.replaced_by else self.reason
@@ -242,20 +242,20 @@ class MemoryPruned(Payload):
 
 @event("memory.consolidated", row="memory")
 class MemoryConsolidated(Paid):
-    """The session was read for what is worth remembering."""
+    """The session was read for memory."""
 
     outcome: Literal["success", "failed"]
     performed_by: Literal["model", "extraction"]
     interaction: str = "memory-consolidation"
-    """The marker that its requests carry."""
+    """The marker of its requests."""
     read_until: int = 0
     """Log number of the last message that was read."""
     parts: int = 0
-    """In how many parts it was read."""
+    """Number of parts it was read in."""
     added: int = 0
     pruned: int = 0
     refused: int = 0
-    """Entries that were offered and not taken."""
+    """Proposed entries that were refused."""
     reason: str = ""
     """Why it failed, or why a model did not do it, in one sentence."""
     duration_s: float = 0.0
@@ -282,26 +282,28 @@ HookOutcome = Literal["ok", "vetoed", "overruled", "failed", "timeout", "missing
 
 @event("hook.ran", row="hook", light={"chars": "output", "state": "outcome"})
 class HookRan(Payload):
-    """A hook's command ended, was ended, or could not be started."""
+    """A hook's command ended, was terminated, or could not be started."""
 
     hook: HookName
     command: str
     """Name of the program, without its arguments."""
     trigger: str = ""
-    """What `match` is compared with: why a compaction runs, the tool's name, how a turn ended, what waits,
-    `new` or `resume`."""
+    """What `match` is compared with: the trigger of a compaction, the tool's name, how a turn ended, what is
+    waiting, `new` or `resume`.
+    """
     outcome: HookOutcome = "ok"
-    """`overruled` is a veto where nothing can be vetoed; all but `ok` and `vetoed` changed nothing, unless
-    `denies` is true."""
+    """`overruled` is a veto where none is possible; all but `ok` and `vetoed` changed nothing, unless
+    `denies` is true.
+    """
     denies: bool = False
-    """Whether it has not ended well, and what it guards was refused for that."""
+    """Whether it failed, and the guarded action was refused for that."""
     exit: int | None = None
-    """Exit code, negative for a signal; null when the command never started or had to be ended."""
+    """Exit code, negative for a signal; null if the command never started or had to be terminated."""
     duration_s: float = 0.0
     reason: str = ""
-    """What came of it, as a sentence that begins with the command; empty when there is nothing to say."""
+    """Its result, as a sentence that begins with the command; empty if there is nothing to report."""
     output: str = ""
-    """What it printed, without control characters and cut to size."""
+    """Its output, without control characters and cut to size."""
 
     def headline(self) -> str:
         """Return the hook and its outcome; without an outcome, the beginning of its output."""
@@ -317,31 +319,31 @@ SubAgentOutcome = Literal["done", "stopped", "failed", "cancelled"]
 
 @event("subagent.start", light={"ids": "tool_call_id", "model": "model"}, says="task")
 class SubAgentStart(Payload):
-    """A sub-agent began to look for something, in a context of its own."""
+    """A subagent started, with its own context."""
 
     tool_call_id: str
-    """The call that sent it, whose result is its answer."""
+    """The call that started it, whose result is its answer."""
     task: str
     model: str
     max_steps: int
-    """Model requests it may make."""
+    """Maximum model requests."""
     agent: str = ""
-    """Name of the agent of the user's or the project's own that was sent; empty for others."""
+    """Name of the user's or project's own agent that was started; empty for others."""
     name: str = ""
-    """What it is called in the session, such as `fork-1`."""
+    """Its name in the session, such as `fork-1`."""
     session: str = ""
-    """Id of the session that it works in."""
+    """Id of its own session."""
     fork: bool = False
     """Whether it began with all that the session had sent to its model."""
     background: bool = False
-    """Whether the turn goes on without its answer."""
+    """Whether the turn continues without its answer."""
     again: bool = False
-    """Whether it had ended and goes on, with the task as what it was told."""
+    """Whether it had ended and continues, with the task as its new message."""
 
 
 @frozen(kw_only=True)
 class SubAgentCall:
-    """One tool call of a sub-agent, with what came of it."""
+    """One tool call of a subagent, with its result."""
 
     name: str
     args: str
@@ -355,10 +357,10 @@ class SubAgentCall:
 
 @event("subagent.step")
 class SubAgentStep(Paid):
-    """One answer of a sub-agent's model, and the calls it made."""
+    """One answer of a subagent's model, with its calls."""
 
     tool_call_id: str
-    """The call that sent it."""
+    """The call that started it."""
     text: str = ""
     calls: tuple[SubAgentCall, ...] = ()
     cache_read_tokens: int = 0
@@ -366,7 +368,7 @@ class SubAgentStep(Paid):
     context_tokens: int = 0
     """Tokens of its own context by then."""
     window: int = 0
-    """What that may hold; 0 where it is not known."""
+    """Its context window; 0 if unknown."""
 
     def light(self) -> dict[str, Any]:
         made = (str(number) for number in range(len(self.calls)))
@@ -382,12 +384,12 @@ class SubAgentStep(Paid):
 
 @event("subagent.end")
 class SubAgentEnd(Payload):
-    """A sub-agent is at its end; what it found is the result of the call that sent it."""
+    """A subagent has ended; its answer is the result of the call that started it."""
 
     tool_call_id: str
-    """The call that sent it."""
+    """The call that started it."""
     outcome: SubAgentOutcome
-    """``stopped`` where it had no steps or tokens left."""
+    """``stopped`` if it had no steps or tokens left."""
     reason: str = ""
     """Why it failed or was stopped, in one sentence."""
     steps: int = 0
@@ -400,7 +402,7 @@ class SubAgentEnd(Payload):
     """How often its own context was compacted."""
     duration_s: float = 0.0
     brief: str = ""
-    """What it has said, with the source of each line, and what its log has; the model reads it."""
+    """Its words, with the source of each line, and its deeds from the log; the model reads it."""
 
     def headline(self) -> str:
         """Return the work done; the reason too if it did not finish."""
@@ -418,15 +420,15 @@ class SubAgentEnd(Payload):
 
 @event("subagent.promoted")
 class SubAgentPromoted(Payload):
-    """The session of a sub-agent is listed with the user's own from now on."""
+    """The session of a subagent is listed with the user's own from now on."""
 
     name: str
-    """What it was called in the session that had sent it."""
+    """Its name in the parent session."""
 
 
 @event("error", row="error", light={"chars": "detail"}, says="{0.message} {0.hint}")
 class Error(Payload):
-    """Something went wrong, said for a user."""
+    """An error, worded for a user."""
 
     kind: ErrorKind
     message: str
@@ -434,7 +436,7 @@ class Error(Payload):
     hint: str = ""
     """What to do next, in words that hold everywhere."""
     actions: tuple[str, ...] = ()
-    """Steps that a front end has keys or commands for, by their names in ``next_steps``."""
+    """Actions with keys or commands in a front end, by their names in ``next_steps``."""
     retryable: bool = False
     limit: int | None = None
     requested: int | None = None
@@ -444,15 +446,15 @@ class Error(Payload):
 
 @frozen(kw_only=True)
 class LeftPrompt:
-    """A prompt that waited when its session was left."""
+    """A prompt that was queued when its session was left."""
 
     text: str
     files: tuple[str, ...] = ()
     """Paths of attached files, as the user wrote them."""
     told: dict[str, str] = field(default_factory=dict)
-    """What goes along with it, by name: what was piped in, and what the program itself adds."""
+    """Additional content by name: piped input, and what the program itself adds."""
     held: bool = False
-    """Whether it waits until the user sends it."""
+    """Whether it is held until the user sends it."""
 
 
 BackgroundStep = Literal["left", "waiting", "done", "failed", "stopped", "attached"]
@@ -460,17 +462,18 @@ BackgroundStep = Literal["left", "waiting", "done", "failed", "stopped", "attach
 
 @event("session.background", row="notice")
 class SessionBackground(Payload):
-    """The session was left running in the background, ended there, or was taken up again."""
+    """The session was left running in the background, ended there, or was opened again."""
 
     step: BackgroundStep
-    """``left`` for another process to go on, ``attached`` where a screen has taken it up. What ran in the
-    background is ``waiting`` for an answer, ``done``, ``failed`` or ``stopped``."""
+    """``left`` to continue in another process, ``attached`` to a screen. What ran in the background is
+    ``waiting`` for an answer, ``done``, ``failed`` or ``stopped``.
+    """
     question: str = ""
-    """What waits for an answer."""
+    """The question waiting for an answer."""
     turn: bool = False
-    """Whether a turn is unfinished, and goes on where the session is opened next."""
+    """Whether a turn is unfinished, and continues where the session is opened next."""
     prompts: tuple[LeftPrompt, ...] = ()
-    """Prompts that are still to be sent, oldest first."""
+    """Prompts still to be sent, oldest first."""
 
     def headline(self) -> str:
         waits = f": {plain_first_line(self.question)}" if self.question else ""
