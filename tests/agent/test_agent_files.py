@@ -1,4 +1,4 @@
-"""Agents from Markdown files: which ones there are, what they may use, and what is refused."""
+"""Agents defined in Markdown files: which exist, what they may use, and what is refused."""
 
 from pathlib import Path
 

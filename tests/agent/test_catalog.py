@@ -1,4 +1,4 @@
-"""The list of models to choose from, what servers on this machine offer, and whether a key is taken."""
+"""The list of models, local servers, and the check of API keys."""
 
 import asyncio
 import json
@@ -26,12 +26,12 @@ from tui_app.context.windows.window_limits import Limits
 from tui_app.providers import SHORTLIST
 from tui_app.settings import Endpoint
 
-# The list of models to choose from.
+# The list of models.
 
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    """The port of a server that lists two models, or none, to whoever brings the key ``secret``."""
+    """The port of a server that lists two models, or none, if given the key ``secret``."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -115,7 +115,7 @@ async def test_endpoints_list_their_models_with_their_key(server: int) -> None:
 
 
 async def listed(url: str, timeout_s: float = 2.0) -> Listed | None:
-    """What a server lists; None where it did not answer, or not with a listing."""
+    """Return a server's listing; None without an answer or without a listing."""
     try:
         return await ask_listing(server_address(url), timeout_s=timeout_s)
     except (NoAnswer, NoListing):
@@ -169,7 +169,7 @@ async def test_the_server_behind_openai_base_url_lists_its_models(server: int) -
 
 async def test_it_may_want_no_key(server: int) -> None:
     env = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server}/v1"}
-    # The server of these tests wants another key than the one sent where none is needed.
+    # The server of these tests requires a key other than the placeholder sent when none is needed.
     choice = (await list_models(env=env, endpoints={}, ports={}))[0]
     assert (choice.name, choice.available) == ("openai-chat:", False)
     assert choice.why_not == "refuses access (HTTP 401): set OPENAI_API_KEY"
@@ -239,7 +239,7 @@ async def test_prices_of_ones_own_server_are_listed() -> None:
     assert (row.price, row.price_in, row.price_out) == ("$0.50 in, $2 out", 0.5, 2.0)
 
 
-# Asking servers on this machine, against real ones on a port of the system's choosing.
+# Asking local servers, tested against real ones on free ports.
 
 
 Routes = dict[str, Any]
@@ -247,7 +247,7 @@ Serve = Callable[[Routes], "Server"]
 
 
 class Server:
-    """Answers GET by path: JSON values, raw bytes, or 404; keeps what it was asked."""
+    """Answers GET by path with JSON, raw bytes, or 404, and records the requests."""
 
     def __init__(self, routes: Routes) -> None:
         asked = self.asked = list[tuple[str, dict[str, str]]]()
@@ -438,7 +438,7 @@ async def test_who_is_not_there_did_not_answer() -> None:
     assert await listed("http://127.0.0.1:9") is None
 
 
-# The shelf asks a server for its window until it has answered, and no more after that.
+# The shelf asks a server for its window until it has answered, and never again.
 
 
 NAME = "mine:tiny"
@@ -500,7 +500,7 @@ async def test_nobody_there_is_no_answer(shelf: ModelShelf) -> None:
         await ask_window(model)
 
 
-# Trying a key costs one request and says no more than whether it is taken.
+# Checking a key costs one request, and reports only whether it is accepted.
 
 
 @pytest.fixture

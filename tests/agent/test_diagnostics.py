@@ -1,4 +1,4 @@
-"""What language servers find: new findings after an edit, the whole project, and servers that misbehave."""
+"""Findings of language servers: new ones after an edit, the whole project, and misbehaving servers."""
 
 import asyncio
 import shlex
@@ -23,9 +23,9 @@ from tui_app.agent.tools.workspace import ToolProblem, Workspace
 from tui_app.sandbox import Confinement, find_sandbox
 
 LONG_S = 60.0
-"""Waited at most; what is waited for comes sooner."""
+"""Seconds, an upper bound that is never reached."""
 IS_ANY = ServerFinder.any
-"""Tests that are not about servers find none."""
+"""The real method, which other tests replace so that they find no servers."""
 PROGRAM = language_server.__file__
 
 
@@ -37,7 +37,7 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @dataclass
 class Bench:
-    """A workspace with made-up servers: ``ruff`` reads Python, ``taplo`` reads TOML."""
+    """A workspace with made-up servers: ``ruff`` for Python, ``taplo`` for TOML."""
 
     root: Path
     pids: Path
@@ -317,7 +317,7 @@ async def test_a_server_is_kept_in_as_commands_are(bench: Bench, tmp_path: Path)
     inside, outside, none = bench.root / "pids", tmp_path / "outside", tmp_path / "none"
     bench.pids = inside
     async with bench.using() as found:
-        # Its number is one of its own namespace.
+        # The process id is one of the sandbox's own namespace.
         bench.pids = none
         assert "a wrong" in await bench.edit(found, "a.py", "a wrong")
         assert inside.exists()

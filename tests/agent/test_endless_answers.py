@@ -1,4 +1,4 @@
-"""An answer has bounds: characters, and calls."""
+"""Limits of a response: characters and calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Errors as a person reads them: one sentence, what to do next, and no keys anywhere."""
+"""Errors as shown to users: one sentence, what to do next, and never an API key."""
 
 import json
 import re
@@ -93,7 +93,7 @@ A_MINUTE = {"violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerMo
 
 OVERFLOW = {"message": "request (12608 tokens) exceeds the available context size (2048 tokens)"}
 NO_KEY = "Set the `OPENAI_API_KEY` environment variable or pass it via `OpenAIProvider(api_key=...)`."
-# error, kind, retryable, what the message says, what the hint says
+# error, kind, retryable, part of the message, part of the hint
 CASES = {
     "overflow": (
         http(400, OVERFLOW),
@@ -491,7 +491,7 @@ def test_overflow_carries_its_numbers() -> None:
     assert (said.limit, said.requested) == (100, 900)
 
 
-# Keys and errors: a missing key is named, its value never shown; nor what upsets a terminal.
+# Keys: a missing one is named, but no value is shown, nor control characters for the terminal.
 
 
 SECRET = "sk-proj-" + "abCD1234" * 6
@@ -571,7 +571,7 @@ def test_endpoints_without_a_known_key() -> None:
     assert "the key that endpoints.mybox.key_env names (or name one there)" in said.hint
 
 
-# What a provider says about its limits stands in the details of the error.
+# A provider's statement about its limits is in the error's details.
 
 
 def test_rate_limit_headers_are_in_the_details_and_no_others() -> None:
@@ -590,7 +590,7 @@ def test_rate_limit_headers_are_in_the_details_and_no_others() -> None:
     assert "secret" not in told.detail
 
 
-# What is said of a request that is too long: never that a number does not fit a larger one.
+# Requests that are too long: the message never claims that a number does not fit a larger one.
 
 
 def test_both_numbers_where_they_explain_it() -> None:

@@ -1,4 +1,4 @@
-"""No tool of a server has the name of one of ours, whether ours is offered at present or not."""
+"""A server's tool never has the name of a built-in tool, offered or not."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Starting MCP servers again: whoever asks, and whatever is cancelled, one of each is alive or none."""
+"""Restarting MCP servers: whoever asks and whatever is cancelled, at most one of each is running."""
 
 import asyncio
 from collections.abc import Collection
@@ -19,7 +19,7 @@ from tui_app.system.trust import ProgramPlace
 
 
 class Alone:
-    """There are no other tools."""
+    """A toolset without other tools."""
 
     def other_names(self) -> Collection[str]:
         return ()
@@ -44,7 +44,7 @@ class Alone:
 
 
 class Fake:
-    """A server that ends when it is let."""
+    """A server that stops when the test lets it."""
 
     made: list["Fake"]
     may_end: asyncio.Event

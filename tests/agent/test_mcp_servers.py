@@ -1,4 +1,4 @@
-"""MCP servers by themselves: started, called, broken, ended; each fails alone and leaves nobody behind."""
+"""MCP servers without a session: started, called, failing and stopped, each independently of the others."""
 
 import asyncio
 import json
@@ -49,7 +49,7 @@ def program(name: str = "files", mode: str = "plain", *more: str, **settings: An
 
 
 class Ours:
-    """One tool is there already."""
+    """A toolset that already has one tool."""
 
     def other_names(self) -> Collection[str]:
         return ("evil_echo",)
@@ -74,7 +74,7 @@ class Ours:
 
 
 NO_KEYRING = SystemKeyring()
-"""Of a machine without one, as tests are."""
+"""A machine without a keyring, as in tests."""
 
 
 def sign_ins(tmp_path: Path, keyring: Keyring = NO_KEYRING) -> TokenStore:
@@ -589,7 +589,7 @@ async def test_no_process_is_left_when_the_one_that_started_them_is_killed(tmp_p
     server = program("files", "stays", str(pids))
     words = [server.command, *server.args]
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", _STARTS, *words)
-    # Reading a pipe waits for whoever writes it.
+    # Opening a pipe for reading waits for a writer.
     started = [int(pid) for pid in (await asyncio.to_thread(pids.read_text)).split()]
     assert len(started) == 2
     parent.kill()
@@ -605,7 +605,7 @@ async def test_without_the_extra_it_is_said_what_to_install(
         assert install_command("mcp") in status(servers).error
 
 
-# Tools that are found by searching.
+# Tools that the model finds by searching.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Signing in at an MCP server over HTTP, in a browser that does what it is told."""
+"""Signing in to an MCP server over HTTP, with a scripted browser."""
 
 import asyncio
 import threading
@@ -29,7 +29,7 @@ pytest.importorskip("mcp")
 
 
 class AKeyring:
-    """One that works."""
+    """A working keyring."""
 
     def __init__(self) -> None:
         self.held: dict[str, str] = {}
@@ -57,7 +57,7 @@ async def servers_at(url: str, tmp_path: Path, tokens: TokenStore) -> AsyncItera
 
 @pytest.fixture
 def browser(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Addresses that it was sent to; what comes back is brought to us."""
+    """The addresses the browser was sent to; it follows them right away."""
     opened = list[str]()
 
     def browse(url: str) -> None:

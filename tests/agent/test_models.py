@@ -1,4 +1,4 @@
-"""Names become models with the right server, key and window; wrong names get a helpful sentence."""
+"""From names to models with the right server, key and window; wrong names get a helpful message."""
 
 import gc
 import json
@@ -51,7 +51,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Server:
-    """Lists one model, refuses everything else with 500, and keeps what it was asked."""
+    """Lists one model, refuses everything else with 500, and records the requests."""
 
     def __init__(self) -> None:
         asked = self.asked = list[tuple[str, str, dict[str, str]]]()
@@ -351,12 +351,12 @@ async def test_a_dead_server_is_no_error() -> None:
     ],
 )
 async def test_a_key_that_stands_in_the_keyring_reaches_its_provider(prefix: str, name: str) -> None:
-    """The process environment does not hold it: only what is handed over does."""
+    """The key is not in the process environment; it is only passed to the provider."""
     key = "pylf_v1_us_from_the_keyring"
     provider = vendor_provider(prefix, {name: key})
     async with provider:
         client = provider.client
-        # The gateway takes it as a token, whatever the protocol behind it.
+        # The gateway expects it as a token, whatever the protocol.
         assert key in (client.api_key, getattr(client, "auth_token", None))
 
 
@@ -368,7 +368,7 @@ def test_whoever_makes_a_model_is_proposed_before_a_gateway_to_it(typed: str, fi
     assert closest(typed)[0] == first
 
 
-# A model file in this process: it answers, says how large its window is, and leaves nothing behind.
+# A model file in this process: it answers, reports its window, and leaves nothing behind.
 
 
 @pytest.fixture(scope="module")

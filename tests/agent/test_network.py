@@ -1,4 +1,4 @@
-"""How requests leave this machine: past proxies or through them, under which certificates and paths."""
+"""Network settings of requests: proxies, certificates and paths."""
 
 import datetime
 import ipaddress
@@ -36,14 +36,14 @@ PATHS = {
     "anthropic": "/v1/messages",
     "google": "/v1/models/tiny:streamGenerateContent",
 }
-"""What each wire asks for."""
+"""The path of each wire's requests."""
 WIRES = tuple(PATHS)
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 Answer = tuple[int, dict[str, str], object]
 
 
 class Server:
-    """Answers as it is told, and keeps what it was asked; with a certificate, over TLS."""
+    """A scripted server that records the requests; with a certificate, over TLS."""
 
     def __init__(self, answer: Callable[[str], Answer], trust: ssl.SSLContext | None = None) -> None:
         asked = self.asked = list[tuple[str, dict[str, str]]]()
@@ -68,7 +68,7 @@ class Server:
 
         class Quiet(ThreadingHTTPServer):
             def handle_error(self, *_: object) -> None:
-                """Clients that refuse the certificate hang up."""
+                """Ignore clients that refuse the certificate and disconnect."""
 
         self._server = Quiet(("127.0.0.1", 0), Handler)
         if trust is not None:
@@ -95,7 +95,7 @@ Serve = Callable[..., Server]
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     for name in (*PROXIES, *map(str.lower, PROXIES), "NO_PROXY", "no_proxy", *TRUST_VARIABLES):
         monkeypatch.delenv(name, raising=False)
-    # Tests share one context, to which nothing may be added.
+    # Tests share one context, which must not be changed.
     monkeypatch.setattr(httpcore2, "default_ssl_context", httpcore2.default_ssl_context.__wrapped__)
     _trusted.cache_clear()
     started: list[Server] = []
@@ -119,7 +119,7 @@ def endpoint(wire: str, url: str, **more: Any) -> dict[str, Endpoint]:
 
 
 async def ask(wire: str, url: str, env: Mapping[str, str] | None = None, **more: Any) -> Error:
-    """What a turn with the model of such an endpoint fails with: no server here says anything else."""
+    """Return the error of a turn with this endpoint; every server here answers with errors only."""
     model = build_model("mine:tiny", env=env or {}, endpoints=endpoint(wire, url, **more))
     try:
         async with Agent(model) as agent, agent.run_stream("hello") as answer:
@@ -236,7 +236,7 @@ async def test_a_proxy_that_lets_nothing_through_is_told_as_that(
 
 @pytest.fixture(scope="module")
 def company(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Callable[..., ssl.SSLContext]]:
-    """The certificate of a company, and what makes servers with one that it has signed."""
+    """A company's root certificate, and a factory for server certificates signed by it."""
     folder, root = tmp_path_factory.mktemp("company"), ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime.now(datetime.UTC)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Company")])
@@ -340,7 +340,7 @@ async def test_a_variable_that_leads_nowhere_is_told_as_that(
     monkeypatch.setenv(variable, str(file))
     told = await ask(wire, "https://127.0.0.1:9/v1")
     assert (f"{variable} names {file}, which {why}" in told.message, told.retryable) == (True, False)
-    # What needs no certificate does without.
+    # Requests without TLS need no certificate.
     assert "Nothing answers" in (await ask(wire, "http://127.0.0.1:9/v1")).message
 
 
@@ -366,7 +366,7 @@ async def test_http_and_https_mixed_up(serve: Serve, wire: str) -> None:
         port = listener.getsockname()[1]
 
         def alert() -> None:
-            """What many servers send before they hang up where TLS was not begun."""
+            """Answer as many servers do when TLS was not started, and disconnect."""
             with listener.accept()[0] as connection:
                 connection.recv(65_536)
                 connection.sendall(bytes.fromhex("15030100020246"))
@@ -380,11 +380,11 @@ async def test_http_and_https_mixed_up(serve: Serve, wire: str) -> None:
     assert [("https://" in each.hint, each.retryable) for each in told] == [(True, False)] * 2
 
 
-# Addresses as they are pasted.
+# Addresses as users paste them.
 
 
 def forms(wire: str, prefix: str = "") -> Sequence[str]:
-    """An address with and without its version, and with the whole path of a request."""
+    """Return an address with and without its version, and with the whole path of a request."""
     path = f"{prefix}{PATHS[wire]}"
     version = f"{prefix}/{PATHS[wire].split('/')[1]}"
     return (prefix, f"{prefix}/", version, f"{version}/", path, f"{path}/", f"{version}/models")
@@ -442,7 +442,7 @@ async def test_a_redirect_is_told_and_nothing_is_sent_on(serve: Serve, wire: str
     assert (told.retryable, other.asked) == (False, [])
 
 
-# What the user sets about a server.
+# The user's settings for a server.
 
 
 @pytest.mark.parametrize(("prefix", "begun"), [("v7", "/gate/v7/"), ("", "/gate/"), ("/a/b", "/gate/a/b/")])
@@ -470,7 +470,7 @@ async def test_headers_come_from_the_environment_with_every_request(serve: Serve
         build_model("mine:tiny", env={"GATE_TOKEN": "Basic abc"}, endpoints=own)
 
 
-# Listings in pages.
+# Paginated listings.
 
 
 def rows(numbers: Sequence[int]) -> list[dict[str, Any]]:
@@ -478,7 +478,7 @@ def rows(numbers: Sequence[int]) -> list[dict[str, Any]]:
 
 
 def by_last(parameter: str) -> Callable[[str], Answer]:
-    """Pages of two, of five models, each asked for by the last of the page before it."""
+    """Five models in pages of two, each page requested by the last id of the previous one."""
 
     def answer(path: str) -> Answer:
         begin = int(path.partition(f"{parameter}=m")[2] or -1) + 1
@@ -537,7 +537,7 @@ async def test_one_client_serves_hosts_near_and_far(serve: Serve, monkeypatch: p
             await client.get("http://models.example")
 
 
-# Signing in at an MCP server.
+# Signing in to an MCP server.
 
 
 async def test_a_sign_in_on_this_machine_takes_no_proxy_and_the_certificates_that_are_named(

@@ -1,4 +1,4 @@
-"""The offline assistant: through a real agent over a real folder, with every connection refused."""
+"""The offline assistant, in a real agent on a real folder, with all connections refused."""
 
 import re
 import socket
@@ -46,9 +46,6 @@ from tui_app.agent.tools.workspace import Workspace
 from tui_app.context.counting.attachments import file_content, picture_content, piped_content
 from tui_app.conversation.approvals import Approvals
 
-# The offline assistant through a real agent over a real folder, with every connection refused.
-
-
 FILES = {
     "README.md": "# Ledger\n\nLedger reads bank statements and sorts payments into budgets.\n\n## Use\n",
     "pyproject.toml": '[project]\nname = "ledger"\ndescription = "Sorts payments into budgets"\n',
@@ -66,7 +63,7 @@ FILES = {
 
 @dataclass
 class Talk:
-    """A conversation that knows two messages."""
+    """A history of two messages."""
 
     hits: Sequence[HistoryHit] = (
         HistoryHit(7, "user", "Our budget year starts in April."),
@@ -128,13 +125,13 @@ async def ask(
 
 
 def quotes(text: str) -> list[tuple[str, int, int, list[str]]]:
-    """The quoted places of an answer: path, first line, last line, text."""
+    """Return the quotes in an answer: path, first line, last line, text."""
     found = re.findall(r"^`([^`\n]+?):(\d+)(?:-(\d+))?`[^\n]*\n(`{3,})text\n(.*?)\n\4$", text, re.M | re.S)
     return [(path, int(a), int(b or a), body.split("\n")) for path, a, b, _, body in found]
 
 
 def assert_quotes_are_real(project: Path, text: str) -> list[str]:
-    """Check every quoted line against the file; returns the quoted paths."""
+    """Check every quoted line against its file, and return the quoted paths."""
     found = quotes(text)
     assert found, text
     for path, first, last, body in found:
@@ -184,7 +181,7 @@ async def test_a_folder_is_introduced_by_how_its_introduction_begins(tmp_path: P
 async def test_what_was_read_before_a_compaction_is_not_read_again(project: Path) -> None:
     _, calls, messages = await ask(project, "When do Sunday bookings count?")
     assert calls[-1].tool_name == "read_file"
-    # Of the turn the question is left, and its last round.
+    # Only the question and the last round of the turn remain.
     turn = read_turn([messages[0], *messages[3:5]])
     assert turn.rounds == 1
     assert next_steps(turn, {"grep", "read_file"}) == []
@@ -485,7 +482,7 @@ async def test_structured_output_is_refused(project: Path) -> None:
         await agent.run("how many files?")
 
 
-# Files that a prompt names with ``@``: the offline assistant reads them and quotes them.
+# Files mentioned with ``@``: the offline assistant reads and quotes them.
 
 
 NOTES = "The tide turns at noon.\nBring a lamp.\n"
@@ -505,7 +502,7 @@ def folder(tmp_path: Path) -> Path:
 async def offline_mentions_ask(
     folder: Path, prompt: str, attached: Sequence[str] = ()
 ) -> tuple[str, list[str]]:
-    """The answer to a prompt that brings files along, and the paths that were read or looked for."""
+    """Return the answer to a prompt with attached files, and the paths that were read or searched."""
     files = [file_content(path, (folder / path).read_text()) for path in attached]
     result = await agent_over(folder).run([prompt, *files])
     calls = [call for message in result.all_messages() for call in getattr(message, "tool_calls", ())]
@@ -633,7 +630,7 @@ def order(prompt: str) -> dict[str, object]:
     return found.args
 
 
-# Sorting prompts into kinds, and ranking lines.
+# Classifying prompts, and ranking lines.
 
 
 @pytest.mark.parametrize(
@@ -771,7 +768,7 @@ def test_phrases_and_words_as_written_rank_first() -> None:
     assert ranked(lines, asked("importer"))[0] == lines[3]
 
 
-# What came with the prompt is searched as it is, before the folder.
+# Attached content is searched as it is, before the folder.
 
 
 async def ask_about(folder: Path, prompt: str, *came: UserContent) -> str:

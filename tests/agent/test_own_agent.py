@@ -1,4 +1,4 @@
-"""An agent of the person's own is found by its name, or it is said why not."""
+"""The user's own agent is found by its name, or the error says why not."""
 
 import gc
 from pathlib import Path

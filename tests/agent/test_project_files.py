@@ -1,4 +1,4 @@
-"""What a project keeps for agents: instructions and skills; their order and limits, and what is refused."""
+"""A project's files for agents: instructions and skills, their order and limits, and what is refused."""
 
 import os
 from pathlib import Path

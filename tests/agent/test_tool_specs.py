@@ -1,4 +1,4 @@
-"""Every tool is declared once, and its declaration says what its function says."""
+"""Every tool is declared once, and its declaration matches its function."""
 
 import ast
 import inspect
@@ -50,7 +50,7 @@ FUNCTIONS: dict[str, Any] = (
 )
 PACKAGE = Path(tui_app.__file__).parent
 UNLIKE_WORDS = tuple(name for name in TOOLS if "_" in name and name != "web_fetch")
-"""Names that are no words, no programs and no setting, so that they mean a tool wherever they are."""
+"""Tool names that are not also words, programs or settings, so that any occurrence means the tool."""
 
 
 def test_every_tool_is_declared() -> None:
@@ -74,7 +74,7 @@ def test_nothing_is_known_of_other_tools() -> None:
 
 
 def literals(tree: ast.AST) -> list[str]:
-    """The texts of a module, without its docstrings."""
+    """Return the strings of a module, without its docstrings."""
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [
         node.value

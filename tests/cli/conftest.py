@@ -1,4 +1,4 @@
-"""Running commands: in this process for their results, in another one for how a shell sees them."""
+"""Run commands: in this process to inspect results, or in another to see what a shell sees."""
 
 import json
 import os
@@ -27,7 +27,7 @@ class Result:
 
     @property
     def json(self) -> Any:
-        """The only line of stdout, parsed."""
+        """The single line of stdout, parsed."""
         (line,) = self.out.splitlines()
         return json.loads(line)
 
@@ -41,7 +41,7 @@ Plimsoll = Callable[..., Result]
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a few text files."""
+    """A folder with a few text files, which becomes the current folder."""
     folder = tmp_path / "project"
     folder.mkdir()
     (folder / "README.md").write_text(
@@ -53,7 +53,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def output_name(argv: list[str]) -> str:
-    """Which output a command prints: by its action, or by the option that makes it another one."""
+    """Return the name of a command's JSON output: with its action, or the option that changes it."""
     args = parse(load_command(argv[0]), argv[1:])
     action = getattr(args, "action", "")
     if argv[0] == "import" and not args.files:
@@ -64,7 +64,7 @@ def output_name(argv: list[str]) -> str:
 
 @pytest.fixture
 def plimsoll(project: Path, capsys: pytest.CaptureFixture[str]) -> Plimsoll:
-    """Run a command in this process; an exception that gets out fails the test, as does undescribed JSON."""
+    """Run a command in this process, and fail on uncaught exceptions and on JSON outside its schema."""
 
     def run(*args: object) -> Result:
         capsys.readouterr()
@@ -84,7 +84,7 @@ def plimsoll(project: Path, capsys: pytest.CaptureFixture[str]) -> Plimsoll:
 
 @pytest.fixture
 def start(project: Path) -> Iterator[Callable[..., "subprocess.Popen[str]"]]:
-    """Start the program as a shell would; what a failed test leaves running is ended."""
+    """Start the program as a shell would; processes still running after the test are killed."""
     started: list[subprocess.Popen[str]] = []
 
     def run(*args: str, **options: Any) -> "subprocess.Popen[str]":

@@ -1,4 +1,4 @@
-"""``plimsoll agents``: the sub-agents of a session in a shell."""
+"""``plimsoll agents``: the subagents of a session, from the shell."""
 
 from contextlib import closing
 from pathlib import Path
@@ -50,6 +50,6 @@ def test_those_of_a_session_with_what_each_has_used(plimsoll: Plimsoll, plimsoll
     shown = [" ".join(line.split()) for line in plimsoll("agents", session).out.splitlines()]
     assert shown[0] == "name state steps tokens cost session task"
     assert shown[2] == f"mate-1 promoted 2 1.0k $0.25 {own} Look up."
-    # A fork of the session has taken over its log, and none of those who worked for it.
+    # A fork copies the log of its session, but not its subagents.
     assert plimsoll("agents", copy, "--json").json["agents"] == []
     assert plimsoll("agents", "--json").json["session"] == session

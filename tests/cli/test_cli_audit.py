@@ -1,4 +1,4 @@
-"""``plimsoll audit``: table, JSON, page, and every way it can go wrong."""
+"""``plimsoll audit``: table, JSON, HTML page, and all errors."""
 
 import json
 import re
@@ -18,7 +18,7 @@ HOSTILE = 'Never use <script>alert("x")</script> or <img src=x onerror=y> & \x1b
 
 
 def words(page: str) -> str:
-    """What a reader sees of a page."""
+    """Return the visible text of a page."""
     body = page.partition("<body>")[2]
     return unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", body)))
 

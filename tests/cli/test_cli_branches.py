@@ -1,4 +1,4 @@
-"""Branches from the command line: made, listed, merged with their files, undone byte for byte."""
+"""Branches from the command line: created, listed, merged with their files, undone byte for byte."""
 
 import shutil
 from collections.abc import Callable
@@ -21,7 +21,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def begun(plimsoll: Plimsoll, repository: Path) -> str:
-    """A session in a repository with work that is not committed."""
+    """A session in a repository with uncommitted work."""
     (repository / "draft.txt").write_text("not committed\n")
     (repository / "tides.txt").write_text("Low water on Sunday is at 09:50.\nHigh water is at 15:50.\n")
     return str(plimsoll("run", "low water?", *OFFLINE).lines[0]["session"])
@@ -68,7 +68,7 @@ def test_three_branches_are_merged_and_undone_byte_for_byte(
     }  # fmt: skip
     once = files_in(repository)
     assert once["list.txt"] == b"one\r\n\xff"
-    # The same lines in two branches are told, never overwritten; other files of it come.
+    # Lines changed on both sides are reported and never overwritten; other files are merged.
     told = plimsoll("merge", begun, "compute", "--extract")
     assert "left alone  tides.txt  it was changed here too, in the same lines\n" in told.out
     assert "removed  draft.txt" in told.out
@@ -99,7 +99,7 @@ def test_changes_of_both_sides_become_one_where_they_do_not_meet(
     (place / "long.txt").write_text("\n".join([*lines[:-1], "there"]))
     assert plimsoll("merge", begun, "ends", "--extract").code == 0
     assert (repository / "long.txt").read_text() == "\n".join(["here", *lines[1:-1], "there"])
-    # What it has done since comes by itself, measured against what was merged.
+    # Later work in the branch is merged automatically, relative to the earlier merge.
     assert plimsoll("merge", begun, "ends").err == (
         "ends is merged already (#18), and nothing was said there since.\n"
     )

@@ -40,7 +40,7 @@ def log_length(paths: Paths, session: str) -> int:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
-    """A server whose model is used unless another is asked for; the test starts it."""
+    """A server whose model is the default; the test starts it."""
     server = FakeOpenAI()
     monkeypatch.setenv("PLIMSOLL_MODEL", "local:scripted")
     return server
@@ -289,7 +289,7 @@ def test_a_failed_summary_is_a_line_in_the_log_and_quotes_nothing(
     assert "Traceback" not in text
 
 
-# ``plimsoll compact`` on a named part, and with words of one's own for the summary.
+# ``plimsoll compact`` on a chosen part, and with the user's own summary.
 
 
 def test_up_to_a_message_and_back(plimsoll: Plimsoll, imported: str) -> None:
@@ -360,12 +360,12 @@ def test_the_summary_is_edited_from_a_file_and_from_a_pipe(
     assert (empty.code, empty.err.strip()) == (1, instead)
 
 
-# ``plimsoll context ID --pin …``: single messages steered without the screen.
+# ``plimsoll context ID --pin …``: single messages managed without the screen.
 
 
 TEXT = "".join(f"{number}: the tide comes in twice a day\n" for number in range(800))
 CALL, RESULT = 4, 5
-"""Log numbers of the call of a tool and of what it returned."""
+"""Log numbers of a tool call and its result."""
 
 
 @pytest.fixture
@@ -451,7 +451,7 @@ def test_context_says_what_the_next_turn_costs(
     assert (cold["warm_until"], cold["predicted_tokens"]) == (None, 0)
 
 
-# ``plimsoll exclude``: messages taken out of the model's sight.
+# ``plimsoll exclude``: messages hidden from the model.
 
 
 def test_messages_are_excluded_and_brought_back(plimsoll: Plimsoll, paths: Paths, session: str) -> None:

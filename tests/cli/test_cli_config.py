@@ -123,12 +123,12 @@ def test_doing_what_is_said_mends_any_number_of_wrong_values(plimsoll: Plimsoll,
     assert "# kept\nbell_after_s = 5.0\n" in file.read_text()
 
 
-# Every setting that the pages name can be set by ``plimsoll config set``, or says why it cannot.
+# Every documented setting can be set with ``plimsoll config set``, or the error says why not.
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
 FILE_ONLY = ("hooks", "language_servers", "mcp")
-"""Commands that run: the page says that they stand in the file only."""
+"""Settings that run commands; the documentation says that they can only be set in the file."""
 TEXTS: Mapping[str, str] = {
     "model": "openai:gpt-5-mini",
     "summarization_model": "openai:gpt-5-mini",
@@ -154,14 +154,14 @@ TEXTS: Mapping[str, str] = {
     "path_prefix": "/v1beta",
     "headers_env": '{X-Token = "HARBOUR_TOKEN"}',
 }
-"""Examples of what a rule alone does not tell."""
+"""Examples where a rule alone does not suggest one."""
 WHOLE: Mapping[str, tuple[str, str]] = {
     "endpoints": ("harbour", '{base_url = "http://127.0.0.1:8080/v1"}'),
     "themes": ("dusk", '{base = "plimsoll-dark"}'),
     "policies": ("mine", '{base = "plimsoll"}'),
     "approvals.repositories": ("/home/ada/harbour", '{allow = ["write_file docs/**"]}'),
 }
-"""Tables whose keys a person chooses: a name, and the least that stands under it."""
+"""Tables with user-chosen keys: an example key, and the smallest valid value."""
 
 
 def example(key: str, rule: Rule) -> str:
@@ -181,7 +181,7 @@ def example(key: str, rule: Rule) -> str:
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """Every key with a value: settings, keys of their tables, and keys of tables in them."""
+    """Every key with a value: settings, keys of their tables, and keys of nested tables."""
     for key, each in SETTINGS.items():
         rule = each.rule.rule if isinstance(each.rule, FileOnly) else each.rule
         if key in FILE_ONLY:

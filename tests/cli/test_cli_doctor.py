@@ -20,7 +20,7 @@ KEY = "sk-" + "b2" * 20
 
 @pytest.fixture(autouse=True)
 def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What happens to listen on this machine must not matter."""
+    """Servers that happen to run on this machine must not matter."""
 
     async def discover(**_ports: object) -> list[LocalServer]:
         return []
@@ -227,7 +227,7 @@ def test_models_as_table_and_json(plimsoll: Plimsoll) -> None:
 
 
 def spoken(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> Path:
-    """A session with a compaction, and where its data is."""
+    """Compact the session, and return the data folder."""
     model, window = "offline:extractive", "2500"
     assert plimsoll("compact", imported, "--model", model, "--window", window, "--json").code == 0
     return plimsoll_home / "data"
@@ -261,7 +261,7 @@ def test_repair_leaves_a_row_for_an_event_that_is_lost(
     assert f"of session {imported}" in plimsoll("doctor").out
     (told,) = plimsoll("doctor", "--repair", "--json").json["repaired"]
     assert "1 event could not be read" in told
-    # Its checkpoint says that there was one: what was written before it is no leftover of a crash.
+    # Its checkpoint proves the compaction, so files written before it are not leftovers of a crash.
     assert len(list((folder / "sessions" / imported / "conversation_history").iterdir())) == 2
     assert "(session.compaction_complete) was damaged" in plimsoll("sessions", "show", imported).out
     exported = plimsoll("export", imported, "--format", "pydantic-ai", "--view", "agent")
@@ -273,7 +273,7 @@ def test_repair_leaves_a_row_for_an_event_that_is_lost(
 def test_a_sessions_file_that_is_gone(
     plimsoll: Plimsoll, imported: str, plimsoll_home: Path, empty: bool
 ) -> None:
-    """What compactions wrote beside it is all that is left, and becomes a session again."""
+    """Only the files written by compactions are left, and become a session again."""
     data = spoken(plimsoll, imported, plimsoll_home)
     (data / "sessions.db").unlink()
     if empty:

@@ -30,7 +30,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 __all__ = ["forks", "machine"]
 
 
-# The program as a shell sees it: output, exit codes, signals, closed pipes.
+# Output, exit codes, signals and closed pipes.
 
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -47,7 +47,7 @@ def finished(process: "subprocess.Popen[str] | Read") -> tuple[int | None, str, 
 
 @pytest.fixture
 def forked(project: Path) -> Run:
-    """A command in a process of its own that has nothing to load; what comes out, and its exit code."""
+    """Run a command in a forked process, which has nothing to load; returns exit code, stdout and stderr."""
 
     def run(*args: str) -> tuple[int, str, str]:
         done = completed(args, env={**os.environ}, cwd=project, limit_s=60)
@@ -59,7 +59,7 @@ def forked(project: Path) -> Run:
 
 @pytest.fixture
 def begin(project: Path) -> Iterator[Begin]:
-    """Begin such a command; what a failed test leaves running is ended."""
+    """Start such a command; processes still running after the test are killed."""
     begun: list[Read] = []
 
     def run(*args: str, stdin: int | None = None, env: Mapping[str, str] | None = None) -> Read:
@@ -162,7 +162,7 @@ def test_signal_ends_the_turn_and_closes_the_session(
 ) -> None:
     with FakeOpenAI(HangMidStream()) as server:
         process = begin("run", QUESTION, env=scripted(server))
-        assert process.stdout.read(5) == "These"  # now the client is in the middle of the answer
+        assert process.stdout.read(5) == "These"  # the client is in the middle of the answer
         process.send_signal(number)
         got, _, err = finished(process)
         server.request_in_thread(1).closed.wait_in_thread()
@@ -194,7 +194,7 @@ def test_reader_that_has_seen_enough_is_no_error(begin: Begin) -> None:
         process = begin("run", QUESTION, "--json", env=scripted(server))
         assert "session.start" in process.stdout.readline()
         process.stdout.close()
-        # The next event finds nobody who reads: the turn must not go on to hang at the server.
+        # The next event cannot be written, and the turn must not keep waiting for the server.
         err = process.stderr.read()
         process.stderr.close()
         assert process.wait(60) == 0
@@ -237,14 +237,14 @@ def test_closed_stdout_is_harmless(start: Start) -> None:
     assert "no sessions yet" in err
 
 
-# Long commands: what a person sees meanwhile, how it is stopped, and that nothing half-done is left.
+# Long commands: progress, how they are stopped, and that nothing half-done is left.
 
 
 CTRL_C = "\x03"
 
 
 class Screen(io.StringIO):
-    """A stream that is a terminal and tells when something was painted."""
+    """A terminal stream that signals when something was painted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -373,7 +373,7 @@ def test_an_import_tells_how_far_it_is(
 def test_a_file_that_takes_long_is_named_and_ctrl_c_stops(
     machine: Machine, command: tuple[str, ...], says: str
 ) -> None:
-    # Much longer than the line waits before it is shown.
+    # Much longer than the delay before the progress line appears.
     words = "quay " * 60
     messages = (f'{{"role": "user", "content": "Berth {number}. {words}"}}' for number in range(150_000))
     (machine.workspace / "slow.json").write_text(f"[{','.join(messages)}]")

@@ -33,7 +33,7 @@ KEY = "sk-" + "a1" * 20
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
-    """Make whatever is asked for fail."""
+    """Make every command fail with the given exception."""
 
     def fail_with(error: BaseException) -> None:
         def execute(_argv: object) -> int:
@@ -101,7 +101,7 @@ def test_wrong_setting_is_named(plimsoll: Plimsoll, plimsoll_home: Path) -> None
 def test_damaged_sessions_file(
     plimsoll: Plimsoll, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]
 ) -> None:
-    monkeypatch.setenv("TEXTUAL_DRIVER", "stands:in")  # for a terminal; the screen is never reached
+    monkeypatch.setenv("TEXTUAL_DRIVER", "stands:in")  # poses as a terminal; the screen is never reached
     database = plimsoll_home / "data" / "sessions.db"
     database.parent.mkdir(parents=True)
     database.write_text("not a database at all, but long enough to be taken for one " * 20)
@@ -116,7 +116,7 @@ def test_damaged_sessions_file(
 
 
 def test_sessions_file_damaged_in_the_middle(plimsoll: Plimsoll, imported: str, plimsoll_home: Path) -> None:
-    """Its head is whole, so that it opens."""
+    """The file's header is intact, so that it opens."""
     database = plimsoll_home / "data" / "sessions.db"
     content = database.read_bytes()
     database.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
@@ -145,7 +145,7 @@ def test_a_current_folder_that_is_gone_is_named(
         f"The current folder, {gone}, is gone: it was deleted, moved or unmounted. "
         "Change to another folder (cd ~), then try again.\n"
     )
-    monkeypatch.setenv("PWD", str(tmp_path))  # as a shell's own that went on
+    monkeypatch.setenv("PWD", str(tmp_path))  # as set by a shell
     assert plimsoll(*args).err.startswith("The current folder is gone: ")
 
 
@@ -188,7 +188,7 @@ def test_database_errors_and_files_are_named() -> None:
 
 
 def test_ctrl_c_while_the_program_still_loads() -> None:
-    """A module of the command line that interrupts while it is imported stands for a key at that moment."""
+    """A module that raises KeyboardInterrupt while it is imported simulates the key press."""
     code = (
         "import sys\n"
         "class Interrupting:\n"
@@ -230,16 +230,16 @@ sys.exit(program.run(sys.argv[1:]))
 
 @pytest.mark.parametrize("argv", [(), ("full",)], ids=["nobody takes it", "it cannot be written"])
 def test_what_is_logged_never_ends_on_stderr(argv: tuple[str, ...]) -> None:
-    """Apart from this process: here pytest takes every log."""
+    """In a separate process, because pytest captures all logs in this one."""
     done = subprocess.run([sys.executable, "-c", LOGS, *argv], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
 
 
-# What errors advise in a shell: commands and flags, never the keys of the screen.
+# Advice of errors in a shell: commands and flags, never keys of the screen.
 
 
 SCREEN = re.compile(r"ctrl\+|alt\+|\bf\d+\b|(?<![\w/])/[a-z]+\b|\b[Pp]ress\b")
-"""Keys and slash commands."""
+"""Matches keys and slash commands."""
 ERRORS = {
     **{name: describe_error(case[0], model="openai:gpt-5") for name, case in CASES.items()},
     "prompt too large": too_large(ContextWindow(limit=1_000, source="setting", reserve=100), 2_000),

@@ -294,14 +294,14 @@ def test_export_of_an_unknown_session(plimsoll: Plimsoll, imported: str) -> None
     assert "See: plimsoll sessions" in result.err
 
 
-# ``plimsoll export`` in every format, files that exist, and the way back in.
+# ``plimsoll export`` in every format, existing files, and importing the result.
 
 
 KEY = "sk-" + "ant-api03-" + "Ab3" * 12
 
 
 def plain(messages: list[dict[str, Any]]) -> list[Any]:
-    """What messages say, without times, models and figures."""
+    """Return the content of messages, without times, models and figures."""
     said = []
     for message in messages:
         for part in message["parts"]:
@@ -426,7 +426,7 @@ def test_the_log_has_no_agent_view(plimsoll: Plimsoll, imported: str) -> None:
     assert "whole log" in result.err
 
 
-# ``plimsoll import`` without files: what other programs left on this machine.
+# ``plimsoll import`` without files: sessions of other programs on this machine.
 
 
 @pytest.fixture
@@ -515,7 +515,7 @@ def _parts(plimsoll: Plimsoll, session: str) -> list[dict[str, str]]:
     return [part for message in messages for part in message["parts"]]
 
 
-# An import is written as a whole or not at all, however it ends.
+# An import is written completely or not at all, however it ends.
 
 
 @pytest.fixture
@@ -597,7 +597,7 @@ def test_the_newest_import_of_a_file_is_known(rollout: Path, store: SqliteStore,
     store.close()
 
 
-# Import, export, compact, undo, export: the view comes back byte for byte, however a transcript ends.
+# Import, export, compact, undo, export: the view is the same byte for byte, however a transcript ends.
 
 
 Message = dict[str, Any]
@@ -744,6 +744,6 @@ def test_report_counts_the_messages_that_are_exported(
 
 
 def _messages(exported: dict[str, Any]) -> int:
-    """Each result counts by itself, also where those of one answer go out together."""
+    """Count results separately, even if those of one response are sent together."""
     kinds = [part["part_kind"] for part in exported["parts"]]
     return max(1, sum(kind in ("tool-return", "retry-prompt") for kind in kinds))

@@ -1,4 +1,4 @@
-"""``plimsoll mcp``: what it writes into the settings, and what it says of a server."""
+"""``plimsoll mcp``: what it writes into the settings, and what it reports about a server."""
 
 import sys
 from pathlib import Path

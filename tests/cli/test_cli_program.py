@@ -1,4 +1,4 @@
-"""The program's command line: what it starts, in which order words may stand, and what it loads."""
+"""The command line: what it starts, the order of its words, and what it loads."""
 
 import json
 import subprocess
@@ -19,12 +19,12 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.ui import run as launch
 from tui_app.ui.launch import Launch
 
-# ``plimsoll`` without a command: what the screen is started with.
+# ``plimsoll`` without a command: how the screen is started.
 
 
 @pytest.fixture
 def launches(monkeypatch: pytest.MonkeyPatch) -> list[Launch]:
-    """Everything the screen was started with; it is never shown."""
+    """Collect the launches of the screen, which is never shown."""
     seen: list[Launch] = []
 
     def run_app(wanted: Launch) -> int:
@@ -155,7 +155,7 @@ def test_a_mode_of_the_command_line_is_above_the_setting(
     assert plimsoll("--mode", "yolo").code == 2
 
 
-# Options and words of a command in any order: what is asked for is the same.
+# Options and words of a command in any order mean the same.
 
 
 Option = tuple[str, ...]
@@ -214,7 +214,7 @@ CASES: list[tuple[str, tuple[str, ...], tuple[Option, ...]]] = [
 
 
 def orders(words: Sequence[str], options: Sequence[Option]) -> Iterator[list[str]]:
-    """Every way to put the options, in their order, before, between and behind the words."""
+    """Every placement of the options, in their order, before, between and after the words."""
     for places in combinations(range(len(words) + len(options)), len(options)):
         rest, left = iter(words), iter(options)
         yield [
@@ -280,7 +280,7 @@ def test_options_in_front_of_the_words_are_heard(plimsoll: Plimsoll) -> None:
     assert plimsoll("memory", "forget", "--yes", "1").code == 0
 
 
-# Start-up: what is asked for often and what is painted first loads neither agent side nor screen.
+# Start-up: frequent commands and the first paint load neither the agent side nor the screen.
 
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""``plimsoll run``: what it says beside the answer, with files, approvals, hooks and other agents."""
+"""``plimsoll run``: its messages besides the answer, files, approvals, hooks and custom agents."""
 
 import base64
 import io
@@ -51,7 +51,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.stores.store import Event
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-# ``plimsoll run``: what it says beside the answer.
+# Messages besides the answer.
 
 
 QUESTION = ("run", "when is low water?", "--model", "offline:extractive")
@@ -132,7 +132,7 @@ def test_a_prompt_above_the_budget_is_refused(
 
 
 def full_from(monkeypatch: pytest.MonkeyPatch, kind: type[Payload]) -> None:
-    """Let the disk be full from the first event of a kind on."""
+    """Make the disk full from the first event of a kind on."""
     write, full = SqliteStore.append_many, False
 
     def append_many(store: SqliteStore, session: str, events: Sequence[Event]) -> list[Record]:
@@ -235,7 +235,7 @@ def test_the_setting_behind_a_reached_limit_is_named(
     assert "raise max_steps in the settings" in result.err
 
 
-# ``plimsoll run``: files that the prompt names go along, as they do on the screen.
+# Files named in the prompt are attached, as on the screen.
 
 
 PIXEL = base64.b64decode(
@@ -245,7 +245,7 @@ PIXEL = base64.b64decode(
 
 @pytest.fixture
 def scripted(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOpenAI:
-    """A model that keeps what it was sent, and answers as it is told."""
+    """A scripted model that records its requests."""
     endpoint = f'{{own = {{base_url = "{fake_openai.base_url}", window = 64000}}}}'
     monkeypatch.setenv("PLIMSOLL_ENDPOINTS", endpoint)
     monkeypatch.setenv("PLIMSOLL_MODEL", "own:scripted")
@@ -254,13 +254,13 @@ def scripted(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> FakeOp
 
 @pytest.fixture
 def own(scripted: FakeOpenAI) -> FakeOpenAI:
-    """A model that answers, and keeps what it was sent."""
+    """A scripted model with one answer."""
     scripted.add(Text("Fine.", usage=(4_000, 5)))
     return scripted
 
 
 def said(server: FakeOpenAI) -> str:
-    """What the person said, as the model got it."""
+    """Return the user's content as sent to the model."""
     (request,) = server.journal
     return json.dumps([each["content"] for each in request["messages"] if each["role"] == "user"])
 
@@ -396,7 +396,7 @@ def test_a_run_ends_when_its_pipe_is_closed_while_the_model_is_silent(
 
 @pytest.mark.parametrize(("data", "fed"), [(b"", False), (b"tides", True)])
 def test_an_empty_pipe_brings_no_prompt(monkeypatch: pytest.MonkeyPatch, data: bytes, fed: bool) -> None:
-    """As cron and other programs start one: what was left in a session goes on."""
+    """As when started by cron: without a prompt, what is pending in the session continues."""
     reading, writing = os.pipe()
     os.write(writing, data)
     os.close(writing)
@@ -407,7 +407,7 @@ def test_an_empty_pipe_brings_no_prompt(monkeypatch: pytest.MonkeyPatch, data: b
         assert place.goes_on is not fed
 
 
-# ``plimsoll run --schema``: the answer in a form, checked.
+# ``plimsoll run --schema``: a structured answer, validated.
 
 BOAT = {
     "type": "object",
@@ -530,7 +530,7 @@ def test_a_further_folder_has_to_be_one(plimsoll: Plimsoll, tmp_path: Path, own:
         assert result.err.startswith(why)
 
 
-# ``plimsoll run`` has nobody to ask: what asks is denied, and that is said, unless it was allowed before.
+# ``plimsoll run`` cannot ask: calls that need approval are denied and reported, unless a rule allows them.
 
 
 WRITE = ("run", "write notes/tide.txt: high at noon", "--model", "offline:extractive")
@@ -790,7 +790,7 @@ def test_a_rule_about_no_tool_is_pointed_out(plimsoll: Plimsoll, plimsoll_home: 
     assert "2 rules" in plimsoll("doctor").out
 
 
-# ``plimsoll run --agent``: what an agent returns in a form of its own, and where its failures are told.
+# ``plimsoll run --agent``: structured output of custom agents, and where their failures are reported.
 
 
 AGENT = """
@@ -888,7 +888,7 @@ def test_what_a_tool_raises_is_told_to_the_model_and_logged(plimsoll: Plimsoll, 
     assert "KeyError: 'sunday'" in log
 
 
-# Hooks without a screen: their events as JSON lines, what is said of failing ones, how they are listed.
+# Hooks without a screen: their events as JSON lines, reports of failures, and how they are listed.
 
 
 @pytest.fixture
@@ -973,7 +973,7 @@ def test_config_lists_them_and_wrong_ones_are_refused(plimsoll: Plimsoll, home: 
     assert "hooks.preLunch is an unknown event" in result.err
 
 
-# How events become lines on stdout and stderr, and what an exit code follows from.
+# How events become lines on stdout and stderr, and what determines the exit code.
 
 
 TROUBLE = Error(kind="auth", message="The key is wrong.", hint="Set another one.")
@@ -1187,7 +1187,7 @@ def test_commands_out_of_files_and_prompts_of_servers_are_what_they_stand_for(
 def test_what_would_go_unheard_is_told(
     plimsoll: Plimsoll, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command of a folder without trust, a rule about no tool, an effort that the model does not have."""
+    """A command of an untrusted folder, a rule for no known tool, an effort the model does not support."""
     monkeypatch.delenv("PLIMSOLL_TRUST")
     commands = tmp_path / "work" / ".plimsoll" / "commands"
     commands.mkdir(parents=True)
@@ -1242,7 +1242,7 @@ def test_a_goal_that_cannot_be_checked_is_refused(
 def sent(
     fake_openai: FakeOpenAI, plimsoll_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., None]:
-    """Has the model send a sub-agent, which ends once it is waited for, and then say something."""
+    """Script the model to start a subagent, which ends once it is waited for, and then to answer."""
     config = plimsoll_home / "config" / "config.toml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(

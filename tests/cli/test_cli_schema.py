@@ -1,4 +1,4 @@
-"""``plimsoll schema``, and that everything real runs log and print meets what it says."""
+"""``plimsoll schema``, and that the logs and output of real runs conform to it."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,14 @@ OFFLINE = ("--model", "offline:extractive", "--json")
 
 @pytest.fixture
 def printed(plimsoll: Plimsoll) -> Any:
-    """The schema as a program gets it."""
+    """The schema as a program receives it."""
     result = plimsoll("schema")
     assert (result.code, result.err) == (0, "")
     return json.loads(result.out)
 
 
 def logged(home: Path, session: str) -> list[Any]:
-    """Every record of a session's log as JSON."""
+    """Return every record of a session's log as JSON."""
     store = SqliteStore(Paths.from_env({"PLIMSOLL_HOME": str(home)}).database, read_only=True)
     records = [json.loads(json.dumps(record.to_json())) for record, _ in store.records(session)]
     store.close()
@@ -38,7 +38,7 @@ def logged(home: Path, session: str) -> list[Any]:
 
 
 def met(records: list[Any], schema: Any, *kinds: str) -> None:
-    """All records meet the schema, and those of the given types are among them."""
+    """Assert that all records conform to the schema and that the given types occur."""
     assert {record["type"] for record in records} >= set(kinds)
     assert {record["type"]: found for record in records if (found := problems(record, schema))} == {}
 
@@ -90,7 +90,7 @@ def test_wrong_use_is_one_sentence(plimsoll: Plimsoll, args: tuple[str, ...], wo
 
 
 def test_every_json_output_has_a_schema(plimsoll: Plimsoll) -> None:
-    """What tests print is held against it where they run a command, in the fixture."""
+    """The ``plimsoll`` fixture validates what tests print."""
     outputs = output_names()
     assert plimsoll("schema", "--list", "--json").json["outputs"] == list(outputs)
     for name in COMMANDS:

@@ -1,4 +1,4 @@
-"""Commands on sessions that a server keeps; and what of its address nobody gets to see."""
+"""Commands on sessions stored on a server, and which parts of its address are never shown."""
 
 import json
 import signal
@@ -31,7 +31,7 @@ def server(postgres: Cluster, monkeypatch: pytest.MonkeyPatch) -> SessionServer:
 
 @pytest.fixture
 def imported(server: SessionServer, imported: str) -> str:
-    """The imported conversation, on the server: the address was set before it was imported."""
+    """The imported conversation, stored on the server because its address was set before the import."""
     return imported
 
 
@@ -251,7 +251,7 @@ def test_a_board_on_a_server_that_is_away(
     assert "Ada reviews" in plimsoll("memory").out
 
 
-# Keeping less, copies and budgets of sessions that a server keeps.
+# Pruning, copies and budgets of sessions on a server.
 
 
 DAY_S = 86_400.0

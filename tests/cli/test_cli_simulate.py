@@ -1,4 +1,4 @@
-"""``plimsoll simulate``: table, JSON, drawing, and every way it can go wrong."""
+"""``plimsoll simulate``: table, JSON, chart, and all errors."""
 
 import json
 import signal
@@ -62,7 +62,7 @@ def test_the_recording_of_the_demo_is_a_source(plimsoll: Plimsoll) -> None:
     assert (result.code, result.err) == (0, "")
     [found] = result.json["simulations"]
     assert (found["source"], found["messages"], found["skipped"]) == ("demo", 156, [])
-    # Without a policy it does not fit: there is something to see.
+    # Without a policy the conversation does not fit, so there is something to see.
     assert found["windows"][0]["policies"][0]["failed"] > 0
 
 
@@ -100,7 +100,7 @@ def test_same_input_same_bytes(plimsoll: Plimsoll, chat: Path) -> None:
 
 
 def test_nothing_is_written(plimsoll: Plimsoll, chat: Path, plimsoll_home: Path, imported: str) -> None:
-    # What SQLite keeps beside a file that is read is its own affair.
+    # Side files that SQLite creates for reading do not count.
     def written() -> dict[Path, bytes]:
         every = (path for path in sorted(plimsoll_home.rglob("*")) if path.is_file())
         return {path: path.read_bytes() for path in every if not path.name.endswith(("-shm", "-wal"))}

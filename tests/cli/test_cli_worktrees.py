@@ -1,4 +1,4 @@
-"""Sessions that work apart: a git worktree each, listed, resumed, merged, removed when nothing is lost."""
+"""Sessions in their own git worktrees: listed, resumed, merged, and removed when nothing is lost."""
 
 import shutil
 import subprocess
@@ -93,7 +93,7 @@ def test_names_are_made_kept_and_refused(repository: Path) -> None:
     assert (lost.branch, lost.commits) == ("", 1)
     with pytest.raises(NoWorktree):
         trees.remove(lost)
-    # What removing refuses to lose is what merging brings.
+    # Merging brings exactly what removing refuses to lose.
     assert trees.merge(lost).endswith("On no branch")
     trees.remove(trees.named("w2"))
     inner = Worktrees.around(trees.home / "w1", trees.env)

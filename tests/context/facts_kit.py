@@ -1,4 +1,4 @@
-"""Short ways to write histories, views and messages down."""
+"""Short builders for histories, views and messages."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -28,14 +28,11 @@ from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, Fact
 from tui_app.usage import Overhead
 
-# Short ways to write a history down, for the tests of facts and summaries.
-
-
 Outcome = Literal["success", "failed", "denied", "interrupted", "retried"]
 
 
 def characters(text: str) -> int:
-    """A token count that any reader can check: four characters a token, rounded up."""
+    """Count tokens as four characters each, rounded up, so that tests can be checked by hand."""
     return -(-len(text) // 4)
 
 
@@ -54,7 +51,7 @@ def summary(text: str) -> list[ModelMessage]:
 def call(
     tool: str, args: dict[str, Any] | str, result: Any = "ok", outcome: Outcome = "success"
 ) -> list[ModelMessage]:
-    """A call and its answer; the id is that of the arguments, so that nothing depends on chance."""
+    """Build a tool call and its result; the id derives from the arguments, so tests are deterministic."""
     identity = f"{tool}-{args}"[:60]
     return [
         ModelResponse(parts=[ToolCallPart(tool, args, identity)]),
@@ -115,10 +112,7 @@ _MESSAGE = st.one_of(
     st.builds(lambda parts: ModelResponse(parts=parts), st.lists(_RESPONSE_PART, max_size=4)),
 )
 MESSAGES = st.lists(_MESSAGE, max_size=8)
-"""Any history a foreign agent might hand over, broken ones too."""
-
-
-# Views and messages for the named behaviour cases.
+"""Any history that another agent might provide, including broken ones."""
 
 
 def viewed(messages: Sequence[ModelMessage], window: int = 20_000) -> ListHistory:

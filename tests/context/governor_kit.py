@@ -1,4 +1,4 @@
-"""A provider that behaves as scripted, the parts of a governor around it, and a text counter to follow."""
+"""A scripted provider, a governor with its parts, and a token counter that tests can check by hand."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -33,11 +33,9 @@ from tui_app.context.windows.learnt_models import LearntModels
 from tui_app.context.windows.window_limits import Limits
 from tui_app.events import CompactionComplete, Payload
 
-# A text counter that tests can follow in their heads.
-
 
 class WordCounter(TextCounter):
-    """Counts words and remembers what it was asked."""
+    """Counts words and records the texts it was asked to count."""
 
     def __init__(self) -> None:
         super().__init__("o200k_base")
@@ -53,11 +51,11 @@ class WordCounter(TextCounter):
         return len(text.split()) * (10 if self.ready else 1)
 
 
-# A tracer that keeps the spans it was asked for; the API of OpenTelemetry alone records nothing.
+# OpenTelemetry's API package alone records no spans, so this tracer keeps them.
 
 
 class KeptSpan(trace.NonRecordingSpan):
-    """A span that remembers its name and attributes."""
+    """A span that records its name and attributes."""
 
     def __init__(self, name: str, attributes: Mapping[str, Any] | None) -> None:
         super().__init__(INVALID_SPAN_CONTEXT)
@@ -78,7 +76,7 @@ class KeptSpan(trace.NonRecordingSpan):
 
 
 class Tracer(TracerProvider, trace.Tracer):
-    """Provider and tracer in one."""
+    """A tracer that is its own provider."""
 
     def __init__(self) -> None:
         self.spans: list[KeptSpan] = []
@@ -100,9 +98,6 @@ class Tracer(TracerProvider, trace.Tracer):
             yield span
 
 
-# A provider that behaves as scripted, and the parts of a governor around it.
-
-
 P = TypeVar("P", bound=Payload)
 Delta = str | dict[int, DeltaThinkingPart] | dict[int, DeltaToolCall]
 TOO_LONG = (
@@ -113,12 +108,12 @@ NOTES = "Title: Steady work\n## Intent\nGo on with the work.\n## Current state\n
 
 
 def plain_counter() -> TokenCounter:
-    """Four characters a token: a tokenizer that never needs loading."""
+    """Return a counter of four characters per token, which never needs to load a tokenizer."""
     return TokenCounter(TextCounter("o200k_base"))
 
 
 class Provider(FunctionModel):
-    """A model with a window and a tokenizer of its own. Requests that break the rules fail the test."""
+    """A scripted model with its own window and token factor; invalid requests fail the test."""
 
     def __init__(
         self, window: int | None = 4_000, *, real_window: int | None = None, factor: float = 1.0
@@ -134,13 +129,13 @@ class Provider(FunctionModel):
         )
         self.deltas: Callable[[int], Sequence[Delta]] = lambda _number: [NOTES]
         self.failures: list[Exception] = []
-        """Raised by the next turns, one each."""
+        """Raised by the next turns, one per turn."""
         self.summary_failures: list[Exception] = []
         self.gate: asyncio.Event | None = None
-        """Summaries wait for it."""
+        """Summary requests wait until it is set."""
         self.asked = asyncio.Event()
         self.reported: int | None = None
-        """Input tokens to report instead of the real ones."""
+        """Input tokens to report instead of the actual count."""
 
     def real(self, messages: Sequence[ModelMessage], instructions: str | None = None) -> int:
         counter = plain_counter()
@@ -218,7 +213,7 @@ def per_minute(limit: int) -> ModelHTTPError:
 
 @dataclass
 class Heard:
-    """Everything that was reported."""
+    """Callable that records every payload reported to it."""
 
     events: list[Payload] = field(default_factory=list)
 
@@ -235,7 +230,7 @@ class Heard:
 
 @dataclass
 class Rig:
-    """A governed conversation of which every part can be looked at."""
+    """A governed conversation with all its parts exposed."""
 
     provider: Provider
     heard: Heard
@@ -263,7 +258,7 @@ def rig(provider: Provider, policy: Policy = PLIMSOLL, *, fallback: Any = None) 
 
 @dataclass
 class Writer:
-    """A summariser that does as it is told."""
+    """A summariser that returns what the test scripts."""
 
     does: Callable[[SummaryTask], str] = lambda _task: NOTES
     gate: asyncio.Event | None = None
@@ -290,7 +285,7 @@ def agent(made: Rig) -> Agent[None, str]:
 
 
 def sized(provider: Provider, tokens: int) -> list[ModelMessage]:
-    """A valid history of exactly so many tokens, to which the prompt "Go on." comes."""
+    """Return a valid history that has exactly ``tokens`` tokens once the prompt "Go on." is added."""
     history: list[ModelMessage] = []
     for turn in range(6):
         history.append(ModelRequest(parts=[UserPromptPart(f"prompt {turn}")]))

@@ -1,4 +1,4 @@
-"""Generated histories, as bad as they come, and what every provider accepts."""
+"""Generated histories, valid and broken, and a check of what every provider accepts."""
 
 import warnings
 from collections import Counter
@@ -28,12 +28,9 @@ from pydantic_ai.messages import (
 
 from tui_app.context.views.view import Item
 
-# Generated histories, as bad as imports, interruptions and other programs make them.
-
-
 IDS = ("a", "b", "c", "d")
 SIZES = (0, 1, 3, 20, 20, 80, 400, 4_000)
-"""Characters of generated text; short ones more often."""
+"""Lengths of generated texts in characters; short ones are more frequent."""
 REQUESTS = (
     "prompt",
     "prompt",
@@ -50,7 +47,7 @@ RESPONSES = ("text", "text", "call", "call", "calls", "thinking", "signed", "bla
 
 
 class Namer:
-    """Gives every text a name of its own, so that it can be found again."""
+    """Gives every text a unique name, so that it can be found again."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,7 +59,7 @@ class Namer:
 
 
 def retry_prompt(text: str, tool: str | None = None, call_id: str = "") -> RetryPromptPart:
-    """What older histories hold; new ones are made of other parts, so making one warns."""
+    """Build a retry part, which only older histories contain; pydantic-ai deprecates it with a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return RetryPromptPart(text, tool_name=tool, tool_call_id=call_id)
@@ -138,7 +135,7 @@ def response_parts(draw: st.DrawFn, namer: Namer) -> list[ModelResponsePart]:
 
 @st.composite
 def messages(draw: st.DrawFn, max_size: int = 14) -> list[ModelMessage]:
-    """Any history at all: pairs are complete only by chance."""
+    """Any history; calls match their results only by chance."""
     namer = Namer()
     history: list[ModelMessage] = []
     for is_request in draw(st.lists(st.booleans(), max_size=max_size)):
@@ -152,7 +149,7 @@ def messages(draw: st.DrawFn, max_size: int = 14) -> list[ModelMessage]:
 
 @st.composite
 def asked(draw: st.DrawFn, max_size: int = 14) -> list[ModelMessage]:
-    """A history that a run would send: it ends with something said or done."""
+    """A history as a run would send it: it ends with a prompt or a tool result."""
     history = draw(messages(max_size))
     size = draw(st.sampled_from(SIZES))
     last = UserPromptPart(Namer().text("latest", size))
@@ -171,7 +168,7 @@ def as_items(history: Sequence[ModelMessage]) -> list[Item]:
 
 
 def long_conversation(turns: int, size: int = 400) -> list[ModelMessage]:
-    """A valid history of plain turns, each with one tool call; four messages a turn."""
+    """Return a valid history of turns with one tool call each, four messages per turn."""
     history: list[ModelMessage] = []
     for turn in range(turns):
         text = f"turn {turn} " + "lorem ipsum " * (size // 12)
@@ -184,11 +181,11 @@ def long_conversation(turns: int, size: int = 400) -> list[ModelMessage]:
     return history
 
 
-# What every provider accepts, checked without any code of the governor.
+# The checks below share no code with the governor.
 
 
 def complaints(messages: Sequence[ModelMessage], *, ends_with_request: bool = True) -> list[str]:
-    """Everything a provider would refuse; empty for a valid history."""
+    """Return everything a provider would refuse; empty for a valid history."""
     if not messages:
         return ["nothing to send"]
     found: list[str] = []
@@ -205,7 +202,7 @@ def complaints(messages: Sequence[ModelMessage], *, ends_with_request: bool = Tr
 
 
 def unpaired(messages: Sequence[ModelMessage]) -> list[str]:
-    """Calls that the very next request does not answer exactly once, and answers to no call."""
+    """Return calls that the next request does not answer exactly once, and results without a call."""
     found: list[str] = []
     expected: list[str] = []
     for place, message in enumerate(messages):
@@ -240,7 +237,7 @@ def blank(part: object) -> bool:
 
 
 def prompts(messages: Sequence[ModelMessage]) -> list[str]:
-    """What the person said, one text a prompt."""
+    """Return the user's prompts."""
     return [
         part.content if isinstance(part.content, str) else repr(part.content)
         for message in messages

@@ -1,4 +1,4 @@
-"""Models that do not summarise when they are asked to, and the two kinds of history they are let loose on."""
+"""Models that fail to summarise, each tried on a plain list of messages and on a session's log."""
 
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -33,7 +33,7 @@ TURNS = 24
 
 
 class Ending(Provider):
-    """A provider whose answers end for a reason of its own."""
+    """A provider whose responses end with a given finish reason."""
 
     def __init__(self, reason: FinishReason) -> None:
         super().__init__(1_000_000)
@@ -54,21 +54,21 @@ class Ending(Provider):
 
 
 def saying(*deltas: Delta) -> Provider:
-    """A model that answers this, whatever it is asked."""
+    """A model that always gives this answer."""
     provider = Provider(1_000_000)
     provider.deltas = lambda _number: list(deltas)
     return provider
 
 
 def raising(*errors: Exception) -> Provider:
-    """A model whose requests fail one after the other."""
+    """A model whose requests fail with these errors, one after the other."""
     provider = Provider(1_000_000)
     provider.summary_failures = list(errors)
     return provider
 
 
 def ending(reason: FinishReason) -> Provider:
-    """A model whose answer is not whole."""
+    """A model whose answer is cut off, with this finish reason."""
     provider = Ending(reason)
     provider.deltas = lambda _number: ["Title: T\n## Intent\nGo on with the"]
     return provider
@@ -87,14 +87,14 @@ def breaking() -> Provider:
 
 
 def echoing() -> Provider:
-    """A model that gives back all it was told."""
+    """A model that repeats its whole prompt."""
     provider = Provider(1_000_000)
     provider.deltas = lambda _number: [provider.summary_requests[-1]]
     return provider
 
 
 def too_large() -> ModelHTTPError:
-    """HTTP 413 of a proxy: the request is too large, whatever the model takes."""
+    """HTTP 413 from a proxy: the request body is too large, regardless of the model's window."""
     return ModelHTTPError.for_category(
         None,
         status_code=413,
@@ -105,13 +105,13 @@ def too_large() -> ModelHTTPError:
 
 @dataclass(frozen=True)
 class Hostile:
-    """A model that fails, and what is said about it."""
+    """A model that fails, and the failure expected in the event."""
 
     make: Callable[[], Provider]
     reason: str
-    """Pattern of the reason in the event."""
+    """Pattern for the reason in the event."""
     requests: int = 1
-    """Summary requests one attempt may make."""
+    """Most summary requests allowed per attempt."""
 
 
 INVENTIONS = "## Intent\n" + "\n".join(f"- The pier at `made_up_{number}` was closed." for number in range(6))
@@ -153,25 +153,25 @@ HOSTILE: dict[str, Hostile] = {
 
 @dataclass
 class Arena:
-    """A history with a compactor that asks a hostile model."""
+    """A history and a compactor that uses a hostile model."""
 
     history: History
     provider: Provider
     compactor: Compactor
     heard: Heard
     folder: Path | None = None
-    """Where the session keeps its files, if it is one."""
+    """The session's folder, for a session's history."""
 
     @property
     def messages(self) -> list[ModelMessage]:
         return [item.message for item in self.history.items()]
 
     def grow(self, turns: int) -> None:
-        """Let the conversation go on."""
+        """Add turns to the history."""
         add(self.history, turns)
 
     async def compact(self, trigger: Any = "manual") -> CompactionComplete:
-        """Compact and wait for the end."""
+        """Compact and return the end of the compaction."""
         self.compactor.start(trigger)
         complete = await self.compactor.finish()
         assert complete is not None
@@ -179,7 +179,7 @@ class Arena:
 
 
 def add(history: History, turns: int) -> None:
-    """Put plain turns with a tool call each at the end of any history."""
+    """Append plain turns with one tool call each to any kind of history."""
     if isinstance(history, ListHistory):
         history.sync([*(item.message for item in history.items()), *long_conversation(turns)])
         return
@@ -192,7 +192,7 @@ def add(history: History, turns: int) -> None:
 
 
 def arena(history: History, provider: Provider, heard: Heard, folder: Path | None = None) -> Arena:
-    """A compactor with a real summariser around a scripted model."""
+    """Set up a compactor with the real summariser on a scripted model."""
     count = TextCounter("o200k_base").count
     writer = ModelSummariser(
         model=provider,
@@ -207,7 +207,7 @@ def arena(history: History, provider: Provider, heard: Heard, folder: Path | Non
 
 
 def list_arena(provider: Provider) -> Arena:
-    """On the list of somebody's own agent."""
+    """Set up an arena on a plain list of messages, as in a third-party agent."""
     heard = Heard()
     history = ListHistory(plain_counter(), heard)
     history.set_overhead(Overhead(resolve_window(setting=WINDOW)), "m")
@@ -216,7 +216,7 @@ def list_arena(provider: Provider) -> Arena:
 
 
 def session_arena(provider: Provider, store: SqliteStore, path: Path) -> Arena:
-    """On the log of a session."""
+    """Set up an arena on a session's log."""
     heard = Heard()
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
 

@@ -1,7 +1,7 @@
 """A small JSON Schema validator: the keywords our schemas use, and an error for any other.
 
-Beyond the standard, an object may hold no property that its schema does not name: the published schemas allow
-it for the sake of later versions, but this version prints nothing undescribed.
+Stricter than the standard: an object must not have properties that its schema does not name. The published
+schemas allow them for the sake of later versions, but this version prints nothing undescribed.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ from typing import Any
 
 Schema = Any
 SILENT = {"$schema", "$defs", "title", "description"}
-"""Keywords that refuse nothing."""
+"""Keywords that never reject anything."""
 BESIDE = {"prefixItems", "properties", "additionalProperties"}
-"""Keywords read together with ``items`` and with ``type``."""
+"""Keywords evaluated together with ``items`` and ``type``."""
 TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
@@ -24,10 +24,10 @@ TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def problems(value: Any, schema: Schema, root: Schema | None = None, place: str = "") -> list[str]:
-    """What is wrong with a parsed JSON value; empty when it is valid.
+    """Return the errors of a parsed JSON value; empty when it is valid.
 
     Raises:
-        AssertionError: if the schema uses a keyword that is not checked here.
+        AssertionError: If the schema uses a keyword that is not checked here.
     """
     root = schema if root is None else root
     if isinstance(schema, bool):

@@ -1,4 +1,4 @@
-"""The behaviour every compactor owes its user: one named test for each case, A to R."""
+"""Behaviour that every compaction guarantees to the user, one named test per case."""
 
 import asyncio
 import re
@@ -34,7 +34,7 @@ from tui_app.usage import Breakdown, ContextUsage, ContextWindow, Overhead
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]
 
 
-# The behaviour every compactor owes its user: one named test for each case, A to I.
+# Cases A to I.
 
 
 async def test_case_a_no_boundary_between_a_call_and_its_result() -> None:
@@ -157,7 +157,7 @@ async def test_case_i_giants() -> None:
         await compacted(viewed([said("alone")]))
 
 
-# The behaviour every compactor owes its user: one named test for each case, J to R.
+# Cases J to R.
 
 
 async def test_case_j_marker_text_in_the_users_words_stays_and_closes_nothing() -> None:
@@ -187,7 +187,7 @@ async def test_case_k_a_compacted_view_read_back_is_the_same_view() -> None:
     for one in (view, resumed):
         one.sync([*live(one), *long_conversation(10)])
         await compacted(one)
-    # Only the numbers of messages begin anew.
+    # Only the message numbers start again.
     contents = [re.sub(r"#\d+", "#", summary_of(one).content or "") for one in (view, resumed)]
     assert contents[0] == contents[1]
 
@@ -213,7 +213,7 @@ async def test_case_m_a_report_from_before_a_compaction_is_not_trusted() -> None
     view.sync(history)
     assert view.usage().total == 19_000
     await compacted(view)
-    # What it told of our count stays; the size that it reported does not.
+    # What the provider's report revealed about our count still applies; the reported size does not.
     assert sum(tokens(item) for item in view.items()) <= view.usage().total < 9_000
     assert not view.usage().exact
     view.sync(live(view))

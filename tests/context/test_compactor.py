@@ -1,4 +1,4 @@
-"""The compaction job: one at a time, in the open, and nothing changes until it is applied."""
+"""The compaction job: one at a time, visible, and nothing changes until it is applied."""
 
 import asyncio
 import re
@@ -356,8 +356,8 @@ async def test_two_compactions_without_progress_are_announced_once() -> None:
 
 
 async def wordy(trigger: Trigger, gain: float) -> Bench:
-    """A bench whose writer writes so much that a compaction frees only a share of the view."""
-    # Where nothing else takes the room that notes leave.
+    """Set up a bench whose writer writes so much that a compaction frees only the share ``gain``."""
+    # A policy under which nothing else fills the room that the notes leave.
     shares = replace(PLIMSOLL, target_share=0.0, facts_share=0.0)
     trial, at = bench(writer=Writer(lambda _task: NOTES + letters(100)), policy=shares), bench(policy=shares)
     trial.compactor.start(trigger)
@@ -369,7 +369,7 @@ async def wordy(trigger: Trigger, gain: float) -> Bench:
 
 
 def letters(words: int) -> str:
-    """A text of so many times four letters that repeats nothing."""
+    """Return ``words`` groups of four letters without repetition."""
     signs = "abcdefghijklmnopqrstuvwxyz"
     return "".join("".join(signs[number // 26**place % 26] for place in range(4)) for number in range(words))
 
@@ -542,12 +542,12 @@ async def test_the_plan_can_be_seen_first() -> None:
     assert replace(plan, focus="x").split == plan.split
 
 
-# Who is asked before a summary is written: may add to it, hold it back, and take their time.
+# Callbacks before a summary is written: they may add instructions, veto it, and take their time.
 
 
 @dataclass
 class Asked:
-    """Says what it is told to say, when it is let."""
+    """Callback that waits for its gate and then returns ``says``."""
 
     says: str | Veto = ""
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -642,7 +642,7 @@ def test_instructions_in_the_request_cannot_close_the_data() -> None:
     assert prompt.count("</transcript>") == 1
 
 
-# From summary to proposal, and the summariser that needs no model.
+# From the summary to the proposal, and the summariser that needs no model.
 
 
 BLANK = CompactionComplete(job="j", outcome="failed", trigger="manual", model="asked")
@@ -726,7 +726,7 @@ async def test_deeds_take_the_room_that_the_persons_words_leave() -> None:
 
 
 async def test_what_is_dense_in_tokens_is_cut_until_the_result_fits() -> None:
-    # Rows of figures: about a token for two characters, where budgets are estimated at three characters.
+    # Rows of figures have about two characters per token, while budgets assume three.
     rows = "\n".join(f"{number}.{number % 7} {number * 7919 % 997}|{number % 13}" for number in range(400))
     counter = TextCounter("o200k_base")
     counter.load()

@@ -1,4 +1,4 @@
-"""Counting: texts, messages, running tallies, attachments and what an answer cost."""
+"""Counting: texts, messages, running tallies, attachments and the cost of a response."""
 
 import base64
 import gc
@@ -55,7 +55,7 @@ from tui_app.context.views.cuts import boundary_of
 from tui_app.events import CompactionStart
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow, Growth, Kinds, Overhead
 
-# Message counting: every part type, by category, once each.
+# Counting messages: every part type, in its category, exactly once.
 
 
 FRAME = MESSAGE_OVERHEAD
@@ -176,7 +176,7 @@ def test_a_total_is_the_sum_of_all_categories() -> None:
     assert parts.total == 2 ** len(CATEGORIES) - 1
 
 
-# Text counting: the same numbers as tiktoken, with no network, whatever the text.
+# Counting text: the same numbers as tiktoken, without a network, for any text.
 
 
 NAMES = ("o200k_base", "cl100k_base")
@@ -197,7 +197,7 @@ TEXTS = (
 
 @pytest.fixture(scope="session")
 def reference() -> dict[str, tiktoken.Encoding]:
-    """The definitions of tiktoken itself, fed from the shipped ranks."""
+    """The encodings of tiktoken itself, loaded from the ranks we ship."""
     folder = resources.files("tui_app.context.data")
 
     def local(url: str, expected_hash: str | None = None) -> dict[bytes, int]:
@@ -400,11 +400,11 @@ def test_loading_needs_no_network_and_importing_no_tokenizer() -> None:
     assert done.returncode == 0, done.stderr
 
 
-# Policies that count messages count them as they are sent: the results of one answer are one message.
+# Policies that count messages count them as sent: the results of one response are one message.
 
 
 def fanned(turns: int, calls: int = 5) -> list[ModelMessage]:
-    """Turns of four messages, with several results in the third; each result stands alone, as in our log."""
+    """Build turns with several results, each in a message of its own, as in our log."""
     history: list[ModelMessage] = []
     for turn in range(turns):
         ids = [f"{turn}-{place}" for place in range(calls)]
@@ -435,7 +435,7 @@ async def test_when_the_sliding_window_compacts(turns: int, starts: int) -> None
     assert len(made.heard.of(CompactionStart)) == starts
 
 
-# The running tally, the window's usage and the sizes worked out from both.
+# The running tally, the window's usage, and the sizes derived from both.
 
 
 WINDOW = ContextWindow(limit=10_000, source="setting", reserve=1_000)
@@ -493,7 +493,7 @@ def picture(key: int, count: int, said: int = 0) -> MessageWeight:
 
 @pytest.mark.parametrize("growth", [None, Growth(1.5, 0.1, 3.0)])
 def test_pictures_keep_the_figure_of_their_vendor(growth: Growth | None) -> None:
-    """The factor that text has taught says nothing of them, before the first report and behind each."""
+    """The factor learned from text does not apply to images, before the first report or after."""
     fixed = Breakdown(tools=100)
     new = tally(picture(1, 1_000, 40)).usage(Overhead(WINDOW, fixed, factor=1.5, growth=growth), model="m")
     assert (new.parts.attachments, new.parts.user, new.total) == (1_000, 60, 1_210)
@@ -501,12 +501,12 @@ def test_pictures_keep_the_figure_of_their_vendor(growth: Growth | None) -> None
     behind = counted.usage(Overhead(WINDOW, fixed, factor=1.5, growth=growth), model="m")
     assert behind.total == pytest.approx(1_400, abs=60)
     assert behind.parts.attachments == 1_000
-    # A view that was rewritten: the picture and what was said stay, the text in front has gone.
+    # A rewritten view: the image and the prompt stay, the text before them is gone.
     counted = tally(user(1, 2_000), picture(2, 1_000), answer(3, 50, 4_225), user(4, 10))
     counted.reset([picture(2, 1_000), user(4, 10)], trusted=(9).__le__, newest=counted.newest)
     after = counted.usage(Overhead(WINDOW, fixed, factor=1.5), model="m")
     assert after.total == pytest.approx(1_165, abs=3)
-    # A report below the count is below it for all that there is.
+    # A report below the count scales everything down, images included.
     low = tally(picture(1, 900), answer(2, 100, 500)).usage(Overhead(WINDOW), model="m")
     assert (low.parts.attachments, low.parts.assistant, low.total) == (450, 50, 500)
 
@@ -592,7 +592,7 @@ def test_sizes_of_nothing() -> None:
 def test_a_rewritten_view_is_measured_on_the_scale_of_the_report_that_was_dropped(
     reported: int, factor: float
 ) -> None:
-    """What is smaller by our count is smaller on the gauge, whatever the provider counts."""
+    """What is smaller by our count must be smaller on the gauge, whatever the provider counts."""
     fixed, long = Breakdown(tools=100), [user(1, 700), answer(2, 50, reported)]
     counted = tally(*long)
     before = counted.usage(Overhead(WINDOW, fixed, factor=factor), model="m")
@@ -632,7 +632,7 @@ def test_adding_behind_a_rewrite_adds_what_is_counted() -> None:
 
 
 def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
-    """A server that counts 1.4 for a token of text, 1.5 of a result, 8 of a call: ids, signatures, markup."""
+    """A server counting 1.4 per token of text, 1.5 of a result and 8 of a call (ids, signatures, markup)."""
     fixed, growth = Breakdown(tools=500), Growth(1.4, 0.1, 8.0)
 
     def told(said: int, results: int, calls: int) -> int:
@@ -666,7 +666,7 @@ def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
         gone = told(150, 1_200, 60) - growth.of(Kinds(50 + 600 + thought, 600, 0, 0, thought, beside))
         assert known.total == pytest.approx(gone, abs=2), "another model's thoughts were sent to nobody"
     for strange in (4, 12):
-        # Another model's calls go out in another form: a token of them is not 8.
+        # Another model's calls are encoded differently, so a token of them is not 8.
         more = (strange - 8) * 30
         last = replace(turns[5], reported=turns[5].reported + more)
         counted = tally(turns[0], replace(turns[1], model="n"), *turns[2:5], last)
@@ -685,11 +685,11 @@ def test_a_rewrite_takes_its_own_kinds_of_text_off_the_report() -> None:
     assert wild.total == pytest.approx(least, abs=3), "whatever was learnt, its share bounds it"
 
 
-# Counting one request after the other looks only at what is new.
+# Counting consecutive requests examines only what is new.
 
 
 class Asked(TokenCounter):
-    """Counts how often it is asked for a message."""
+    """Records how often it counted a message."""
 
     times = 0
 
@@ -744,7 +744,7 @@ def test_with_the_tokenizer_everything_is_counted_again() -> None:
     assert count.kinds(history).tokens != plain
 
 
-# What an answer cost, where that is known.
+# The cost of a response, if its price is known.
 
 
 def prices_answer(model: str | None, tokens: int) -> ModelResponse:

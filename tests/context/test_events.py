@@ -1,4 +1,4 @@
-"""Events: what they are called, their schema, and that they come back from the log as they went in."""
+"""Events: names, schema, and round trips through the log."""
 
 import json
 import re
@@ -44,7 +44,7 @@ from tui_app.events.schema import Docstrings, docstrings, event_schema, events_s
 from tui_app.records import frozen
 from tui_app.usage import CATEGORIES, Breakdown, ContextUsage, ContextWindow
 
-# Events: what they are called, and that they come back from the log as they went in.
+# Names and round trips through the log.
 
 
 FULL: list[Payload] = [
@@ -85,7 +85,7 @@ def _without_nan(payload: Payload) -> bool:
     return re.search(r"\bnan\b", repr(payload)) is None
 
 
-# Of a gauge nothing is stored.
+# A changed gauge is never stored.
 STORABLE = [kind for kind in PAYLOADS if kind is not GaugeChanged]
 
 
@@ -251,7 +251,7 @@ def test_an_event_says_its_headline(payload: Payload, line: str) -> None:
     assert payload.headline() == line
 
 
-# The schema of the events: every event meets it, a damaged one does not, and it names what is promised.
+# The schema: all events conform to it, damaged ones do not, and it includes everything promised.
 
 
 EVERY = events_schema()
@@ -272,7 +272,7 @@ USAGE = ContextUsage(
 
 @frozen(kw_only=True)
 class Odd(Payload):
-    """Holds what JSON has no form for."""
+    """A payload with a field that JSON cannot represent."""
 
     TYPE: ClassVar[str] = "odd"
     numbers: range
@@ -290,20 +290,20 @@ class Heir(Base):
 
 
 def envelope(payload: Payload) -> Any:
-    """An event as a reader of JSON has it."""
+    """Return an event as a consumer of JSON parses it."""
     seq = 4 if payload.STORED else 0
     return json.loads(json.dumps(Record(seq=seq, time=1.5, session="f12f203a", data=payload).to_json()))
 
 
 def payloads(kind: type[Payload]) -> st.SearchStrategy[Payload]:
-    """Payloads of one kind with any values their types allow."""
+    """Generate payloads of one kind with any values that their types allow."""
     if kind is UsageInfo:
         return _whole(ContextUsage).map(lambda usage: UsageInfo(usage=dict(usage.to_json())))
     return _whole(kind)
 
 
 def _whole(cls: type[Any]) -> st.SearchStrategy[Any]:
-    """Values of a dataclass with all fields, not only those without a default."""
+    """Generate a dataclass with all fields set, not only those without a default."""
     hints = get_type_hints(cls)
     return st.builds(cls, **{each.name: st.from_type(hints[each.name]) for each in fields(cls)})
 
@@ -333,7 +333,7 @@ def test_damaged_events_are_refused(data: st.DataObject) -> None:
     if name != "believed_limit" and data.draw(st.booleans()):
         del damaged[name]
     else:
-        damaged[name] = [[None]]  # no field is a list of lists of nothing
+        damaged[name] = [[None]]  # no field accepts a nested list of None
     assert problems(event, EVERY) != []
 
 
@@ -356,7 +356,7 @@ def test_number_in_the_log_is_zero_for_what_is_only_shown() -> None:
         event = envelope(payload)
         event["seq"] = 3
         assert bool(problems(event, EVERY)) is not payload.STORED
-        event["seq"] = 0  # an error that the log could not take is shown all the same
+        event["seq"] = 0  # an error that could not be logged is still shown, with number 0
         assert problems(event, EVERY) == []
         event["seq"] = -1
         assert problems(event, EVERY) != []
@@ -402,7 +402,7 @@ def test_unknown_types_and_missing_envelopes_are_refused() -> None:
 
 
 def test_later_versions_may_add_fields() -> None:
-    """Programs pin a schema; it must not turn down what a later version says besides."""
+    """Programs pin a schema, which must accept fields added by later versions."""
     assert "additionalProperties" not in EVERY["$defs"]["tool.call"]
     assert "additionalProperties" not in EVERY["$defs"]["tool.call"]["properties"]["data"]
     assert "additionalProperties" not in EVERY["$defs"]["Fact"]
@@ -464,7 +464,7 @@ def test_without_source_the_schema_lacks_only_words() -> None:
 
 
 def wordless(part: Any) -> Any:
-    """A schema without its descriptions; a property of that name stays."""
+    """Return a schema without descriptions, keeping properties named ``description``."""
     if isinstance(part, list):
         return [wordless(each) for each in part]
     if not isinstance(part, dict):

@@ -59,7 +59,7 @@ from tui_app.events import (
 )
 from tui_app.usage import Breakdown, Overhead
 
-# When the governor starts and waits, in real runs of pydantic-ai agents.
+# When the governor compacts and when it waits, in real runs of pydantic-ai agents.
 
 
 @pytest.mark.asyncio
@@ -330,7 +330,7 @@ async def test_a_factor_that_was_wrong_is_mended_without_an_alarm() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_only_a_conversation_teaches_by_what_requests_grow() -> None:
-    """Requests that stand alone differ by more than one adds to the other, and by much in both directions."""
+    """Sizes of unrelated requests vary in both directions, so they teach nothing about growth."""
     made = rig(Provider(window=50_000, factor=1.2))
     alone = request_guard(TextCounter("o200k_base"), made.limits)
     sender: Agent[None, str] = Agent(made.provider, capabilities=[alone])
@@ -361,7 +361,7 @@ async def test_the_factor_is_learnt_from_the_count_without_factor() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_a_hidden_overhead_neither_crashes_nor_compacts_in_circles() -> None:
-    """The provider counts thousands of tokens that stand in no message, so no compaction can remove them."""
+    """The provider counts thousands of tokens outside of messages, which no compaction can remove."""
     made = rig(Provider(8_000, real_window=20_000))
     made.provider.reported = 7_900
     history: list[ModelMessage] = list(long_conversation(3, 200))
@@ -446,7 +446,7 @@ async def test_a_floor_above_the_limit_says_so_and_still_sends_what_fits() -> No
     assert notice.text.startswith("Compaction cannot help")
 
 
-# Compactions that fail, hang or are stopped, in real runs: nothing changes, the next turn works.
+# Compactions that fail, hang or are stopped, in real runs: nothing changes, and the next turn works.
 
 
 @pytest.mark.asyncio
@@ -554,7 +554,7 @@ async def test_cancelling_a_hanging_summary_is_immediate_and_a_late_result_is_ig
     assert as_bytes(again[: len(history)]) == as_bytes(history)
 
 
-# What happens when the provider says that a request was too long, in real runs.
+# Requests refused as too long, in real runs.
 
 
 @pytest.mark.asyncio
@@ -682,7 +682,7 @@ async def test_what_is_larger_than_a_minute_may_have_is_not_waited_for() -> None
         await run(made, sized(made.provider, 1_000))
 
 
-# A pass of the governor over a long view takes linear time.
+# The governor processes a long view in linear time.
 
 
 def view_of(turns: int, counter: TokenCounter | None = None) -> ListHistory:
@@ -707,7 +707,7 @@ def plan_pass(view: ListHistory) -> None:
 
 
 class Asked(TokenCounter):
-    """Counts how often it is asked for a message."""
+    """Records how often it counted a message."""
 
     times = 0
 

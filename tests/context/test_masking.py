@@ -1,4 +1,4 @@
-"""Secrets: known shapes and named values are masked, ordinary text is not touched."""
+"""Secrets: known shapes and named values are masked, and ordinary text is not."""
 
 import json
 import time
@@ -74,7 +74,7 @@ SHAPES = [
     "tvly-" + "a1B2c3D4" * 4,
     "csk-" + "a1b2c3d4" * 6,
 ]
-"""Made-up keys in the shapes of their vendors, put together here so that no scanner takes them for real."""
+"""Made-up keys in their vendors' formats, assembled here so that secret scanners ignore them."""
 
 
 @pytest.mark.parametrize("secret", SHAPES, ids=lambda secret: secret[:8])

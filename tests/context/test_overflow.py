@@ -1,4 +1,4 @@
-"""Every provider's way to say "too long", as it really arrives, also for ever."""
+"""Each provider's "too long" error, as received over the wire, and repeated forever."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ from tui_app.wires.overflow import (
     tokens_a_minute,
 )
 
-# Every provider's way to say "too long", and everything that only sounds like it.
+# Every provider's "too long" error, and errors that only resemble one.
 
 
 def http(
@@ -68,7 +68,7 @@ def http(
 
 
 def inner(message: str, **more: object) -> dict[str, object]:
-    """The error object as OpenAI-compatible clients keep it."""
+    """Return the error object as OpenAI-compatible clients keep it."""
     return {"message": message, **more}
 
 
@@ -90,7 +90,7 @@ def test_every_provider(status, body, numbers, category) -> None:
 
 @pytest.mark.parametrize(("status", "body", "numbers"), ROWS.values(), ids=ROWS.keys())
 def test_the_same_as_a_plain_exception(status, body, numbers) -> None:
-    """Errors inside a 200 answer, and those of other libraries, have no status: only their text."""
+    """Errors inside a 200 response, and those of other libraries, have only their text and no status."""
     found = detect_overflow(ValueError(f"Error code: {status} - {body}"))
     if status == 413 and numbers == (None, None, 0) and "type" not in str(body):
         assert found is None, "the status alone told it"
@@ -199,7 +199,7 @@ def test_what_fits_by_itself_came_too_early_only(message: str) -> None:
     ],
 )
 def test_a_server_that_nobody_knows(message: str, numbers: tuple[int | None, int | None]) -> None:
-    """Any sentence of a refusal that says of the input that it is too long for a context or a model."""
+    """Any refusal stating that the input is too long for a context or a model."""
     for status in (400, 422):
         found = detect_overflow(http(status, {"message": message}))
         assert found is not None
@@ -231,7 +231,7 @@ def test_a_server_that_nobody_knows(message: str, numbers: tuple[int | None, int
     ],
 )
 def test_tokens_that_a_minute_may_have(body: object, limit: int | None) -> None:
-    """A request that is larger than that never passes, however long it waits."""
+    """A request larger than the limit per minute never passes, however long it waits."""
     told = {"message": body} if isinstance(body, str) else {"error": {"details": [body]}}
     assert tokens_a_minute(http(429, told, ModelRateLimitError)) == limit
     assert tokens_a_minute(http(400, told)) is None
@@ -353,7 +353,7 @@ def test_a_gateway_that_is_down_only_counts_when_it_names_a_limit(status: int) -
 
 
 def test_every_signal_has_a_report_that_needs_it() -> None:
-    """A pattern that no row of the table would miss is a pattern nobody has seen work."""
+    """Every pattern must be needed by at least one reported error."""
     texts = [full_text(http(row["status"], row["body"])) for row in REPORTS]
     unseen = [signal for signal in SIGNALS if not any(signal.pattern.search(text) for text in texts)]
     assert unseen == []
@@ -386,7 +386,7 @@ class Request:
 
 
 class SdkError(Exception):
-    """An SDK's error that knows its request."""
+    """An SDK's error with its request."""
 
     def __init__(self, url: str) -> None:
         super().__init__("400")
@@ -394,7 +394,7 @@ class SdkError(Exception):
 
 
 class NoRequestError(Exception):
-    """A transport error made without its request."""
+    """A transport error without its request."""
 
     @property
     def request(self) -> Request:
@@ -501,7 +501,7 @@ def test_a_usage_report_of_no_whole_numbers_is_none(told: Any, taken: int) -> No
     assert plain.details == {"own": 1}
 
 
-# Refusals as they really arrive: through the vendors' SDKs, before a stream and inside of one.
+# Refusals as received through the vendors' SDKs, before a stream and within one.
 
 
 Json = dict[str, Any]
@@ -538,7 +538,7 @@ def refused(status: int, body: Json) -> Reply:
 
 
 def streamed(*events: Mapping[str, Any]) -> Reply:
-    """Server-sent events; Anthropic and Responses name each after its type."""
+    """Return server-sent events; Anthropic and Responses name each after its type."""
     lines = [f"event: {event['type']}\n" if "type" in event else "" for event in events]
     frames = [f"{line}data: {json.dumps(event)}\n\n" for line, event in zip(lines, events, strict=True)]
     return 200, "text/event-stream", "".join(frames)
@@ -717,20 +717,20 @@ async def test_endings_through_the_sdks(protocol, reply) -> None:
     assert found == ContextOverflow(None, None, "finish-reason")
 
 
-# A provider that says "too long" for ever, whatever it is sent: every turn ends, soon and in order.
+# A provider that says "too long" forever, whatever it is sent: every turn ends soon and properly.
 
 
 ANNOUNCED = 40_000
 TURNS = 3
 REFUSED_SUMMARIES = 16
-"""Requests for summaries that one turn may cost in vain: two compactions, in ever smaller parts."""
+"""Summary requests that one turn may waste: two compactions, in ever smaller parts."""
 PARTS = 100
-"""Requests for summaries that are answered: at most one for every 200 tokens, however small the window."""
+"""Summary requests that may be answered: at most one per 200 tokens, however small the window."""
 
 VAIN = "refused"
 
 Refusal = Callable[[int, int], Exception | None]
-"""What is said to a request, by its number from 0 and its real size in tokens; None answers it."""
+"""The error for a request, by its number from 0 and its real size in tokens; None lets it pass."""
 
 
 def endless_errors_http(status: int, message: str) -> ModelHTTPError:
@@ -739,7 +739,7 @@ def endless_errors_http(status: int, message: str) -> ModelHTTPError:
 
 
 def limits(*named: int) -> Refusal:
-    """The limits in turn, over and over; each time the request is a little longer than that."""
+    """Refuse with the limits in rotation; each request is said to be slightly longer than the limit."""
     return lambda number, _real: too_long(named[number % len(named)], named[number % len(named)] + 100)
 
 
@@ -766,7 +766,7 @@ REFUSALS: dict[str, Refusal] = {
 
 
 class Stubborn(Provider):
-    """A provider that refuses as long as it is told to, summaries as well if wanted."""
+    """A provider that refuses until it is healed, with or without refusing summary requests."""
 
     def __init__(self, refusal: Refusal, *, summaries: bool) -> None:
         super().__init__(ANNOUNCED, real_window=10**9)
@@ -795,7 +795,7 @@ class Stubborn(Provider):
 
 
 async def failed(made: Rig, history: Sequence[ModelMessage], prompt: str) -> ContextTooLarge:
-    """One turn that fails, and what it cost."""
+    """Run a turn that must fail, and check the requests it cost."""
     sent, asked = len(made.provider.sent), len(made.provider.summary_requests)
     with pytest.raises(ContextTooLarge) as caught:
         await run(made, history, prompt)
@@ -811,8 +811,11 @@ WITHOUT_POLICY = (
     "no limit", "its own limit", "always a token less", "changing limits", "absurd request",
     "fits by its own numbers", "all absurd limits",
 )  # fmt: skip
-"""Nothing is compacted: all that a refusal does is what it says of the window, and each of these says another
-thing of it. The rest differ in how they are known as refusals, or are among the absurd and changing ones."""
+"""Without compaction, a refusal only tells something about the window.
+
+Each of these tells something different. The other refusals differ in how they are recognised, or are among
+the absurd and changing ones.
+"""
 STUBBORN = {
     **{f"{name}-turns": (name, PLIMSOLL, False, TURNS) for name in REFUSALS},
     **{f"{name}-summaries too": (name, PLIMSOLL, True, 2) for name in REFUSALS},
@@ -843,7 +846,7 @@ async def test_every_turn_ends_and_the_first_answer_ends_the_trouble(
 @pytest.mark.usefixtures("no_job_left")
 @pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
 async def test_a_short_conversation_is_not_locked(refusal: Refusal) -> None:
-    """There is nothing to leave out: the retry is as long as the request, and the next turn as well."""
+    """Nothing can be left out, so the retry and the next turn are as long as the request."""
     provider = Stubborn(refusal, summaries=False)
     made = rig(provider)
     for number in range(TURNS):

@@ -1,4 +1,4 @@
-"""Plans and refusals: where a view is cut, which part was named, and what stays."""
+"""Compaction plans and refusals: where a view is cut, which part was chosen, and what stays."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ from tui_app.events import CompactionComplete, Trigger
 from tui_app.references import Span
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-# Plans and refusals, guards and policies: everything decided before a model is asked.
+# Plans, refusals, guards and policies: everything decided before a model is asked.
 
 
 SYSTEM = ModelRequest(parts=[SystemPromptPart("be kind " * 40)])
@@ -224,7 +224,7 @@ def test_off_is_never_under_pressure() -> None:
 
 
 def test_a_large_floor_leaves_the_summary_most_of_the_rest() -> None:
-    """A latest prompt of most of a small window must not squeeze everything else out."""
+    """A prompt that fills most of a small window must leave room for the rest."""
     history = [*long_conversation(30), ModelRequest(parts=[UserPromptPart("tide " * 9_000)])]
     usage = usage_of(history, 16_000)
     plan = planned(history, usage)
@@ -309,7 +309,7 @@ def test_a_reminder_is_not_the_latest_prompt() -> None:
     assert [item.key for item in split.head] == [3], "where nobody asked for anything"
 
 
-# Compacting a part that a person named: where the view is cut, what stays, and when it is refused.
+# Compacting a part that the user chose: where the view is cut, what stays, and when it is refused.
 
 
 HISTORY: list[ModelMessage] = long_conversation(12)

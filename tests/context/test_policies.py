@@ -1,4 +1,4 @@
-"""The built-in policies, row by row: sizes, triggers at their exact limits, what stays, how it is worded."""
+"""The built-in policies, row by row: sizes, exact trigger thresholds, what stays, and the wording."""
 
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
@@ -62,7 +62,7 @@ def at(total: int, *, messages: int = 10, window: ContextWindow = KNOWN) -> Cont
 
 
 def writers(policy: Policy, trigger: Trigger) -> list[str]:
-    """Who writes a summary, and who does when that fails."""
+    """Return the writer of a summary, followed by its fallbacks."""
     extractive = ExtractiveSummariser(len)
     chain = writers_for(policy, trigger, PlainHost((Writer(),), extractive))
     names = {Writer: "model", MarkerSummariser: "marker", ExtractiveSummariser: "heuristic"}
@@ -296,7 +296,7 @@ def planned(policy: Policy, history: list[ModelMessage], trigger: Trigger, limit
 
 
 def check_pairs(items: list[Item], plan: Plan) -> None:
-    """What leaves and what stays never share a call."""
+    """Assert that calls and their results are removed or kept together."""
     left = {item.key for item in plan.split.old}
     for pair in pairs([item.message for item in items]):
         assert (items[pair.call].key in left) == (items[pair.answer].key in left)
@@ -310,7 +310,7 @@ def test_the_sliding_window_keeps_the_first_run_and_the_last_half() -> None:
     plan = planned(SLIDING_WINDOW, long_conversation(11)[:41], "blocking")
     assert keys(plan.split.head) == [1, 2, 3, 4]
     assert plan.split.behind == 4
-    # Twenty would begin with a result: its call stays with it.
+    # The twentieth from the end is a result, so its call stays too.
     assert keys(plan.split.recent) == list(range(22, 42))
     assert len(planned(SLIDING_WINDOW, long_conversation(11)[:42], "blocking").split.recent) == 21
     assert (plan.prompts_budget, plan.facts_budget) == (0, 0)
@@ -368,7 +368,7 @@ def test_reserve_keeps_tokens_or_five_messages() -> None:
     assert 0 < kept <= RESERVE.recent_budget(ContextWindow(limit=30_000, source="model"))
     five = planned(replace(RESERVE, recent_tokens=0), history, "turn_end")
     assert keys(five.split.recent) == list(range(116, 121))
-    # Five would begin with a result: its call stays with it.
+    # The fifth from the end is a result, so its call stays too.
     six = planned(replace(RESERVE, recent_tokens=0), history[:-1], "turn_end")
     assert keys(six.split.recent) == list(range(114, 120))
 

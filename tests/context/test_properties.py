@@ -1,4 +1,4 @@
-"""What holds for every history there can be."""
+"""Properties of every possible history."""
 
 import asyncio
 from collections.abc import Sequence
@@ -121,7 +121,7 @@ def test_no_boundary_parts_a_call_from_its_result(history: list[ModelMessage], b
     assert 0 <= boundary < len(items)
     assert safe_cuts(items)[boundary]
     old, recent = items[:boundary], items[boundary:]
-    # In a repaired history a call is answered right behind it, so ids need no pairing here.
+    # In a repaired history, the next message answers a call, so ids need not be matched here.
     assert not (old and calls(old[-1]))
     assert not answers(recent[0]) or boundary == 0
 
@@ -248,4 +248,4 @@ def test_pressure_is_exact_at_its_marks(limit: int, total: int) -> None:
     elif total >= int(limit * 0.95):
         assert pressure == "blocking"
     else:
-        assert pressure == "none"  # No messages: nothing worth a background compaction.
+        assert pressure == "none"  # No messages, so nothing worth a background compaction.

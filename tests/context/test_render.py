@@ -1,4 +1,4 @@
-"""Messages as text, and every type of part under its heading."""
+"""Messages as text, with every type of part under its heading."""
 
 import io
 import warnings
@@ -53,9 +53,6 @@ from tui_app.context.summaries.prompt import clip, message_text, part_text, tran
 from tui_app.context.tool_results.archive import digest_message
 from tui_app.usage import CATEGORIES, Breakdown
 
-# Messages as text.
-
-
 PICTURE = BinaryContent(b"x", media_type="image/png")
 
 
@@ -104,7 +101,7 @@ def test_a_transcript_has_handles_and_skips_silence() -> None:
     assert message_text(items[1].message) == ""
 
 
-# Parts and attachments: every type, under its heading.
+# Parts and attachments.
 
 
 @pytest.fixture
@@ -200,7 +197,7 @@ class FutureParts:
 
 
 class Hostile:
-    """An object that cannot even be written down."""
+    """An object whose ``repr`` fails."""
 
     def __repr__(self) -> str:
         raise RuntimeError("no")
@@ -251,7 +248,7 @@ def picture(width: int, height: int, kind: str = "PNG") -> BinaryContent:
 @pytest.mark.parametrize(
     ("model", "sizes"),
     [
-        # The examples on the vendors' own pages, and for Google the sizes at the edges of its rule.
+        # Examples from the vendors' documentation, and for Google the sizes at the limits of its rule.
         ("claude-sonnet-4-6", {(200, 200): 64, (1_000, 1_000): 1_296, (1_092, 1_092): 1_521}),
         ("claude-haiku-4-5-20251001", {(1_920, 1_080): 1_560, (2_000, 1_500): 1_564, (3_840, 2_160): 1_560}),
         ("anthropic/claude-3.5-sonnet:beta", {(1_075, 1_520): 33 * 47}),
@@ -274,7 +271,7 @@ def picture(width: int, height: int, kind: str = "PNG") -> BinaryContent:
 def test_pictures_cost_what_their_models_vendor_says(model: str, sizes, words) -> None:
     for size, tokens in sizes.items():
         assert attachment_tokens(picture(*size), model) == tokens, size
-    # What has no size, or one that breaks a rule, costs something all the same.
+    # Images without a size, or with an invalid one, are still counted.
     for odd in (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff" * 9, b"", b"GIF89a" + bytes(20)):
         assert attachment_tokens(BinaryContent(odd, media_type="image/png"), model) == IMAGE_TOKENS
     for thin in ((1, 1), (3_000, 1), (1, 3_000)):

@@ -1,4 +1,4 @@
-"""What stands in the place of what left: wording, additions, pins, other words for it."""
+"""The replacement for compacted messages: wording, additions, pins and edits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -65,8 +65,6 @@ from tui_app.context.views.view import Item
 from tui_app.events import CompactionComplete, Origin
 from tui_app.session.figures.passages import passages
 from tui_app.usage import ContextWindow, Overhead
-
-# What stands in the place of what left.
 
 SECTIONS = (
     Passage("introduction", "code", "Notes of a model."),
@@ -165,7 +163,7 @@ def test_ranges_go_by_number_and_not_by_place() -> None:
     assert key_ranges(items, frozenset()) == ()
 
 
-# The wording of a replacement.
+# Wording.
 
 
 def test_what_was_written_stands_in_its_frame_whatever_it_holds() -> None:
@@ -192,7 +190,7 @@ def test_markers_know_the_count_alone(marker: str) -> None:
         Wording(marker=marker)
 
 
-# Plan and todo list in the replacement: only where a policy has them, within their room, and never twice.
+# Plan and todo list: only if the policy includes them, within their budget, and never twice.
 
 
 PLAN = Addition("Plan", "1. Sound the depth.\n2. Cast off.\n", "plan")
@@ -201,7 +199,7 @@ TODO = Addition("Todo list", "- [ ] buy rope\n- [x] mend the net\n", "todo")
 
 @dataclass
 class Host(PlainHost):
-    """Adds what its list holds by then."""
+    """Adds whatever its list contains at that time."""
 
     added: Sequence[Addition] = ()
 
@@ -222,12 +220,12 @@ async def compacted(view: ListHistory, policy: Policy, additions: Sequence[Addit
     return additions_text_of(view)
 
 
-# Files worked on last come back as they are on disk.
+# Recently used files are re-attached with their content on disk.
 
 
 @dataclass
 class Disk(PlainHost):
-    """A folder with files, as a tool shows them."""
+    """A folder of files, read as a tool shows them."""
 
     files: Mapping[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -385,7 +383,7 @@ def test_size_for_budgets() -> None:
 
 
 async def test_nothing_is_read_after_the_start() -> None:
-    """What happens while the summary is written stays behind it anyway."""
+    """Changes made while the summary is written stay in the view after it anyway."""
     view, now, gate = filled(), [PLAN], asyncio.Event()
     compactor = Compactor(view, BACKGROUND, Host((Writer(gate=gate),), added=now))
     compactor.start("manual")
@@ -395,7 +393,7 @@ async def test_nothing_is_read_after_the_start() -> None:
     assert "Cast off" in additions_text_of(view)
 
 
-# Pinned messages: what has room, what they cost with all that stays beside them, and the plan.
+# Pinned messages: which fit, what they cost together with everything else that stays, and the plan.
 
 
 ITEMS = as_items(long_conversation(5))
@@ -449,7 +447,7 @@ def test_pins_beyond_the_budget_leave_as_if_they_were_none() -> None:
     assert plan.floor < usage.window.effective
 
 
-# Other words for a summary that stands: what code has put beside them stays, word for word.
+# Editing an active summary: additions by code stay verbatim.
 
 TEXT = st.text(st.sampled_from("ab .#\n<>/*-"), max_size=30).map(lambda text: f"Notes {text}".strip())
 

@@ -1,4 +1,4 @@
-"""Building requests: what is left out, repaired and said, and prefixes that prompt caches know."""
+"""Building requests: what is left out, repaired and reported, and prefixes that prompt caches can reuse."""
 
 import asyncio
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ from tui_app.events import (
 )
 from tui_app.usage import Breakdown, ContextWindow, Overhead
 
-# Building one request: what is left out, how far below the limit, and what is said about it.
+# Building one request: what is left out, how far below the limit, and what is reported.
 
 
 def said(text: str) -> ModelRequest:
@@ -122,7 +122,7 @@ def test_results_without_a_call_at_the_end_go_also_when_everything_fits() -> Non
 
 
 def test_a_result_is_cut_also_where_a_prompt_stands_in_the_same_message() -> None:
-    """Tools may answer with a result and something for the person's side of the conversation at once."""
+    """Tools may return a result and user content at once."""
     both = ModelRequest(parts=[ToolReturnPart("read", "x " * 50_000, "a"), UserPromptPart("See above.")])
     messages = [said("Read it."), called("a"), both]
     out = built(messages, 4_000)
@@ -188,7 +188,7 @@ def test_the_counts_of_the_event_are_those_of_the_request(
 
 
 def believed(announced: int, effective: int) -> ContextWindow:
-    """A window that refusals without numbers have made smaller than announced."""
+    """A window that refusals without numbers have reduced from the announced one."""
     return ContextWindow(limit=effective + 256, source="learnt", reserve=256, announced=announced)
 
 
@@ -216,11 +216,11 @@ def test_a_request_that_is_cut_keeps_what_is_pinned() -> None:
     assert "Never touch the pier." in str(build(view, messages, PLIMSOLL).messages)
 
 
-# A request that is built on the one before is the request that would be built from nothing.
+# A request built incrementally equals one built from scratch.
 
 
 STEPS = st.sampled_from((1, 3, 16))
-"""Sizes of the pieces that are taken in."""
+"""Numbers of items added at a time."""
 
 
 def assembling_said(text: str = "hello") -> ModelRequest:
@@ -240,14 +240,14 @@ def whole(items: Sequence[Item]) -> list[ModelMessage]:
 
 
 def sectioned(history: Sequence[ModelMessage]) -> Sequence[Item]:
-    """The items of another agent's list: a request of several kinds of parts is several of them."""
+    """Return another agent's list as items: one per kind of part in a request."""
     view = ListHistory(plain_counter())
     view.sync(history)
     return view.items()
 
 
 def grown(items: Sequence[Item]) -> None:
-    """Ask for a request after every item."""
+    """Build a request after every item."""
     assembly = Assembly()
     for end in range(1, len(items) + 1):
         built, added = assembly.request(items[:end], [])
@@ -376,17 +376,17 @@ def test_parts_that_only_the_run_knows_stay_at_the_end() -> None:
     assert added == [feedback]
 
 
-# Prompt caches: requests begin with the one before, but for rewrites, and these come seldom.
+# Prompt caches: each request starts with the previous one, except after rewrites, which are rare.
 
 
 TURNS = 40
 READS = (1, 0, 3, 1, 2)
-"""Tool calls of each turn, over and over."""
+"""Tool calls of successive turns, repeated."""
 TOOL = ToolDefinition(name="read", description="Reads.")
 
 
 def sent(text: str, head: int = 0) -> list[Piece]:
-    """A request of one piece for each letter, behind a head of so many tokens."""
+    """A request with one piece per letter, after a head of ``head`` tokens."""
     front = [Piece(b"head", head)] if head else []
     return front + [Piece(letter.encode(), 1) for letter in text]
 
@@ -413,7 +413,7 @@ def test_only_all_of_it_is_a_whole(before: str, now: str) -> None:
 
 @dataclass
 class Meter:
-    """A meter with the requests it is given."""
+    """A prefix meter that is fed whole requests."""
 
     meter: PrefixMeter = field(default_factory=lambda: PrefixMeter(plain_counter()))
 
@@ -465,7 +465,7 @@ def test_a_part_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Talker(Provider):
-    """Reads files, as often as the turn has it, then says so."""
+    """Reads files as often as the turn demands, then answers."""
 
     def __init__(self, window: int) -> None:
         super().__init__(window)
@@ -484,7 +484,7 @@ def read(path: str) -> str:
 
 
 async def talked(policy: Policy, window: int, turns: Sequence[int] = READS * (TURNS // len(READS))) -> Rig:
-    """A long conversation with tools; ``turns`` says how often each turn reads."""
+    """Run a long conversation with tools; ``turns`` gives the reads per turn."""
     made = rig(Talker(window), policy)
     assert isinstance(made.provider, Talker)
     agent = Agent(made.provider, capabilities=[made.governor], tools=[read])
@@ -498,7 +498,7 @@ async def talked(policy: Policy, window: int, turns: Sequence[int] = READS * (TU
 
 
 def breaks(events: Sequence[Payload]) -> list[tuple[float, list[Payload]]]:
-    """What was kept where the prefix was not, and what had happened since the request before."""
+    """Return the share kept by each request that broke the prefix, and the events since the previous one."""
     found: list[tuple[float, list[Payload]]] = []
     since: list[Payload] = []
     for event in events:
@@ -562,7 +562,7 @@ async def test_what_the_provider_read_from_its_cache_stands_with_the_next_reques
 
 
 def cached(provider: Provider, tokens: int) -> None:
-    """Have the provider report what it found in its cache."""
+    """Make the provider report cached tokens."""
     answer = provider.answer
 
     def answering(sent: list[ModelMessage], info: object) -> ModelResponse:
@@ -585,7 +585,7 @@ def test_the_log_keeps_it_beside_the_figures() -> None:
     assert payload_from_json(event.TYPE, {"total": 3}) == UsageInfo(usage={"total": 3})
 
 
-# Repair: what every provider accepts, with as little change as possible.
+# Repair: changing as little as possible until every provider accepts the messages.
 
 
 def repair_said(text: str = "hello") -> ModelRequest:

@@ -1,4 +1,4 @@
-"""A person between the summary and the view: accepting, editing, declining, and nothing until then."""
+"""Reviewing a summary: accept, edit or decline; nothing changes before that."""
 
 import asyncio
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ ACCEPTED = "as it is"
 
 @dataclass
 class Person:
-    """Answers a question about a summary when told to."""
+    """Scripted answers to a review, given once the gate opens."""
 
     answers: Sequence[str | None] = ()
     asked: list[tuple[Proposal, str]] = field(default_factory=list)
@@ -55,7 +55,7 @@ def seen(made: Compactor) -> bytes:
 
 
 def own(made: Compactor) -> str:
-    """The summary as the next compaction will find it."""
+    """Return the summary as the next compaction will find it."""
     part = made.history.items()[0].message.parts[0]
     assert isinstance(part, CompactionPart)
     return str((part.metadata or {})["plimsoll"]["summary"])
@@ -101,7 +101,7 @@ async def test_an_edited_summary_takes_the_place_and_is_measured_anew() -> None:
 
 
 async def test_facts_are_looked_up_in_what_was_edited() -> None:
-    bare = replace(PLIMSOLL, facts_share=0.0)  # nothing is brought back below the notes
+    bare = replace(PLIMSOLL, facts_share=0.0)  # no facts are added below the notes
     person = Person([ACCEPTED])
     await ended(compactor(policy=bare), person)
     facts = person.asked[0][0].complete.facts

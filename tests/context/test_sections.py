@@ -1,4 +1,4 @@
-"""The sections that code writes: deeds, the user's words and rules, and names that will be needed."""
+"""Sections written by code: actions, the user's words and rules, and names that are still needed."""
 
 import re
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def deeds(
     return lines[1:]
 
 
-# What was done.
+# Actions.
 
 RED = shell("pytest -x", "E   ValueError: bad header in importer.py:12\n1 failed, 3 passed\nexit code: 1")
 GREEN = shell("pytest -x", "4 passed")
@@ -281,7 +281,7 @@ def test_words_keep_their_budget_and_are_the_users(
         assert " ".join(sentence.split()) in flat[key]
 
 
-# Where things stand, and names.
+# Current state, and names.
 
 
 def test_what_each_request_led_to_is_told_in_the_speakers_own_words() -> None:

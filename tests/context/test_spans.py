@@ -1,4 +1,4 @@
-"""Spans from events: figures and words of our own, never what was said."""
+"""Telemetry spans from events: figures and fixed words, never content."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ CUT = Truncation(
 
 
 def spans_of(*events: Payload, close: bool = False) -> Sequence[ReadableSpan]:
-    """The finished spans of events that come one a second from second 100 on."""
+    """Record events one second apart, from second 100 on, and return the finished spans."""
     memory, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(memory))
     spans = Spans(provider.get_tracer("tests"), "f12f203a")
@@ -191,7 +191,7 @@ print(len({span.attributes["gen_ai.conversation.id"] for span in (*done, *marked
 
 
 def test_governor_alone_writes_spans_where_the_program_has_a_tracer_provider() -> None:
-    # In a process of its own: the global provider can be set only once.
+    # In a separate process, because the global provider can be set only once.
     done = subprocess.run([sys.executable, "-c", ALONE], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

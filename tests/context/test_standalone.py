@@ -1,4 +1,4 @@
-"""The governor as other programs use it, with lists of messages and agents of any kind."""
+"""The governor in other programs, with lists of messages and agents of any kind."""
 
 import asyncio
 import os
@@ -52,7 +52,7 @@ from tui_app.events import (
 )
 from tui_app.usage import Overhead
 
-# The governor in an agent that knows nothing of this program: one line, and nothing else.
+# One line adds the governor to an agent that knows nothing of this program.
 
 
 RULE = "Never touch the file legacy/schema.sql, whatever happens."
@@ -217,7 +217,7 @@ async def test_forks_that_run_at_the_same_time_do_not_meet() -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_a_system_prompt_in_the_first_request_survives_with_an_old_summary_behind_it() -> None:
-    """pydantic-ai joins neighbouring requests, so summary, system prompt and prompt come as one message."""
+    """pydantic-ai merges adjacent requests, so summary, system prompt and prompt are one message."""
     provider = Provider(2_000)
     agent = Agent(provider, system_prompt="You are kind.", capabilities=[ContextGovernor()])
     history = await talk(agent, 60)
@@ -380,21 +380,21 @@ async def test_a_compactor_needs_its_history() -> None:
         ContextGovernor(compactor=compactor)  # type: ignore[arg-type]
 
 
-# The governor as other programs use it: every way to run an agent, and whatever stands beside it.
+# Every way to run an agent, with whatever else it uses.
 
 
 WINDOW = ModelProfile(context_window=2_000)
 
 
 class Timetable(BaseModel):
-    """What an agent may be asked for."""
+    """An output type."""
 
     city: str
     ferries: list[int]
 
 
 def model(answer: Callable[[Sequence[ModelMessage]], ModelResponse] | None = None) -> FunctionModel:
-    """A model of a test of theirs, with usage as pydantic-ai invents it."""
+    """A model for tests of other programs, with the usage that pydantic-ai makes up."""
 
     def write(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         return answer(messages) if answer else ModelResponse([TextPart("an answer " * 20)])
@@ -497,7 +497,7 @@ async def test_agents_as_tools_share_a_governor(heard: Heard) -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_parallel_results_that_are_too_much_together_are_cut_for_one_request(heard: Heard) -> None:
-    """Nothing can be put in a file here: three results of 60 % of the window each."""
+    """Offloading is not possible here; each of the three results has 60% of the window."""
     sent: list[Sequence[ModelMessage]] = []
 
     def three(messages: Sequence[ModelMessage]) -> ModelResponse:
@@ -609,7 +609,7 @@ async def test_a_model_that_cannot_stream_writes_summaries_too(heard: Heard) -> 
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_a_usage_that_leaves_cached_tokens_out_does_not_blind_it(heard: Heard) -> None:
-    """Some servers report only what was not in their cache."""
+    """Some servers report only tokens that were not in their cache."""
     provider = Provider(2_000)
     provider.reported = 60
     await ask(Agent(provider, capabilities=[ContextGovernor(listener=heard)]), 40)
@@ -627,7 +627,7 @@ async def test_the_usage_of_every_request_is_heard(heard: Heard) -> None:
 
 
 def in_a_thread(work: Callable[[], None]) -> None:
-    """Do something in a thread of its own; it fails here if it failed there."""
+    """Run ``work`` in its own thread, and raise here what it raised there."""
     failures: list[BaseException] = []
 
     def guarded() -> None:
@@ -646,7 +646,7 @@ def in_a_thread(work: Callable[[], None]) -> None:
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_each_run_may_have_an_event_loop_of_its_own(heard: Heard) -> None:
-    """As with ``run_sync`` in the threads of a web server: a loop stops in the middle of a summary."""
+    """As with ``run_sync`` in a web server's threads: a loop stops in the middle of a summary."""
 
     class NeverInTheBackground(Provider):
         async def stream(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Delta]:
@@ -716,7 +716,7 @@ def test_known_messages_keep_their_key() -> None:
 
 
 def test_requests_that_the_agent_has_joined_keep_their_keys() -> None:
-    """pydantic-ai does so between two runs, while a summary of them may be on its way."""
+    """pydantic-ai merges requests between runs, perhaps while a summary of them is being written."""
     summary, prompt = ModelRequest(parts=[CompactionPart("notes")]), said("go on")
     view = followed(summary, prompt, answered())
     joined = ModelRequest(parts=[*summary.parts, *prompt.parts])

@@ -1,4 +1,4 @@
-"""A disk that takes no more, and files that are none of ours, as a person reads about them."""
+"""Messages for a full disk and for files that are not ours."""
 
 import errno
 import shutil
@@ -14,7 +14,7 @@ FILE = Path("/somewhere/sessions.db")
 
 
 def full_database() -> sqlite3.Error:
-    """The very error that SQLite raises."""
+    """Return the error that SQLite itself raises."""
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute("PRAGMA max_page_count = 10")
         db.execute("CREATE TABLE big (x)")
@@ -53,7 +53,7 @@ def test_full_disk(error: Exception) -> None:
 def test_input_or_output_that_fails_for_want_of_room(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, full: bool
 ) -> None:
-    """SQLite says no more than that where its shared memory finds no room."""
+    """SQLite reports nothing more specific when there is no space for its shared memory."""
     monkeypatch.setattr(shutil, "disk_usage", lambda _: (50_000_000_000, 50_000_000_000 - free, free))
     error = coded(sqlite3.SQLITE_IOERR_SHMSIZE, "disk I/O error")
     told = storage_error(error, tmp_path / "sessions.db")

@@ -1,4 +1,4 @@
-"""Requests of whole sessions, under every policy and whatever happens to the view, are refused by nobody."""
+"""Strict servers accept all requests of whole sessions, under every policy and any rewrite of the view."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.wires.test_wire_form import foreign
 from tui_app.context.policy import PRESETS
 
 TRANSCRIPTS = find_files([Path(os.environ.get("PLIMSOLL_TRANSCRIPTS") or os.devnull)])
-"""Read once: tests see no variable of ours."""
+"""Read at import, because tests run without our environment variables."""
 
 
 SESSIONS = {"work": work(5, 1_100), "odd": odd(4), "foreign": foreign() * 2}

@@ -1,4 +1,4 @@
-"""Summaries by a model: the task it is given, how its answer is read, and input larger than its window."""
+"""Summaries by a model: the task, how the answer is parsed, and input larger than the window."""
 
 import asyncio
 import re
@@ -58,7 +58,7 @@ def writer(provider: Provider, budget: int = 100_000) -> ModelSummariser:
 
 
 def quiet(_part: int, _parts: int, _written: int) -> None:
-    """Nobody watches."""
+    """No-op progress callback."""
 
 
 async def test_title_text_and_usage_come_back() -> None:
@@ -113,7 +113,7 @@ async def test_a_retry_goes_on_behind_the_parts_already_read() -> None:
 
 
 def sent_tokens(prompt: str) -> int:
-    """Input tokens the scripted provider reports for a summary request."""
+    """Input tokens that the scripted provider reports for a summary request."""
     return Provider(None).real([ModelRequest(parts=[UserPromptPart(prompt)])], INSTRUCTIONS)
 
 
@@ -131,7 +131,7 @@ async def test_a_retry_after_the_history_has_grown_goes_on_behind_the_same_parts
 
 
 def read_by(provider: Provider, number: int) -> str:
-    """The stretch of the transcript in a request."""
+    """Return the part of the transcript in a request."""
     return provider.summary_requests[number].partition("<transcript>")[2].partition("</transcript>")[0]
 
 
@@ -153,7 +153,7 @@ async def test_what_was_read_before_a_part_was_too_long_is_not_read_again() -> N
 
 
 def results(count: int, size: int) -> tuple[Item, ...]:
-    """Tool results of so many characters each, behind a rule."""
+    """Build ``count`` tool results of ``size`` characters each, after a prompt with a rule."""
     messages: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Never touch legacy/schema.sql.")])]
     for number in range(count):
         messages.append(ModelResponse(parts=[ToolCallPart("read", {"path": f"f{number}.py"}, f"c{number}")]))
@@ -199,7 +199,7 @@ async def test_a_retry_above_the_cap_goes_on_too() -> None:
 
 
 async def test_notes_in_any_script_leave_room_for_the_next_part() -> None:
-    """A character of many scripts is a token or more."""
+    """In many scripts, a character is one token or more."""
 
     def dense(text: str) -> int:
         return sum(1 if character.isascii() else 4 for character in text) // 4
@@ -369,7 +369,7 @@ async def test_the_writer_is_shown_what_code_writes_beside_its_notes() -> None:
 
 
 class Settled(Provider):
-    """A provider that keeps what it was asked with."""
+    """A provider that records the settings of its requests."""
 
     def __init__(self) -> None:
         super().__init__(1_000_000)
@@ -423,7 +423,7 @@ async def test_a_model_that_thinks_has_room_for_it() -> None:
 
 
 async def test_five_compactions_by_a_model_that_gives_back_what_it_read() -> None:
-    """It echoes the notes so far and a piece of the transcript: nothing nests and the size stays bounded."""
+    """The model echoes its notes and a piece of transcript: nothing nests, and the size stays bounded."""
     provider = Provider(100_000)
     made = writer(provider)
 
@@ -625,7 +625,7 @@ def test_parts_hold_everything_and_fit(blocks: list[str], budget: int) -> None:
 
 
 def uneven(text: str) -> int:
-    """Tokens are not spread evenly: other scripts cost more."""
+    """Count unevenly: characters of other scripts cost more."""
     return sum(1 if character.isascii() else 8 for character in text)
 
 

@@ -1,4 +1,4 @@
-"""The governor in any agent: the model takes part, messages are excluded, the next turn has a price."""
+"""The governor in any agent: the model takes part, messages are excluded, and the next turn has a price."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -151,7 +151,7 @@ async def test_no_summary_tells_of_what_is_excluded_and_it_is_kept_beside_it() -
 
 
 class Priced(Provider):
-    """Speaks as a model whose price and cache are known."""
+    """Poses as a model with a known price and cache."""
 
     @property
     def system(self) -> str:

@@ -1,4 +1,4 @@
-"""Tools leave room for the conversation: named ones are off, rarely used ones are searched for."""
+"""Limiting the tokens of tool definitions: named tools are off, rarely used ones are searched for."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -30,7 +30,7 @@ PATCH = """\
         ("glob", {"pattern": "*.py"}, "glob *.py"),
         ("search_history", {"query": "#142"}, 'search_history "#142"'),
         ("run_command", {"command": "pytest -x"}, "run_command pytest -x"),
-        # What a call is for is not what it acts on.
+        # The description of a call is not its object.
         ("Bash", {"command": "pytest -x", "description": "Run the tests"}, "Bash pytest -x"),
         ("Task", {"description": "Find it", "prompt": "Find all files that"}, "Task Find it"),
         ("Grep", {"pattern": "x", "path": "src", "output_mode": "files"}, "Grep x src"),
@@ -66,7 +66,7 @@ def test_a_patch_without_a_name_is_titled_by_its_files() -> None:
         ("glob", "[no file matches 'x']", "0 files"),
         ("search_history", "#4 user: hi\n\n#9 tool: x", "2 messages"),
         ("other", "a\nb", "2 lines"),
-        # Tools of the same names in other programs.
+        # Tools of other programs with the same names.
         ("read_file", "import os\n\nprint(1)\n", "3 lines"),
         ("read_file", "     1→import os\n     2→print(1)", "2 lines"),
         ("read_file", "[src/a.py is empty]", "0 lines"),

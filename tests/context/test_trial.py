@@ -1,4 +1,4 @@
-"""A compaction is tried before it counts: what the log can answer, what is sent must."""
+"""Trial of a compaction before it is applied: what the log can answer, and what must be sent."""
 
 from dataclasses import replace
 
@@ -118,12 +118,12 @@ async def test_the_models_answers_are_held_against_the_log() -> None:
     )
 
 
-# In a compaction: the score, the next writer, the model that will read it.
+# In a compaction: the score, the next writer, and the model that will read the summary.
 
 BARE = replace(
     PLIMSOLL, user_share=0.0, facts_share=0.0, target_share=0.0, stages=NO_STAGES, least_answered=0.9
 )
-"""Code writes little beside the notes."""
+"""Little is added to the notes by code."""
 
 
 class Reader(Writer):

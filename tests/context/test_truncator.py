@@ -1,4 +1,4 @@
-"""Fitting one request: what goes first, what never goes, and what holds for every history."""
+"""Truncating a request: what is dropped first, what is never dropped, and properties of every history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,11 +27,11 @@ from tui_app.context.truncator import Truncated, truncate
 from tui_app.context.views.cuts import sections, units
 from tui_app.context.views.view import Item, is_prompt, is_summary, is_system, latest_prompt_index
 
-# Fitting one request: what goes first, and what never goes.
+# Order of truncation.
 
 
 def weigh(message: ModelMessage) -> int:
-    """Ten tokens a message; results and errors a token a character."""
+    """Count ten tokens per message, but one per character of results and errors."""
     long = [part for part in message.parts if part.part_kind in {"tool-return", "retry-prompt"}]
     files = sum(1_000 for part in long if isinstance(part, ToolReturnPart) for _file in part.files)
     return files + (sum(len(part.model_response_str()) for part in long) if long else 10)  # type: ignore[union-attr]
@@ -97,7 +97,7 @@ def test_up_to_the_limit_no_pin_goes_for_the_sake_of_the_margin() -> None:
 
 
 def pinned_cut(limit: int, *, pin: int = 10, size: int = 5_000) -> Truncated:
-    """A pinned pair in front, and a long result in the running turn."""
+    """Truncate a view with a pinned pair first and a long result in the running turn."""
     view = [said(), called("p"), returned("p", pin), said(), called("a"), returned("a", size)]
     return truncate(as_items(view), int(limit * 0.9), weigh, frozenset({3}), limit=limit)
 
@@ -186,7 +186,7 @@ def test_the_view_itself_is_not_changed() -> None:
     assert len(str(message.parts[0].content)) == 5_000
 
 
-# What holds for every history that is cut to fit.
+# Properties of every truncated history.
 
 
 MANY = settings(max_examples=examples(150), deadline=None)
@@ -201,7 +201,7 @@ def truncator_properties_weigh(message: ModelMessage) -> int:
 
 @dataclass
 class Case:
-    """A view as it is cut, and what belongs together in it."""
+    """A view to truncate, and the units that must stay together."""
 
     items: list[Item]
     pinned: frozenset[int]
@@ -219,7 +219,7 @@ class Case:
         return {item.key for item in self.items} - {item.key for item in cut.items}
 
     def droppable(self) -> list[list[Item]]:
-        """Units that may go, oldest first."""
+        """Units that may be dropped, oldest first."""
         groups = [[self.items[index] for index in unit] for unit in units(self.items)[:-1]]
         kept = self.items[self.latest].key
         return [
@@ -262,7 +262,7 @@ def test_units_go_whole(case: Case, budget: int) -> None:
 
 
 def rank(case: Case, unit: Sequence[Item]) -> int:
-    """What goes first, said once more in other words than the truncator's."""
+    """The order of dropping, stated independently of the truncator."""
     place = case.items.index(unit[0])
     if any(item.key in case.pinned for item in unit):
         return 4
@@ -289,7 +289,7 @@ def test_no_more_goes_than_is_needed(case: Case, budget: int) -> None:
     dropped = [unit for unit in case.droppable() if unit[0].key in case.dropped(cut)]
     whole = {id(item.message) for item in case.items}
     if not dropped or any(id(item.message) not in whole for item in cut.items):
-        return  # Results are cut by halves, so that may leave room.
+        return  # Results are cut by halves, which may leave room.
     last = max(dropped, key=lambda unit: (rank(case, unit), case.items.index(unit[0])))
     assert cut.tokens + sum(truncator_properties_weigh(item.message) for item in last) > budget
 

@@ -1,4 +1,4 @@
-"""Items of a view, what stands behind their short forms, and the messages they become again."""
+"""Items of a view, the originals of their short forms, and the messages they are turned back into."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +52,7 @@ from tui_app.context.windows.windows import resolve_window
 from tui_app.events import CompactionComplete, Payload
 from tui_app.usage import Breakdown, Overhead
 
-# Items, the sections they may be of, and the messages they become again.
+# Items, sections of messages, and the messages they are turned back into.
 
 
 def result(call_id: str) -> ToolReturnPart:
@@ -173,7 +173,7 @@ def test_a_picture_is_a_request_and_a_result_with_a_reminder_is_none() -> None:
     assert not is_request(ModelRequest(parts=[result("a")]))
 
 
-# What a stage has hidden from the model is still read by code when something is summarised.
+# Summaries and facts are based on the originals of what stages have hidden from the model.
 
 
 FAILURE = "collected 1 item\n" * 200 + "E   ValueError: tide is too low\nExit code 1"
@@ -182,7 +182,7 @@ LISTING = "\n".join(f"src/harbour/pier{number}.py: class PierNumber{number}" for
 
 
 def conversation() -> list[ModelMessage]:
-    """Work of which almost everything stands in tool results."""
+    """A conversation whose content is mostly in tool results."""
     return [
         *user("Hello."),
         *says("Well. " * 800),
@@ -197,7 +197,7 @@ def conversation() -> list[ModelMessage]:
 
 
 def hidden(view: ListHistory) -> None:
-    """Have stages hide every result."""
+    """Have the stages hide every result."""
     items = [item for item in view.items() if isinstance(item.message.parts[0], ToolReturnPart)]
     cut = trim(view.items(), Trim(chars=300, keep_messages=0))
     assert cut is not None
@@ -272,7 +272,7 @@ async def test_a_model_is_shown_only_what_the_agent_sees() -> None:
 
 
 async def test_what_stays_but_is_hidden_is_told_as_well() -> None:
-    """The newest messages stay, and a stage may have hidden results among them, too."""
+    """Stages may also have hidden results among the newest messages, which stay."""
     view = view_of(conversation())
     hidden(view)
     policy = replace(PLIMSOLL, recent_share=0.2)
@@ -282,7 +282,7 @@ async def test_what_stays_but_is_hidden_is_told_as_well() -> None:
 
 
 class _Listening:
-    """A model that notes what it is given."""
+    """A model that records what it is given."""
 
     model_name = "listening"
 

@@ -1,4 +1,4 @@
-"""What is known about a model's window, what a refusal adds, and how that is kept."""
+"""A model's window: what is known, what refusals add, and how that is stored."""
 
 import json
 import stat
@@ -17,7 +17,7 @@ from tui_app.context.windows.windows import DEFAULT_LIMIT, SMALLEST_WINDOW, answ
 from tui_app.usage import Kinds
 from tui_app.wires.overflow import ContextOverflow
 
-# What is known about a model's window, and what a refusal adds to it.
+# A model's window, and what a refusal adds.
 
 
 def limits(setting: int | None = None) -> Limits:
@@ -114,7 +114,7 @@ NAMELESS = ContextOverflow(None, None, "bedrock")
 
 
 def fail(known: Limits, model: Provider, size: int) -> int:
-    """A request that is refused without numbers, and its retry as well; returns the size of the retry."""
+    """Refuse a request and its retry without numbers, and return the size of the retry."""
     known.learn(model, NAMELESS, size)
     retry = known.window(model).effective
     known.learn(model, NAMELESS, retry)
@@ -139,7 +139,7 @@ def test_the_room_left_free_shrinks_with_every_answer() -> None:
 
 @pytest.mark.parametrize("failed", [1, 2, 5])
 def test_the_request_after_a_failed_one_may_be_larger_than_its_retry(failed: int) -> None:
-    """A small conversation that is refused without a reason must not be locked for ever."""
+    """A small conversation that is refused without a reason must not be locked forever."""
     known, model = limits(), Provider(128_000)
     announced = known.window(model).effective
     for _ in range(failed):
@@ -277,7 +277,7 @@ def test_a_limit_that_may_be_is_learnt(announced: int | None, size: int, limit: 
 
 
 def test_a_limit_without_a_count_is_kept_once_it_was_named_again() -> None:
-    """It may be of another request, quoted in an error about something else: larger ones are tried again."""
+    """The limit may belong to another request quoted in an error, so larger requests are tried again."""
     known, model = limits(), Provider(128_000)
     for _ in range(2):
         assert learnt_limit(known, model) is None
@@ -320,7 +320,7 @@ def learnt_limit(known: Limits, model: Provider) -> int | None:
 
 
 def test_a_limit_below_what_was_answered_is_believed_when_it_is_named_again() -> None:
-    """A gateway may name nonsense once; a server started anew with a smaller window says it every time."""
+    """A gateway may report nonsense once; a server restarted with a smaller window reports it each time."""
     known, model = limits(), Provider(128_000)
     known.observe(model, 20_000, 20_000)
     known.learn(model, ContextOverflow(4_096, 5_000, "x"), 5_000)
@@ -359,7 +359,7 @@ def test_a_count_that_is_none_of_this_request_teaches_no_factor(requested: int) 
 
 
 def test_a_limit_that_the_request_kept_to_leaves_more_room_from_now_on() -> None:
-    """Something the provider counts and we do not see: its limit alone would be run into for ever."""
+    """The provider counts something we do not see, so keeping to the limit alone would fail forever."""
     known, model = limits(), Provider(10_000)
     sizes = []
     for _ in range(3):
@@ -408,7 +408,7 @@ def test_the_error_says_both_sizes() -> None:
     assert (error.limit, error.requested) == (1_000, 1_500)
 
 
-# Which limit counts, and how much of it is kept for the answer.
+# Which limit applies, and how much of it is reserved for the response.
 
 
 @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ def test_reserve(limit, reserve) -> None:
     assert resolve_window(setting=limit).effective == max(1, limit - reserve)
 
 
-# What is learnt about models survives, is shared, and never breaks a turn.
+# What is learned about models persists, is shared, and never breaks a turn.
 
 
 MODEL = "ollama:qwen3"
@@ -488,7 +488,7 @@ def test_what_no_tokenizer_makes_of_a_request_teaches_nothing() -> None:
 
 
 CHANGES = [(20, 450, 25), (270, 0, 0), (20, 900, 40), (120, 0, 0), (9, -1_800, 25), (80, 0, 12)]
-"""What has come and gone between answers: what was said, results, calls."""
+"""Changes between responses in tokens of text, results and calls."""
 
 
 def test_text_is_told_from_results_and_from_what_goes_out_around_calls(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Who writes a summary: in turn, within limits, and what becomes of models that fail or invent."""
+"""Who writes a summary: writers in order, within limits, and models that fail or invent."""
 
 import asyncio
 import re
@@ -28,7 +28,7 @@ from tui_app.context.summaries.writer import Progress, Summariser, Summary
 from tui_app.events import NOT_IN_LOG, CompactionComplete, Trigger
 from tui_app.session.stores.sqlite_store import SqliteStore
 
-# One compaction's work: writers in turn, what they cost, how long they may take, and what is checked.
+# Writing one summary: the order of writers, cost, time limits and checks.
 
 
 PAID = Spent(input_tokens=100, output_tokens=10, cost_usd=0.25)
@@ -36,7 +36,7 @@ PAID = Spent(input_tokens=100, output_tokens=10, cost_usd=0.25)
 
 @dataclass
 class Paid:
-    """A writer that does as it is told, at a price."""
+    """A scripted writer with a price."""
 
     does: Callable[[Progress], str]
     model_name: str = "paid"
@@ -90,7 +90,7 @@ async def test_all_attempts_are_paid_for() -> None:
     made = writing()
     outcome = await made.write([Paid(fail), Paid(lambda _: "word " * 90_000), Paid(good)])
     assert isinstance(outcome, Proposal)
-    # Whose notes cannot be traced is asked once more.
+    # A writer whose notes cannot be traced to messages is asked once more.
     assert made.ledger.spent == Spent(input_tokens=400, output_tokens=40, cost_usd=1.0)
 
 
@@ -134,7 +134,7 @@ async def test_the_last_resort_never_runs_out_of_time() -> None:
 
 @pytest.mark.asyncio
 async def test_what_the_user_said_before_what_is_kept_and_in_it_counts() -> None:
-    """Also what stays in the view supports a claim."""
+    """Messages that stay in the view also support a claim."""
     made = writing()
     latest = said("Please rename the harbour module.")
     last = made.whole.items[-1]
@@ -209,7 +209,7 @@ async def test_an_extraction_is_not_marked() -> None:
     assert outcome.complete.summary == quoted
 
 
-# Who writes a summary under which policy.
+# The writers of each policy.
 
 
 MODEL = ExtractiveSummariser(len, "the model")
@@ -251,7 +251,7 @@ def test_a_policy_may_do_without_models() -> None:
     assert [writer.model_name for writer in writers] == ["without a model"]
 
 
-# Models that fail, obey, echo or invent when they are asked for a summary: what becomes of the history.
+# Models that fail, follow injected instructions, echo or invent: what the history looks like afterwards.
 
 
 class Grounds:
@@ -413,7 +413,7 @@ async def test_what_the_log_does_not_hold_is_marked_and_what_it_knows_stands_bes
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("no_job_left")
 async def test_sources_and_marks_outlive_the_next_compactions(grounds: Grounds) -> None:
-    """A line stays bound to a message that has long left, and what was never there stays marked."""
+    """A line keeps its source long after that message was removed, and an invented one keeps its mark."""
     made = grounds(saying(INVENTED))
     first = (await made.compact()).summary.splitlines()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Fixtures for conversations."""
+"""Fixtures for conversation tests."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +16,7 @@ from tui_app.settings import Endpoint
 
 @pytest.fixture
 def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
-    """A home and a workspace with a few files."""
+    """A home folder and a workspace with a few files."""
     cwd = tmp_path / "workspace"
     cwd.mkdir()
     (cwd / "README.md").write_text("# Sea and sky\n\nThe sea is below, the sky is above.\n")
@@ -25,7 +25,7 @@ def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    """A log of its own."""
+    """An empty log."""
     store = SqliteStore(tmp_path / "sessions.db")
     yield store
     store.close()
@@ -33,20 +33,20 @@ def store(tmp_path: Path) -> Iterator[SqliteStore]:
 
 @pytest.fixture
 def records() -> list[Record]:
-    """What a history has published."""
+    """Records published by the ``history`` fixture."""
     return []
 
 
 @pytest.fixture
 def history(store: SqliteStore, records: list[Record], tmp_path: Path) -> SessionHistory:
-    """The history of a new session."""
+    """A new session's history, publishing to ``records``."""
     session = store.create(SessionStart(cwd="/", model="a:b"), time=1.0)
     return opened(store, session, records, tmp_path)
 
 
 @pytest.fixture
 def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
-    """One server, as a Responses API (``local``) and as a chat API (``chat``)."""
+    """A fake server, reachable as a Responses API (``local``) and as a chat completions API (``chat``)."""
     address = fake_openai.base_url
     desk.endpoints["local"] = Endpoint(name="local", protocol="openai", base_url=address, window=32_000)
     desk.server("chat", address, window=32_000)

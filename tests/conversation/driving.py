@@ -1,4 +1,4 @@
-"""Driving real conversations in tests: open one against a server, follow a turn, wait for a state."""
+"""Drive real conversations in tests: open a session against a server, run a turn, wait for a state."""
 
 import asyncio
 import time
@@ -31,17 +31,20 @@ QUIET: dict[str, object] = {
     "explore": {"enabled": False},
     "tell_fullness": False,
 }
-"""Nothing is tried again unless a test wants it; the process of all tests may be large; no sub-agents,
-no notes on how full the window is."""
+"""Defaults for tests, unless a test overrides them.
+
+No retries, no memory limit (one process runs all tests), no subagents, and no notes to the model about
+context usage.
+"""
 SOON_S = 0.01
-"""The pause before another try; tests of the pauses themselves set their own."""
+"""Seconds before the first retry. Tests of the delays themselves set their own."""
 IDLE_S = 0.1
-"""After a cancel everything has to be idle within this time."""
+"""Seconds within which everything must be idle after a cancel."""
 
 
 @dataclass
 class Desk:
-    """Everything a test needs to open sessions: a home, a workspace and named servers."""
+    """What a test needs to open sessions: a home folder, a workspace and named servers."""
 
     home: Path
     cwd: Path
@@ -50,7 +53,7 @@ class Desk:
 
     @property
     def own(self) -> Path:
-        """The folder of settings, in which hooks start."""
+        """The settings folder, which is also the working directory of hooks."""
         folder = self.home / "config"
         folder.mkdir(exist_ok=True)
         return folder
@@ -60,9 +63,9 @@ class Desk:
         self.endpoints[name] = Endpoint(name=name, base_url=base_url, window=window)
 
     def opening(self, *, session: str = "", model: str = "local:scripted", **settings: object) -> Opening:
-        """What is needed to open a session; its tools only look unless ``read_only=False`` is given.
+        """Return the parameters for opening a session, read-only unless ``read_only=False`` is given.
 
-        Windows in tests are so small that it matters how many tools are described in them.
+        Read-only because test windows are so small that the number of tool definitions matters.
         """
         settings.setdefault("read_only", True)
         paths = Paths.from_env({"PLIMSOLL_HOME": str(self.home)})
@@ -80,7 +83,7 @@ class Desk:
     async def session(
         self, *, session: str = "", model: str = "local:scripted", **settings: object
     ) -> AsyncIterator[OpenSession]:
-        """An open, prepared session that is closed behind the block."""
+        """Open and prepare a session, and close it after the block."""
         opened = open_session(self.opening(session=session, model=model, **settings))
         for asks in (opened.turns, opened.writers):
             asks.rules = replace(asks.rules, first_s=SOON_S)
@@ -92,11 +95,11 @@ class Desk:
 
 
 class Following:
-    """Everything that happens in a conversation from now on, until its log has ended."""
+    """Async iterator over everything published from now on, until the session ends."""
 
     def __init__(self, bus: EventBus) -> None:
         self._listeners, self._queue = bus._listeners, asyncio.Queue[Record | None]()
-        # In front of whoever acts on a record, and so publishes others.
+        # First in line, before listeners that react to a record by publishing further ones.
         self._listeners.insert(0, self._put)
 
     def __aiter__(self) -> Self:
@@ -105,7 +108,7 @@ class Following:
     async def __anext__(self) -> Record:
         record = await self._queue.get()
         if record is None:
-            # Whoever asks again hears the same.
+            # Later calls must stop as well.
             self.end()
             raise StopAsyncIteration
         return record
@@ -116,18 +119,18 @@ class Following:
             self.end()
 
     def end(self) -> None:
-        """Expect nothing more."""
+        """Stop the iteration after the records already queued."""
         self._queue.put_nowait(None)
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._listeners.remove(self._put)
 
 
 async def send(conversation: Conversation, text: str) -> AsyncGenerator[Record]:
-    """Send a prompt and yield everything that happens until its own turn ends.
+    """Send a prompt and yield every record until its own turn ends.
 
-    Closing the iterator early cancels the turn, or takes the prompt out of the queue.
+    Closing the iterator early cancels the turn, or removes the prompt from the queue.
     """
     following, prompt, ends = Following(conversation.bus), Prompt(text), list[Record]()
 
@@ -149,24 +152,24 @@ async def send(conversation: Conversation, text: str) -> AsyncGenerator[Record]:
 
 
 async def turn(conversation: Conversation, text: str) -> list[Record]:
-    """Send a prompt and return everything that happened."""
+    """Send a prompt and return every record until its turn ends."""
     return [record async for record in send(conversation, text)]
 
 
 async def done(conversation: Conversation, *work: Work) -> None:
-    """Have something done."""
+    """Submit work items and wait until the conversation is idle."""
     for each in work:
         conversation.submit(each)
     await conversation.settle()
 
 
 def of(records: list[Record], *kinds: type[Payload]) -> list[Payload]:
-    """Payloads of the given kinds."""
+    """Return the payloads of the given kinds."""
     return [record.data for record in records if isinstance(record.data, kinds)]
 
 
 async def until(following: Following, wanted: Callable[[Payload], bool]) -> Record:
-    """Follow what happens up to something."""
+    """Return the first record whose payload matches, skipping the others."""
     async for record in following:
         if wanted(record.data):
             return record
@@ -174,7 +177,10 @@ async def until(following: Following, wanted: Callable[[Payload], bool]) -> Reco
 
 
 async def cancelled_within(conversation: Conversation, limit_s: float = IDLE_S) -> None:
-    """Cancel, and see that nothing is under way any more in time."""
+    """Cancel and assert that the conversation is idle within the limit.
+
+    Time in which this process was runnable but not scheduled does not count.
+    """
     started = time.monotonic() - _held_up()
     conversation.cancel()
     async with asyncio.timeout(20):
@@ -185,25 +191,25 @@ async def cancelled_within(conversation: Conversation, limit_s: float = IDLE_S) 
 
 
 def _held_up() -> float:
-    """Seconds in which threads of this process could have run and others had the processor, on Linux."""
+    """Seconds this process's threads spent runnable but waiting for a processor (Linux only)."""
     held_up = 0
     for file in Path("/proc/self/task").glob("*/schedstat"):
-        with suppress(OSError):  # it has ended
+        with suppress(OSError):  # the thread has ended
             held_up += int(file.read_text().split()[1])
     return held_up / 1e9
 
 
 def assert_valid(conversation: Conversation) -> None:
-    """Every call is answered once and nothing is empty: repairing moves results at most."""
+    """Assert that the view needs no repair beyond moving results: calls answered once, no empty messages."""
     messages = to_messages(conversation.history.items())
     mended = repair(messages)
     assert [sorted(map(repr, m.parts)) for m in mended] == [sorted(map(repr, m.parts)) for m in messages]
 
 
 def view_bytes(conversation: Conversation) -> bytes:
-    """The agent view as it would be sent, byte for byte."""
+    """Return the agent view as it would be sent, byte for byte."""
     history = conversation.history
-    # The words of an edited summary are in the event of the edit.
+    # An edited summary's text is stored in the event of the edit.
     events = [head.form[0] if head.form[1] == ALONE else head.seq for head in history.view.visible()]
     texts = [history.store.message(history.session, seq) for seq in events]
     parts = [item.message.parts for item in history.items()]

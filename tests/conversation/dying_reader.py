@@ -1,6 +1,6 @@
-"""A program that is killed while it reads a session for memory: ``dying_reader.py HOME CWD WHERE [URL]``.
+"""Program killed while extracting memories from a session: ``dying_reader.py HOME CWD WHERE [URL]``.
 
-``WHERE`` is ``added``, behind the second entry, or ``telling``, in front of noting that the log was told.
+``WHERE`` is ``added`` (after the second entry is stored) or ``telling`` (before the log is marked as read).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from tui_app.memory.store import PostgresBoardStore, SqliteBoardStore
 from tui_app.session.stores import postgres_server as wire
 
 MACHINE = "desk"
-"""Name under which a server knows who reads."""
+"""Name under which the PostgreSQL server knows the reading machine."""
 
 
 def die() -> None:
@@ -22,7 +22,7 @@ def die() -> None:
 
 
 def arm(store: "type[SqliteBoardStore] | type[PostgresBoardStore]", where: str) -> None:
-    """Let a store kill the process at a place."""
+    """Make the store kill the process at the given point."""
     add, told, count = store.add, store.mark_logged, 0
 
     def dying_add(self, *args):  # type: ignore[no-untyped-def]
@@ -42,7 +42,7 @@ def arm(store: "type[SqliteBoardStore] | type[PostgresBoardStore]", where: str) 
 
 
 async def read(home: str, cwd: str, where: str, url: str = "") -> None:
-    """Read what is due."""
+    """Extract memories from the sessions that are due."""
     wire.this_machine = lambda: MACHINE
     arm(PostgresBoardStore if url else SqliteBoardStore, where)
     more = {"store": url} if url else {}

@@ -1,4 +1,4 @@
-"""Opens a session, says so and keeps it until it is killed: ``holding.py HOME CWD SESSION``."""
+"""Open a session, print ``open`` and keep it open until killed: ``holding.py HOME CWD SESSION``."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Conversations with a compaction in the background, and what may be done beside it."""
+"""Conversations with a background compaction, and work done while it runs."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,21 +19,21 @@ from tui_app.session.views.agent_view import fold_agent_view
 
 @asynccontextmanager
 async def with_job(desk: Desk, server: FakeOpenAI, release: Signal) -> AsyncIterator[OpenSession]:
-    """A session with a compaction in the background whose summary comes with ``release``."""
+    """Open a session with a background compaction whose summary arrives once ``release`` is set."""
     async with filled(desk, server, window=6_600) as opened:
         server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS)
         server.add(Text("Short."))
         await turn(opened.conversation, "Fifth")
         assert opened.conversation.compactor.state is State.RUNNING
         assert not opened.conversation.busy
-        # Or what is asked for next would be answered by what hangs.
+        # Without this wait, the next request could be answered by the hanging behaviour.
         while not any(ASKS in str(request["messages"]) for request in server.journal):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         yield opened
 
 
 async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, release: Signal) -> None:
-    """Go on talking until a compaction has started in the background; its summary comes with ``release``."""
+    """Run turns until a background compaction starts; its summary arrives once ``release`` is set."""
     server.add(HangBeforeHeaders(release, text=NOTES), phrase=ASKS_AGAIN)
     while conversation.compactor.state is State.IDLE:
         server.add(Text(f"More. {LONG}", usage=(0, 0)))
@@ -42,7 +42,7 @@ async def until_a_job_runs(conversation: Conversation, server: FakeOpenAI, relea
 
 
 async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
-    """Let the summary come, and follow the job to its end."""
+    """Let the summary arrive and return the end of the compaction."""
     watching = Following(opened.conversation.bus)
     release.set()
     record = await until(watching, lambda data: isinstance(data, CompactionComplete))
@@ -52,7 +52,7 @@ async def released(opened: OpenSession, release: Signal) -> CompactionComplete:
 
 
 def prompt_number(conversation: Conversation, beginning: str) -> int:
-    """Log number of a prompt."""
+    """Return the log number of the prompt that starts with ``beginning``."""
     (number,) = [
         record.seq
         for record, _ in conversation.history.store.records(conversation.session)
@@ -66,7 +66,7 @@ def texts(conversation: Conversation) -> str:
 
 
 async def reopened(desk: Desk, opened: OpenSession) -> None:
-    """What is on disk folds to what was live."""
+    """Assert that folding the stored log gives the live view."""
     history = opened.conversation.history
     heads = list(opened.store.heads(opened.conversation.session))
     assert fold_agent_view(heads) == history.view
@@ -79,7 +79,7 @@ def completes(opened: OpenSession) -> list[CompactionComplete]:
 
 
 async def beside_the_job(conversation: Conversation, work: Work, done_by: type[Payload]) -> None:
-    """Have something done that a job in the background outlives."""
+    """Submit work while a background compaction runs, and wait for its event."""
     watching = Following(conversation.bus)
     conversation.submit(work)
     await until(watching, lambda data: isinstance(data, done_by))

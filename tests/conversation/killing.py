@@ -1,8 +1,8 @@
-"""A program that kills conversations: ``killing.py HOME CWD ROUNDS SEED``.
+"""Program that kills conversations with SIGKILL: ``killing.py HOME CWD ROUNDS SEED``.
 
-Everything is imported once; each round forks a child that drives a session and dies by SIGKILL, at a random
-event it has shown or at a random step of writing files, and then another that opens what is left. Prints one
-JSON object a round; a round that finds something wrong ends the program with a traceback.
+Imports happen once. Each round forks a child that drives a session until it is killed, at a random event it
+has shown or at a random write to disk, and then a second child that opens and checks the session. Prints one
+JSON object per round; a failed check ends the program with a traceback.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ from tui_app.session.views.user_view import fold_user_view
 
 OFFLINE = "offline:extractive"
 STEPS = ("fsync", "replace", "commit", "committed", "append")
-"""Where a child may die by itself, beside dying at an event it has shown."""
+"""Operations at which a child can kill itself. The alternative is ``shown``: killed after a shown event."""
 
 
 def forked(work: Callable[[], None]) -> int:
-    """Run something in a child; returns its process number."""
+    """Run ``work`` in a forked child and return its process id."""
     child = os.fork()
     if child:
         return child
@@ -48,7 +48,10 @@ def die() -> None:
 
 
 def arm(step: str, countdown: int) -> None:
-    """Let this process die in front of (or right behind) the nth time it does something."""
+    """Make this process kill itself at a step, after skipping ``countdown`` occurrences of it.
+
+    It dies before the step, except at ``committed``, which is right after a commit.
+    """
     left = [countdown]
 
     def due() -> bool:
@@ -80,7 +83,7 @@ def arm(step: str, countdown: int) -> None:
 
 
 async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:
-    """Talk, compact and undo for ever, showing each event once it is delivered."""
+    """Run turns, compactions, undos and redos forever, showing each event once it is delivered."""
     async with desk.session(session=session, model=OFFLINE) as opened:
         conversation = opened.conversation
         watching = Following(conversation.bus)
@@ -99,7 +102,7 @@ async def drive(desk: Desk, session: str, show: Callable[[str], None]) -> None:
 
 
 def check(desk: Desk, session: str, shown: list[str]) -> None:
-    """Everything shown is there, the history is valid, nobody holds the lock, and it goes on."""
+    """Assert that every shown event is stored, the session opens unlocked and valid, and a new turn works."""
 
     async def look() -> None:
         opened = open_session(desk.opening(session=session, model=OFFLINE))
@@ -130,12 +133,12 @@ def verify(opened: OpenSession) -> None:
 
 
 def files_of(opened: OpenSession) -> list[Path]:
-    """All files of a session but the lock, which holds nothing while nobody has it."""
+    """All files of a session except the lock, which is empty while unlocked."""
     return [path for path in opened.folder.path.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
 
 def killed(desk: Desk, session: str, step: str, countdown: int) -> list[str]:
-    """Drive in a child until it is dead; returns what it has shown."""
+    """Drive a session in a child until it is killed, and return the events it has shown."""
     reading, writing = os.pipe()
 
     def work() -> None:

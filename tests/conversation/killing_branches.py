@@ -1,8 +1,8 @@
-"""A program that kills branching, merging and undoing in the middle: ``killing_branches.py FOLDER``.
+"""Program that kills branching, merging and undoing midway: ``killing_branches.py FOLDER``.
 
-Each deed is done again and again in a child that dies by SIGKILL at its first, second, … step that writes to
-the disk or may have git do so, until one lives to the end. Behind each kill all is as before, or as the whole
-deed left it.
+Each operation is repeated in a child that is killed with SIGKILL before its first, second, … step that writes
+to disk or may make git write, until it runs to the end. After each kill, the state must be either the one
+before the operation or the one after it.
 """
 
 import asyncio
@@ -33,11 +33,11 @@ State = tuple[dict[str, bytes], bytes]
 LOOKS = frozenset(
     {"cat-file", "config", "for-each-ref", "ls-files", "ls-tree", "merge-base", "rev-list", "rev-parse"}
 )
-"""Commands of git that write nothing: who dies in front of one leaves what the step before has left."""
+"""Git commands that write nothing. Dying before one leaves the same state as after the previous step."""
 
 
 def arm(countdown: int) -> None:
-    """Let this process die in front of the nth step that writes to the disk, or has git do so."""
+    """Kill this process before a step that writes to disk or lets git write, after ``countdown`` others."""
     left, run = [countdown], subprocess.run
 
     def dying(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -57,7 +57,7 @@ def arm(countdown: int) -> None:
 
 
 def in_child(deed: Callable[[], None], countdown: int) -> bool:
-    """Do something until it dies; whether it has lived."""
+    """Run ``deed`` in a child that kills itself after ``countdown`` steps; whether it ran to its end."""
 
     def work() -> None:
         arm(countdown)
@@ -70,7 +70,7 @@ def in_child(deed: Callable[[], None], countdown: int) -> bool:
 
 
 class Stage:
-    """A repository with a session and a branch of it that has changed three files; it can be set up again."""
+    """A resettable repository with a session and a branch."""
 
     def __init__(self, folder: Path) -> None:
         self.here, self.copy = folder / "stage", folder / "copy"
@@ -99,7 +99,7 @@ class Stage:
         return self.desk.opening(session=self.session, model=OFFLINE)
 
     def run(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
-        """Open the session, do something with it, and close it."""
+        """Open the session, run ``work`` on it and close it."""
 
         async def opened() -> Any:
             session = open_session(self.opening())
@@ -143,7 +143,7 @@ def undo(stage: Stage) -> None:
 
 
 def check_branch(stage: Stage, at: int | None, files: dict[str, bytes]) -> None:
-    """Whatever was left, the branch is there whole, or can be made as if nothing had been."""
+    """Assert that the branch exists in full, or can be created as if nothing had happened."""
     with suppress(Refusal):
         branch(stage, at)
     with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
@@ -163,7 +163,7 @@ def main(folder: Path) -> None:
     files = files_in(stage.desk.cwd)
 
     async def change(opened: Any) -> int:
-        """Change files as tools do behind a prompt; its log number."""
+        """Change files as tools do after a prompt, and return the prompt's log number."""
         records = await turn(opened.conversation, "change them")
         asked = next(each.seq for each in records if each.data.TYPE == UserMessage.TYPE)
         for name in ("a.txt", "draft.txt", "new.txt"):
@@ -196,7 +196,7 @@ def main(folder: Path) -> None:
 
 
 def walk_branch(stage: Stage, copy: Path, at: int | None, files: dict[str, bytes]) -> None:
-    """Kill the making of a branch at every step; in the end it is there."""
+    """Kill branch creation at every step; after each kill the branch must be complete or creatable."""
     step = 0
     stage.reset(copy)
     while not in_child(lambda: branch(stage, at), step):
@@ -208,7 +208,7 @@ def walk_branch(stage: Stage, copy: Path, at: int | None, files: dict[str, bytes
 
 
 async def talked(stage: Stage) -> Path:
-    """Say something in the branch; its folder."""
+    """Run a turn in the branch and return its folder."""
     with closing(SqliteStore(stage.opening().paths.database, read_only=True)) as store:
         [made] = branches_of(store, stage.session)
     apart = Desk(stage.desk.home, Path(made.info.cwd), env=stage.desk.env)
@@ -218,7 +218,7 @@ async def talked(stage: Stage) -> Path:
 
 
 def walk(stage: Stage, deed: Callable[[Stage], None], before: State, after: State | None = None) -> None:
-    """Kill a deed at every step."""
+    """Kill ``deed`` at every step; each kill must leave the state before it or the state after it."""
     if after is None:
         deed(stage)
         after = stage.state()

@@ -1,7 +1,8 @@
-"""A program that kills imports, migrations, deletions and copies: ``killing_others.py HOME ROUNDS SEED``.
+"""Program that kills imports, migrations, deletions and backups: ``killing_others.py HOME ROUNDS SEED``.
 
-Each round forks a child that dies by SIGKILL in the middle of its work, and then another that looks at what
-is left: a session is there whole or not at all, and every session opens. Prints one JSON object a round.
+Each round forks a child that is killed with SIGKILL during its work, and then a second child that checks the
+result: each session is stored completely or not at all, and every session opens. Prints one JSON object per
+round.
 """
 
 import json
@@ -36,11 +37,11 @@ from tui_app.session.workspace import SessionFolder
 
 MESSAGES = 60
 STEPS = 400
-"""Hundreds of instructions of SQLite after which a child dies at the latest."""
+"""Upper bound of the kill point, in hundreds of SQLite instructions."""
 
 
 def dying_connect(countdown: int, whole: Callable[..., sqlite3.Connection] = sqlite3.connect) -> Any:
-    """A connection during whose work this process dies, after so many hundreds of SQLite's instructions."""
+    """Return a ``connect`` that kills the process after ``countdown`` hundreds of SQLite instructions."""
     left = [countdown]
 
     def step() -> int:
@@ -58,7 +59,7 @@ def dying_connect(countdown: int, whole: Callable[..., sqlite3.Connection] = sql
 
 
 def transcript(folder: Path) -> Path:
-    """A conversation of another program."""
+    """Write a conversation exported by another program, and return its path."""
     path = folder / "chat.json"
     said = [
         {"role": "user" if number % 2 == 0 else "assistant", "content": f"Said {number}: " + "tide " * 40}
@@ -98,7 +99,7 @@ WORK = MappingProxyType({"import": imports, "migrate": migrates, "delete": delet
 
 
 def killed(work: Callable[[], None], countdown: int) -> bool:
-    """Work in a child that dies; whether it did before it was done."""
+    """Run ``work`` in a child with an armed connection; whether it was killed before it finished."""
 
     def armed() -> None:
         database.sqlite3.connect = dying_connect(countdown)  # type: ignore[attr-defined]
@@ -113,7 +114,7 @@ def killed(work: Callable[[], None], countdown: int) -> bool:
 
 
 def check(paths: Paths, before: dict[str, list[str]]) -> None:
-    """Every session opens and is whole; what was there before is there still."""
+    """Assert that every session opens and is complete, and that all earlier sessions are unchanged."""
     with closing(SqliteStore(paths.database)) as store:
         db = store._db
         assert [row[0] for row in db.execute("PRAGMA integrity_check")] == ["ok"]
@@ -136,7 +137,8 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
     for copy in paths.data.glob("copy*.db"):
         SqliteStore(copy).close()
         copy.unlink()
-    # A deletion takes the log first: what is left of the folder belongs to nobody, and is set aside.
+    # A deletion removes the log first, so a session's folder may be left over; examine() reports it as an
+    # orphan.
     health = examine(paths.database, paths.sessions_dir)
     assert health == Health(orphans=health.orphans)
     assert len(health.orphans) <= 1
@@ -147,7 +149,7 @@ def check(paths: Paths, before: dict[str, list[str]]) -> None:
 
 
 def everything(paths: Paths) -> dict[str, list[str]]:
-    """What each session holds; in a child, which may bring the file up to date."""
+    """Return each session's events as text."""
     with closing(SqliteStore(paths.database)) as store:
         return {
             info.id: [str(record.to_json()) for record, _ in store.records(info.id)]

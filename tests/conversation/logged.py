@@ -1,4 +1,4 @@
-"""A session's history on its own: opened, and filled message by message."""
+"""A session's history without a conversation, filled message by message."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Made-up sessions of a coding agent, and the same session lived through by a real agent."""
+"""Synthetic coding-agent sessions, and a live agent that replays one under the governor."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
@@ -57,16 +57,17 @@ def words(text: str) -> ModelResponse:
 
 
 def body(number: int, words: int) -> str:
-    """Text of so many words, a line every ten of them, different for every number."""
+    """Return ``words`` distinct words, ten per line, that differ for every ``number``."""
     every = [f"berth{number}x{place}" for place in range(words)]
     return "\n".join(" ".join(every[start : start + 10]) for start in range(0, words, 10))
 
 
 def session(turns: Sequence[Sequence[int]]) -> tuple[ModelMessage, ...]:
-    """A conversation.
+    """Build a conversation.
 
     Args:
-        turns: For each turn the lengths, in words, of what its calls read (even places) and write (odd ones).
+        turns: For each turn, the size in words of each call's content: results of reads at even places,
+            arguments of writes at odd ones.
     """
     messages: list[ModelMessage] = []
     call = 0
@@ -85,7 +86,7 @@ def session(turns: Sequence[Sequence[int]]) -> tuple[ModelMessage, ...]:
 
 
 def transcript(messages: Sequence[ModelMessage], model: str = "") -> Recorded:
-    """A conversation without compactions, as the log would hold it."""
+    """Return the messages as a recorded session without compactions."""
     said = [
         AssistantMessage(text="") if isinstance(each, ModelResponse) else UserMessage(text="")
         for each in messages
@@ -106,12 +107,12 @@ def transcript(messages: Sequence[ModelMessage], model: str = "") -> Recorded:
 
 
 def replay(policy: Policy, window: int, text: TextCounter | None = None) -> Replay:
-    """A replay with four characters a token and no prices."""
+    """Return a replay that counts four characters per token and has no prices."""
     return Replay(policy, window, TokenCounter(text or TextCounter("o200k_base")))
 
 
 class Uncarried(TokenCounter):
-    """Tools that a transcript does not describe are not counted either."""
+    """Ignores tool definitions and instructions, since transcripts do not contain them."""
 
     def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
         return Breakdown()
@@ -119,7 +120,7 @@ class Uncarried(TokenCounter):
 
 @dataclass
 class Journal:
-    """Lets the recorder of a run write into a view in memory."""
+    """Adapter that lets the recorder write into an in-memory view."""
 
     history: ReplayHistory
     model: str = "live"
@@ -138,7 +139,7 @@ class Journal:
 
 
 class Scripted(FunctionModel):
-    """A model that answers what stands in the session, and reports what we count."""
+    """A model that gives the script's responses and reports our own token counts."""
 
     def __init__(self, live: "Live") -> None:
         super().__init__(stream_function=live.stream, model_name="live", profile=ModelProfile())
@@ -160,7 +161,7 @@ class Scripted(FunctionModel):
 
 @dataclass
 class Live:
-    """An agent whose model and tools answer what stands in a session, under the governor."""
+    """An agent under the governor whose model responses and tool results come from a script."""
 
     policy: Policy
     window: int
@@ -193,7 +194,7 @@ class Live:
         )
 
     async def run(self) -> list[ModelMessage]:
-        """Live through it; returns the view it ends with."""
+        """Run every turn of the script and return the final view."""
         for message in self.script:
             if isinstance(message, ModelRequest) and isinstance(message.parts[0], UserPromptPart):
                 self.history.append(message)
@@ -204,7 +205,6 @@ class Live:
         return to_messages(self.history.items())
 
     def size(self, messages: Sequence[ModelMessage]) -> int:
-        """Tokens of messages."""
         return sum(self.counter.message(message).total for message in messages)
 
     async def stream(self, messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[Delta]:

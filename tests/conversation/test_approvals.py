@@ -1,4 +1,4 @@
-"""Tools that change something: asked about one after the other, written down, done or not."""
+"""Tools that change something: approvals in order, their record in the log, and whether the tool ran."""
 
 import asyncio
 import json
@@ -39,7 +39,7 @@ ONCE, NO = Decision("once"), Decision("no")
 async def working(
     desk: Desk, server: FakeOpenAI, *, attended: bool = True, session: str = "", **more: Any
 ) -> AsyncIterator[OpenSession]:
-    """An open session whose tools may do everything that is allowed."""
+    """Open a session whose tools may change things, subject to approval."""
     desk.server("local", server.base_url, 100_000)
     given = {name: more.pop(name) for name in ("allow", "yes", "guards") if name in more}
     opening = desk.opening(session=session, **{"read_only": False, **more})
@@ -52,7 +52,7 @@ async def working(
 
 
 async def played(opened: OpenSession, text: str, *answers: Decision) -> list[Record]:
-    """Send a prompt and answer what is asked, in order; all that happened."""
+    """Send a prompt, answer the approval requests in order, and return all records."""
     left, seen, records = list(answers), set[str](), []
     async for record in send(opened.conversation, text):
         records.append(record)
@@ -173,7 +173,7 @@ async def test_parallel_calls_are_asked_about_one_after_the_other(
 
 
 def together(*calls: Tool) -> Tool:
-    """Several calls in one answer."""
+    """Merge several calls into one response."""
     return Tool(calls=tuple(call for each in calls for call in each.calls))
 
 
@@ -325,11 +325,11 @@ async def test_a_call_that_waits_no_longer_is_not_counted() -> None:
     await asyncio.gather(first, *others, return_exceptions=True)
 
 
-# Which calls of an answer wait to be allowed, and in which order they are asked about.
+# Which calls of a response wait for approval, and the order in which they are asked about.
 
 
 def ahead(*calls: str) -> tuple[CallsAhead, list[tuple[str, ...]]]:
-    """What keeps the order, with some calls that must be allowed, and what it tells."""
+    """Return a queue holding the given calls, and the list of call ids it reports as still ahead."""
     told: list[tuple[str, ...]] = []
 
     def report(event: Payload) -> None:
@@ -344,10 +344,10 @@ def ahead(*calls: str) -> tuple[CallsAhead, list[tuple[str, ...]]]:
 
 @dataclass
 class Question:
-    """One question in the line."""
+    """One approval request in the queue."""
 
     is_next: bool = False
-    """Whether it is asked about."""
+    """Whether it is its turn to be asked."""
     is_over: asyncio.Event = field(default_factory=asyncio.Event)
     task: "asyncio.Task[None]" = field(init=False)
 
@@ -366,7 +366,7 @@ async def arrive(line: CallsAhead, group: asyncio.TaskGroup, call: str, *, first
 
 
 async def moved() -> None:
-    """Let tasks that may go on do so."""
+    """Let runnable tasks proceed."""
     for _ in range(5):
         await asyncio.sleep(0)
 
@@ -473,7 +473,7 @@ async def test_a_call_that_cannot_be_asked_about_holds_up_nobody(desk: Desk, fak
     assert sorted(outcomes) == ["error", "success"]
 
 
-# Tools of a person's own agent are held back like any that nobody here knows.
+# Tools of the user's own agent need approval like any other unknown tool.
 
 
 AGENT = '''
@@ -545,7 +545,7 @@ strict.tool_plain(requires_approval=True)(charter)
 async def opened(
     desk: Desk, server: FakeOpenAI, agent: str = "helper", *, attended: bool = True, **more: Any
 ) -> AsyncIterator[OpenSession]:
-    """An open session of one of the agents; its tools may do what they are allowed to."""
+    """Open an attended or unattended session of one of the agents, with approvals in force."""
     (desk.cwd / "agents.py").write_text(AGENT)
     desk.server("local", server.base_url, window=100_000)
     given = {name: more.pop(name) for name in ("allow", "yes") if name in more}
@@ -716,7 +716,7 @@ async def test_a_turn_is_stopped_while_it_asks(desk: Desk, fake_openai: FakeOpen
         await until(seen, lambda payload: isinstance(payload, ApprovalRequested))
         await cancelled_within(session.conversation)
         assert_valid(session.conversation)
-        # The yes that is missing is missing in the next turn too.
+        # An unanswered approval is not remembered: the next turn asks again.
         fake_openai.add(tool("book", ferry="Nora"), Text("Done."))
         await played(session, "Again.", NO)
     assert booked(desk) == []

@@ -1,4 +1,4 @@
-"""Files that go along with a prompt: what is read, what stays text, what the model and the log get."""
+"""Files attached to a prompt: what is read, what stays text, and what the model and the log get."""
 
 import io
 import os
@@ -143,7 +143,7 @@ async def test_the_content_reaches_the_model_and_is_counted_as_attachment(
 
 
 def drawn(kind: str, width: int, height: int) -> bytes:
-    """A picture that no format makes much smaller."""
+    """Return an image of random pixels, which no format compresses well."""
     out = io.BytesIO()
     Image.frombytes("RGB", (width, height), random.Random(7).randbytes(width * height * 3)).save(out, kind)
     return out.getvalue()
@@ -154,7 +154,7 @@ BOMB = (
     b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (60_000).to_bytes(4, "big") * 2 + b"\x08\2\0\0\0"
 )  # fmt: skip
 BOMB += zlib.crc32(BOMB[12:]).to_bytes(4, "big") + b"\0\0\0\0IDAT" + zlib.crc32(b"IDAT").to_bytes(4, "big")
-"""Ten gigabytes in a few bytes."""
+"""A PNG of a few bytes that would decode to ten gigabytes."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Audits: what compactions of other programs lost, in made-up transcripts of which every loss is known."""
+"""Audits: what compactions by other programs lost, in made-up transcripts whose losses are known."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,11 @@ SUMMARY = f"The user wants a ferry timetable. {STAYS} `src/table.py` was edited.
 
 
 def claude(folder: Path, summary: str = SUMMARY, trigger: str = "auto") -> Path:
-    """A rule, an open error and a file; the summary keeps one rule and the file, and invents a deletion."""
+    """Write a Claude Code transcript with a compaction.
+
+    It contains rules, an open error and an edited file. The summary keeps one rule and the file, and invents
+    a deletion.
+    """
     script = Script()
     script.user(f"{REQUEST} {RULE} {STAYS}")
     script.says("m1", text("I edit the table."), call("c1", "Edit", file_path="src/table.py",
@@ -37,7 +41,7 @@ def claude(folder: Path, summary: str = SUMMARY, trigger: str = "auto") -> Path:
 
 
 def codex(folder: Path, *, keeps_prompt: bool, old: bool = False) -> Path:
-    """The same conversation; Codex keeps prompts beside its summary."""
+    """Write the same conversation as a Codex rollout; Codex can keep prompts next to its summary."""
 
     def item(**payload: Any) -> foreign.Json:
         return {"timestamp": foreign.T0.format(1), "type": "response_item", "payload": payload}
@@ -113,7 +117,7 @@ def test_a_transcript_that_is_named_is_a_way_back(tmp_path: Path) -> None:
     ],
 )
 def test_what_codex_lost(tmp_path: Path, options: dict[str, bool], gone: list[str]) -> None:
-    """Prompts that it keeps beside the summary are in view, named in the file or, in old ones, not."""
+    """Kept prompts are in view; otherwise newer files name them as removed, and old files do not."""
     compaction = audited(codex(tmp_path, **options))
     assert compaction["trigger"] is None
     assert texts(compaction["rules_gone"]) == gone
@@ -136,7 +140,7 @@ def test_a_stretch_that_claude_code_keeps_stays_in_view(tmp_path: Path) -> None:
 
 
 def test_what_is_lost_is_counted_once(tmp_path: Path) -> None:
-    """A second compaction is not blamed for what the first one lost, and may lose what that one kept."""
+    """A second compaction is not blamed for what the first one lost, only for what the first had kept."""
     script = Script()
     script.user(f"{RULE} {STAYS}")
     script.says("m1", text("Yes."))
@@ -175,7 +179,7 @@ async def test_policies_are_asked_for_the_same_facts(tmp_path: Path) -> None:
     facts = {kind: sum(states.values()) for kind, states in compaction["facts"].items()}
     for each in compaction["policies"]:
         assert {kind: sum(states.values()) for kind, states in each["facts"].items()} == facts
-    # All of it is small: nothing had to leave.
+    # Everything is small, so nothing had to be removed.
     assert compaction["policies"][0]["facts"]["request"] == {"kept": 3, "recoverable": 0, "lost": 0}
     assert found.window >= compaction["tokens_before"]
 
@@ -216,7 +220,7 @@ def long(folder: Path, turns: int, *, every: int) -> Path:
 
 
 def test_the_time_it_takes_grows_with_the_file(tmp_path: Path) -> None:
-    """Four times as much takes some four times as long, not sixteen."""
+    """Four times the input takes about four times as long, not sixteen."""
 
     def seconds(turns: int) -> float:
         recorded = recorded_file(long(tmp_path, turns, every=turns // 2))
@@ -224,6 +228,6 @@ def test_the_time_it_takes_grows_with_the_file(tmp_path: Path) -> None:
         audit(recorded)
         return process_time() - start
 
-    # The first one also warms up.
+    # Taking the minimum of two also covers warming up.
     small = min(seconds(100) for _ in range(2))
     assert any(seconds(400) < 8 * small + 0.5 for _ in range(2))

@@ -1,4 +1,4 @@
-"""A session that is left goes on elsewhere as if nothing had been between: calls, questions and prompts."""
+"""A session moved to the background continues there unchanged: calls, questions and prompts."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ from tui_app.session.rewind_fork import fork_session
 async def screen(
     desk: Desk, session: str = "", listener: Callable[[Record], None] | None = None, **settings: object
 ) -> AsyncIterator[OpenSession]:
-    """A session as a screen opens it; the listener hears also what comes while it is prepared."""
+    """Open a session as a screen does; the listener also gets the records published while preparing."""
     opening = desk.opening(session=session, read_only=False, **settings)
     opened = open_session(replace(opening, attended=True, goes_on=True))
     if listener is not None:
@@ -58,7 +58,7 @@ def log(opened: OpenSession) -> list[object]:
 
 
 async def test_a_question_is_asked_again_and_its_call_runs_once(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """Of two calls one has run; the other waits for an answer when the session is left."""
+    """One of two calls has run, and the other awaits approval when the session is detached."""
     desk.server("local", fake_openai.base_url, window=32_000)
     both = Tool((("list_files", {}), ("run_command", {"command": "echo tide > made.txt"})))
     fake_openai.add(both, Text("Made."))
@@ -93,7 +93,7 @@ async def test_a_question_is_asked_again_and_its_call_runs_once(desk: Desk, fake
 async def test_the_step_under_way_is_finished_and_the_next_one_happens_elsewhere(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """Left while an answer is written: its calls run here, the next request is made there."""
+    """Detached during a response: its calls run here, and the next request is made by the other process."""
     desk.server("local", fake_openai.base_url, window=32_000)
     hold = Signal()
     fake_openai.add(Tool((("list_files", {}),), hold=hold), Text("One file."))
@@ -198,7 +198,7 @@ async def test_the_check_of_a_goal_that_asks_ends_it_and_is_asked_about_again(
 async def test_prompts_of_a_process_that_was_killed_wait_for_the_user(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """One was sent before the end, one was not: only that one is back, and nothing is sent by itself."""
+    """One of two prompts was sent before the end: only the other is restored, and not sent on its own."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("Yes."))
     async with screen(desk) as opened:
@@ -219,7 +219,7 @@ async def test_prompts_of_a_process_that_was_killed_wait_for_the_user(
 async def test_a_process_that_has_only_begun_leaves_what_was_left(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """It was killed behind its first word in the log: turn, question and prompts are there as before."""
+    """Killed right after its first event: turn, question and prompts are all still there."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Tool((("run_command", {"command": "echo tide > made.txt"}),)))
     async with screen(desk) as opened:
@@ -241,7 +241,7 @@ async def test_a_process_that_has_only_begun_leaves_what_was_left(
 
 
 async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """Else its call would be answered as interrupted; a fork has nothing that waits."""
+    """Otherwise its call would be answered as interrupted. A fork has nothing that waits."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(tool("run_command", command="echo tide > made.txt"), Text("Made."))
     async with screen(desk) as opened:
@@ -269,7 +269,7 @@ async def test_only_who_can_ask_opens_a_session_that_waits(desk: Desk, fake_open
 async def test_prompts_that_are_held_are_not_sent_beside_another_one(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """The process in the background gets a prompt of its own; only who is to go on sends the others."""
+    """A background process can get a prompt of its own; only a session that continues sends the held ones."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("Yes."), Text("And yes."))
     async with screen(desk) as opened:
@@ -332,10 +332,10 @@ def test_a_process_that_is_no_session_in_the_background_is_sent_nothing(
 ) -> None:
     path = tmp_path / "background.lock"
     with WriterLock(path):
-        # Ours: it would end at the signal.
+        # The lock is held by this test's own process, which stop() must not signal.
         assert holder_process(path) == os.getpid()
         assert stop([path], patience_s=0.0) == []
-        # Nor is one said to have ended that no signal ends.
+        # A process that survives the signal is not reported as stopped.
         monkeypatch.setattr(background, "send", lambda _file, _number: True)
         assert stop([path], patience_s=0.0) == []
 
@@ -371,7 +371,7 @@ async def test_a_question_of_a_sub_agent_in_the_background_breaks_nothing_off(
         await conversation.settle()
         assert [each.text for each in log(opened) if isinstance(each, AssistantMessage)][-1] == "One file."
         assert (background.step, background.question) == ("left", "")
-        # What is answered is not waited for any more, and what is waited for with `agents` is.
+        # Once answered, the question is no longer pending, but agents waited for with `agents` still are.
         asking = asyncio.create_task(asked_in(opened))
         await asyncio.sleep(0)
         assert conversation.tooling.questions.reply(asked.id, "Brest")

@@ -1,4 +1,4 @@
-"""Branches of a conversation: their notes are checked, and a merge is undone whole, also after a kill."""
+"""Branches of a conversation: notes are checked, merges are undone completely, even after a kill."""
 
 import os
 import subprocess
@@ -53,7 +53,7 @@ def repository(desk: Desk) -> Path:
 async def tried(
     desk: Desk, server: FakeOpenAI, session: str, name: str, path: str, at: int | None = None
 ) -> Desk:
-    """A branch that has written a file, and run a command that failed."""
+    """Create a branch and have it write a file and run a command that fails."""
     made = make_branch(desk.opening(session=session), name, at=at, now=2.0)
     apart = replace(desk, cwd=made.folder)
     server.add(
@@ -109,7 +109,7 @@ async def test_three_branches_are_merged_and_undone_byte_for_byte(
         once = (files_in(repository), view_bytes(conversation))
         await merged(desk, opened, "two")
         twice = (files_in(repository), view_bytes(conversation))
-    # The way back is the same after a resume, and what stays outlives compactions.
+    # Undo works the same after resuming, and survives compactions.
     async with working(desk, fake_openai, attended=False, yes=True, session=conversation.session) as again:
         assert (files_in(repository), view_bytes(again.conversation)) == twice
         await done(again.conversation, Restate(undo=True))
@@ -139,7 +139,7 @@ async def test_a_branch_brings_what_was_merged_in_it(
         assert "## What was merged in it\n### Branch\ninner · 1 turn" in event.text
         assert f"inner.py · created ({below.branch}#" in event.text
         assert {"outer.py", "inner.py"} <= set(files_in(repository))
-        # Also where nothing else has happened in it since.
+        # A second merge also works if nothing else has happened since the first.
         await tried(outer, fake_openai, branch.info.id, "again", "again.py")
         async with working(outer, fake_openai, session=branch.info.id) as apart:
             await merged(outer, apart, "again")
@@ -177,7 +177,7 @@ async def test_going_back_behind_a_merge(desk: Desk, fake_openai: FakeOpenAI, re
         assert files_in(repository) == before, "a rewind takes its files back too"
         await done(conversation, Restate(undo=True))
         assert files_in(repository) == after
-        # What others have changed since is left alone, and said.
+        # Files that others have changed since are left alone, and reported.
         (repository / "early.py").write_text("mine\n")
         await done(conversation, Restate(undo=True))
         record = opened.store.last_of(conversation.session, FilesRestored.TYPE)
@@ -207,7 +207,7 @@ async def test_after_a_merge_was_gone_on_from(desk: Desk, fake_openai: FakeOpenA
 async def test_files_that_a_merge_skipped_come_with_the_next_one(
     desk: Desk, fake_openai: FakeOpenAI, repository: Path
 ) -> None:
-    """Somebody had the place of one file for a while, between the look at it and the merge."""
+    """Another file had the same name between planning the merge and merging."""
     async with working(desk, fake_openai, attended=False, yes=True) as opened:
         conversation = opened.conversation
         fake_openai.add(Text("Hello."))
@@ -229,7 +229,7 @@ async def test_files_that_a_merge_skipped_come_with_the_next_one(
 async def test_what_a_user_does_behind_a_merge_that_was_undone_stays(
     desk: Desk, fake_openai: FakeOpenAI, repository: Path
 ) -> None:
-    """Its file was taken away by hand already, so that the undo had nothing to do, and is made anew since."""
+    """The file was deleted by hand before the undo, which had nothing to do, and written again later."""
     async with working(desk, fake_openai, attended=False, yes=True) as opened:
         conversation = opened.conversation
         fake_openai.add(Text("Hello."))
@@ -244,7 +244,7 @@ async def test_what_a_user_does_behind_a_merge_that_was_undone_stays(
 
 
 async def test_branches_that_are_begun_at_once(desk: Desk, fake_openai: FakeOpenAI, repository: Path) -> None:
-    """Of one session only one gets the name; of two sessions each has a folder of its own."""
+    """Within one session only one gets the name; with two sessions, each gets its own folder."""
     sessions = []
     for _ in range(2):
         async with working(desk, fake_openai, attended=False, yes=True) as opened:
@@ -268,7 +268,7 @@ async def test_branches_that_are_begun_at_once(desk: Desk, fake_openai: FakeOpen
 
 
 def test_work_in_what_a_kill_has_left_of_a_branch_stays(desk: Desk, repository: Path) -> None:
-    """Only what the making itself has put there is made anew."""
+    """Only files that creating the branch itself wrote are written again."""
     trees = Worktrees.around(repository, desk.env)
 
     def begin(draft: str) -> Path:
@@ -307,7 +307,7 @@ async def test_a_branch_that_is_open_is_not_merged(
 
 @pytest.mark.timeout(400)
 def test_no_kill_leaves_half_of_a_branch_or_a_merge(tmp_path: Path) -> None:
-    """Every step that reaches the disk is one at which the process dies, one after the other."""
+    """The process is killed at every step that writes to disk, one after the other."""
     module = killing_branches.__name__
     done = completed([str(tmp_path)], env=os.environ, cwd=ROOT, limit_s=390, module=module)
     assert done.returncode == 0, done.stderr[-4_000:]

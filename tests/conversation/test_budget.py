@@ -1,4 +1,4 @@
-"""What a session may cost: told at four fifths, refused above it without a yes."""
+"""A session's budget: a warning at 80%, and approval required above it."""
 
 import time
 from dataclasses import replace

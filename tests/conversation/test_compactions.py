@@ -39,12 +39,9 @@ from tui_app.events import (
 from tui_app.references import Span
 from tui_app.settings import ReviewMode
 
-# Compactions in a conversation: by hand, in the background, cancelled, failed, undone.
-
-
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 ASKS, ASKS_AGAIN = "Write the notes for this transcript", "Update the notes so far"
-"""What requests for a summary say, the second one where it takes several parts."""
+"""Phrases in summary requests: new notes, and updates (further parts, later compactions)."""
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 
 
@@ -52,7 +49,7 @@ LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 async def filled(
     desk: Desk, server: FakeOpenAI, *, turns: int = 4, window: int = 32_000
 ) -> AsyncIterator[OpenSession]:
-    """A session in which some turns were had."""
+    """Open a session and run some turns in it."""
     desk.server("local", server.base_url, window=window)
     server.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(turns)))
     async with desk.session() as opened:
@@ -345,7 +342,7 @@ async def test_clear_and_undo_drop_a_job_in_the_background(desk: Desk, fake_open
 
 
 async def test_without_a_usable_model_it_is_extracted(desk: Desk) -> None:
-    """Also the very first command of a session gets the model it should have."""
+    """The first command of a session must also get the right model."""
     async with desk.session(model="offline:extractive") as opened:
         for number in range(4):
             await turn(opened.conversation, f"What is in README.md about the sea? {number}")
@@ -398,7 +395,7 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         assert view_bytes(conversation) == compacted
 
 
-# What stands behind /compact: options wherever they stand, and the focus.
+# Arguments of /compact: options in any position, and the focus.
 
 
 @pytest.mark.parametrize(
@@ -435,11 +432,11 @@ def test_what_cannot_be_read_is_said(typed: str, said: str) -> None:
     assert told.startswith(said)
 
 
-# Stopping a compaction that a prompt waits for: the prompt goes on, cut if it must be.
+# Stopping a compaction that a prompt waits for: the prompt is sent, truncated if necessary.
 
 
 async def stopped(opened: OpenSession, server: FakeOpenAI, *, presses: int = 1) -> list[Record]:
-    """Send a prompt, and press the key while it waits for a compaction; what happened to its end."""
+    """Send a prompt, press the key during its compaction, and return the records of its turn."""
     conversation = opened.conversation
     hangs = HangBeforeHeaders()
     server.add(hangs, phrase=ASKS)
@@ -530,14 +527,14 @@ async def test_reserve_compacts_behind_the_turn(desk: Desk, fake_openai: FakeOpe
         assert message_text(summary).count("[Notes on what was said before]") == 1
 
 
-# Reviewing a summary in a conversation: prompts go on, the decision comes late, nothing is left behind.
+# Reviewing a summary: prompts are still sent, decisions may come late, nothing is left over.
 
 
 EDITED = f"{NOTES}\nThe horizon is where they meet."
 
 
 async def proposed(opened: OpenSession, server: FakeOpenAI) -> CompactionProposed:
-    """Have a summary written that waits for a decision."""
+    """Start a compaction and return its proposal, which waits for a decision."""
     server.add(Text(NOTES), phrase=ASKS)
     watch = Following(opened.conversation.bus)
     opened.conversation.submit(Compact("tides", review=True))
@@ -690,7 +687,7 @@ async def test_the_text_is_told_while_it_is_written(desk: Desk, fake_openai: Fak
         assert "".join(told) == NOTES
 
 
-# Which compactions wait for a person: all, those they start, none; and nobody waits where nobody is.
+# Which compactions need a review: all, user-started ones, or none; never without a screen.
 
 
 @pytest.mark.parametrize(
@@ -787,7 +784,7 @@ async def test_a_changed_mode_counts_at_once(desk: Desk, fake_openai: FakeOpenAI
 
 
 async def test_nobody_waits_without_a_screen(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """Whatever the settings say: a command or another program has nobody to ask."""
+    """Whatever the settings: commands and other programs have no user to ask."""
     desk.server("local", fake_openai.base_url, window=6_600)
     fake_openai.add(*(Text(f"Answer. {LONG}", usage=(0, 0)) for _ in range(5)))
     fake_openai.add(*(Text(NOTES) for _ in range(4)), phrase=ASKS)

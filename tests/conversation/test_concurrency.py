@@ -1,4 +1,4 @@
-"""What happens when two things happen at once: the table of docs/context-governance.md, row by row."""
+"""Concurrent actions: the table of docs/context-governance.md, row by row."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ from tui_app.session.lock import SessionLocked
 ROOT = Path(__file__).parents[2]
 
 
-# Two windows of one session
+# Two windows on one session
 
 
 async def test_a_second_window_cannot_compact_while_the_first_one_does(
@@ -89,14 +89,14 @@ async def test_another_process_is_named_and_leaves_the_session_behind_when_it_di
         assert view_bytes(opened.conversation) == before
 
 
-# Another model
+# Changing the model
 
 
 @pytest.mark.parametrize(("window", "way"), [(64_000, "plain"), (4_000, "anyway")])
 async def test_a_job_goes_on_when_the_model_is_changed(
     desk: Desk, fake_openai: FakeOpenAI, window: int, way: str
 ) -> None:
-    """The old model writes it; the result is applied, for it replaces what is still there."""
+    """The old model writes the summary; it is applied, because the messages it replaces are still there."""
     release = Signal()
     with FakeOpenAI() as other:
         desk.server("other", other.base_url, window=window)
@@ -226,7 +226,7 @@ async def test_cancelled_and_started_again_at_once(desk: Desk, fake_openai: Fake
         await reopened(desk, opened)
 
 
-# Dying while others wait
+# Killed while others wait
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -1,4 +1,4 @@
-"""Answers that break off behind a whole call of a tool: nothing is run, and they are asked for again."""
+"""Responses that break off after a complete tool call: nothing runs, and the request is retried."""
 
 import json
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ async def test_a_call_of_a_cut_answer_is_not_run(desk: Desk, strict: Strict, wir
     async with desk.session(model=f"{wire}:{WIRES[wire].model}", retries=1) as opened:
         records = await turn(opened.conversation, "Look.")
         assert len(of(records, TurnRetry)) == 1
-        # The one of the answer that came whole.
+        # Only the call of the complete response.
         assert len(of(records, ToolCall)) == len(of(records, ToolResult)) == 1
         assert [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)] == ["done"]
         assert_valid(opened.conversation)
@@ -77,7 +77,7 @@ WHOLE, HALF = '{"path": "README.md"}', '{"path": "READ'
 
 
 def looked(records: list[Record]) -> list[bool]:
-    """Of each call whether its tool has run."""
+    """For each call, whether its tool has run."""
     results = [each for each in of(records, ToolResult) if isinstance(each, ToolResult)]
     return ["The sea is below." in each.text for each in results]
 
@@ -88,7 +88,7 @@ async def test_at_its_length_limit_the_last_call_runs_only_where_it_is_whole(
     desk: Desk, strict: Strict, wire: str, calls: list[str]
 ) -> None:
     served(desk, strict)
-    # A call without arguments may be one that was cut off in front of the first.
+    # A call without arguments could be one that was cut off before its first argument.
     strict.call = ("ls", {}) if calls in ([""], ["{}"]) else strict.call
     strict.short = [calls]
     async with desk.session(model=f"{wire}:{WIRES[wire].model}", retries=0) as opened:

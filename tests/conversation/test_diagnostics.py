@@ -1,4 +1,4 @@
-"""A session whose edits are looked at by language servers: made-up ones, and those of npm and PyPI."""
+"""Edits checked by language servers: made-up servers, and real ones from npm and PyPI."""
 
 import os
 import shlex
@@ -112,7 +112,7 @@ REAL: dict[str, tuple[Callable[[], Path], str, str, str, str]] = {
         "a: 2\n",
     ),
 }
-"""By server its program and argument, a file, what is right in it, and what an edit adds that is wrong."""
+"""For each server: program and argument, file, correct content, and an addition that is wrong."""
 
 
 @pytest.mark.language_servers_public

@@ -1,4 +1,4 @@
-"""Sessions that go on for long: nothing is refused, all is counted, and no turn costs more than the first."""
+"""Long sessions: nothing is refused, everything is counted, and no turn costs more than the first."""
 
 import gc
 import time
@@ -21,9 +21,9 @@ POLICIES: dict[str, dict[str, object]] = {
     "plimsoll": {},
     "by-code": {"base": "plimsoll", "summary_by": "heuristic"},
 }
-"""One whose summaries the model writes, and one that asks no model for any."""
+"""One policy whose summaries are written by the model, and one that never asks a model."""
 OLLAMA = "ollama"
-"""Served by a provider of its own, not by an endpoint."""
+"""Has its own provider class, unlike the models of endpoints."""
 LONG = [
     pytest.param(wire, policy, 300, WINDOW, marks=pytest.mark.endurance)
     for wire in (*WIRES, OLLAMA)
@@ -34,12 +34,14 @@ SHORT = [
     ("responses", "by-code", 16, 9_000),
     (OLLAMA, "plimsoll", 16, 9_000),
 ]
-"""Turns, and tokens of the window."""
+"""Turns, and the window in tokens."""
 WARM, SPAN = 50, 50
-"""Turns after which everything is loaded, and those that are taken together."""
+"""Turns until everything is loaded, and turns whose times are taken together."""
 GROWTH_MB, SLOWER = 24, 1.5
-"""What the process may grow by in 250 turns, and by how much the last turns may be slower than the first: one
-whose time grew with the log would take three times as long."""
+"""Limits: megabytes of growth in 250 turns, and how much slower the last turns may be than the first.
+
+A session whose turns slowed down with the size of its log would be three times slower.
+"""
 
 
 @pytest.fixture
@@ -52,7 +54,7 @@ def strict() -> Iterator[Strict]:
 
 @dataclass(slots=True)
 class Voyage:
-    """Turns of one session, what they took, and what the server was sent for them."""
+    """Runs turns of one session and records their times and requests."""
 
     opened: OpenSession
     strict: Strict
@@ -63,7 +65,7 @@ class Voyage:
     requests: int = 0
     seconds: list[float] = field(default_factory=list)
     megabytes: dict[int, float] = field(default_factory=dict)
-    """The process by turn."""
+    """Process size in megabytes, by turn."""
 
     def __post_init__(self) -> None:
         self.strict.count = self._counted
@@ -84,7 +86,7 @@ class Voyage:
             self.seconds.append(time.process_time() - began)
             assert of(records, Error, Truncation) == []
             assert [each.outcome for each in of(records, TurnEnd, ToolResult)] == ["success", "done"]  # type: ignore[attr-defined]
-            # What a server keeps is nothing of the program's.
+            # The server's journal must not count as growth of the process.
             self.strict.bodies.clear()
             if number % SPAN == 0:
                 gc.collect()
@@ -104,7 +106,7 @@ async def test_long_sessions_stay_whole_and_cost_the_same(  # noqa: PLR0917
 ) -> None:
     served(desk, strict, window)
     address = f"{strict.url}/openai-chat/v1"
-    # Its provider reads the process's own, and the program what it was started with: the same variable.
+    # The provider reads the process environment, and the program the one it was started with.
     monkeypatch.setenv("OLLAMA_BASE_URL", address)
     desk.env["OLLAMA_BASE_URL"] = address
     model = "ollama:keen-1" if wire == OLLAMA else f"{wire}:{WIRES[wire].model}"
@@ -118,7 +120,7 @@ async def test_long_sessions_stay_whole_and_cost_the_same(  # noqa: PLR0917
         assert {each.outcome for each in compactions} == {"success"}
         assert len(compactions) > turns // 100
         assert all(bool(each.output_tokens) == (policy == "plimsoll") for each in compactions)
-        # A template is learnt from one refusal.
+        # The template's requirement is learned from one refusal.
         assert len(strict.refused) <= (wire == "alternating")
         assert voyage.largest <= window
 
@@ -134,7 +136,7 @@ async def test_long_sessions_stay_whole_and_cost_the_same(  # noqa: PLR0917
         assert voyage.largest <= window
 
     if turns > WARM + SPAN:
-        # The quicker ones, which others have held up less.
+        # The 20th percentile, which other processes disturb least.
         first, last = (sorted(voyage.seconds[end - SPAN : end])[SPAN // 5] for end in (WARM + SPAN, turns))
         grown = voyage.megabytes[turns] - voyage.megabytes[WARM]
         print(

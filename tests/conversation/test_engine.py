@@ -1,4 +1,4 @@
-"""The session on a thread of its own: nothing gets lost between the two threads, nothing keeps running."""
+"""The session thread: nothing is lost between the two threads, and nothing keeps running."""
 
 import asyncio
 import logging
@@ -28,7 +28,7 @@ LIMIT_S = 30.0
 
 
 class Inbox:
-    """Keeps what an engine delivers, and says when a turn has ended."""
+    """Collects what an engine delivers, and signals the end of a turn."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -51,14 +51,14 @@ async def name_of(opened: OpenSession) -> str:
 
 
 async def begun(engine: Engine) -> OpenSession:
-    """Open the session, and have done what waits."""
+    """Open the session and start the queued work."""
     opened = await asyncio.wait_for(engine.open(), LIMIT_S)
     engine.begin()
     return opened
 
 
 async def told(engine: Engine) -> str:
-    """What an engine answers to a look-up."""
+    """Look up the session's name through the engine."""
     opened = await engine.session()
     return await asyncio.wait_for(asyncio.wrap_future(engine.call(name_of, opened)), LIMIT_S)
 
@@ -143,7 +143,7 @@ async def test_a_session_that_another_process_writes_can_be_opened_once_it_lets_
 
 
 def kept(opened: OpenSession) -> None:
-    """Have something said, so that the session stays when it is closed."""
+    """Append a message, because closing removes an empty session."""
     opened.conversation.history.append(
         UserMessage(text="hello"), ModelRequest(parts=[UserPromptPart("hello")])
     )
@@ -229,7 +229,7 @@ async def test_what_goes_wrong_in_a_call_is_logged(desk: Desk, caplog: pytest.Lo
 
 
 async def test_first_prompt_waits_for_the_tokenizer(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """Counts in the log are made by a tokenizer, never by the estimate that stands in before."""
+    """Token counts in the log come from a tokenizer, never from the preliminary estimate."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("Yes."))
     inbox = Inbox()

@@ -1,4 +1,4 @@
-"""Messages that a person keeps out of sight: what leaves along, what must stay, who never hears of them."""
+"""Messages that the user excludes: what leaves with them, what must stay, where they never appear."""
 
 from pathlib import Path
 
@@ -56,12 +56,12 @@ def sent(history: SessionHistory) -> str:
 
 
 def kept(done: CompactionComplete) -> str:
-    """What the file of a compaction's history holds."""
+    """Read the history file of a compaction."""
     return Path(done.history_path).read_text()
 
 
 def parallel(history: SessionHistory, *calls: str) -> None:
-    """An answer that thinks, with a signature, and calls several tools at once; then their results."""
+    """Append a response with signed thinking and several parallel calls, and their results."""
     parts = [
         ThinkingPart("Both.", signature="s", provider_name="anthropic"),
         *(ToolCallPart("ls", {}, tool_call_id=call) for call in calls),
@@ -76,7 +76,7 @@ def parallel(history: SessionHistory, *calls: str) -> None:
 
 
 def talk(history: SessionHistory) -> dict[str, int]:
-    """Three turns; the numbers of their messages by name."""
+    """Append three turns, and return the numbers of their messages by name."""
     say(history, "Who is in the harbour? " + SECRET)
     answer(history, "Nobody yet.")
     say(history, "Look on both quays.")
@@ -153,7 +153,7 @@ def test_what_may_not_leave_says_why_and_nothing_changes(
 
 
 class Listening:
-    """A writer of summaries that keeps all it was given to read."""
+    """A summariser that records its tasks."""
 
     model_name = "told"
 
@@ -349,17 +349,17 @@ STEPS = st.lists(
 
 
 def speak(history: SessionHistory, step: str, place: int, late: str) -> str:
-    """Say something; the call that is still open behind it, if one is."""
+    """Append a message, and return the id of a call that is still open, if any."""
     match step:
         case "prompt":
             say(history, "Go on.")
         case "answer":
             answer(history, "Done.")
         case "calls":
-            # Ids are used again.
+            # Call ids are reused.
             parallel(history, *(f"c{(place + each) % 5}" for each in range(1 + place % 3)))
         case _ if late:
-            # A result that comes behind later messages.
+            # A result that arrives after later messages.
             result(history, late, "seen at last")
             return ""
         case _:

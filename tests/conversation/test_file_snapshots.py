@@ -1,4 +1,4 @@
-"""Files go back with a rewind where a person wants that, and come again when that is undone."""
+"""A rewind restores files if the user wants that, and undoing it brings their contents back."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def mode(path: Path) -> int:
 
 
 async def two_turns(desk: Desk, server: FakeOpenAI, opened: OpenSession) -> None:
-    """The first turn edits one file; the second edits it again, makes another, and overwrites a third."""
+    """The first turn edits a file; the second edits it again, creates another, and overwrites a third."""
     server.add(tool("edit_file", path="README.md", old_text="Sea", new_text="Lake"), Text("One."))
     await turn(opened.conversation, "First.")
     server.add(
@@ -222,7 +222,7 @@ def test_kept_bytes_are_private_kept_once_and_checked(tmp_path: Path) -> None:
     assert KeptFiles(tmp_path / "kept", quota=6).put(b"12") is False
 
 
-# Results of reading a file are held against what the file holds now.
+# Results of reading a file are compared with the file's present content.
 
 
 def read(ws: Workspace, seq: int, path: str, **more: int) -> Read:

@@ -1,4 +1,4 @@
-"""Forks and sub-agents in the background: what they begin with, how they are told things, what is left."""
+"""Forked and background subagents: what they start with, how they get messages, and what is left."""
 
 import asyncio
 import json
@@ -77,13 +77,13 @@ async def test_a_fork_begins_with_the_very_bytes_of_its_parent(desk: Desk, fake_
         assert all(each.fork and each.session for each in starts)
         assert "There are none. (unchecked)" in one + two
         assert f"seas.txt · created ({starts[0].session}#" in one + two
-        # What stood in the parent's messages is bound to their numbers there.
+        # Claims from the parent's messages cite their numbers there.
         assert "`a.txt` has most. (#" in one + two
         assert_valid(opened.conversation)
-        # Neither is listed, nor do they stay when the session goes.
+        # Subagent sessions are not listed, and are deleted together with their parent's session.
         assert [each.id for each in opened.store.sessions()] == [opened.conversation.session]
         assert set(opened.store.children(opened.conversation.session)) == {each.session for each in starts}
-        # A search of all sessions finds each message once; by its number the model brings one back.
+        # A search of all sessions finds each message once, and the model can fetch it by its number.
         found = search_sessions(opened.store.path, "Read all")
         assert {each.session for each in found} == {opened.conversation.session}
         child = starts[0].session
@@ -100,7 +100,7 @@ BIG = "\n".join(f"{n} sea and sky" for n in range(24_000))
 
 
 def plain(body: Any) -> str:
-    """What a model reads of a request, on any wire, without marks for caches."""
+    """Return what the model reads of a request, on any wire, without cache markers."""
     said = next(body[key] for key in ("messages", "input", "contents") if key in body)
     head = [body.get(key) for key in ("tools", "system", "instructions", "systemInstruction")]
     return re.sub(r', "cache_control": {[^}]*}', "", json.dumps([*head, said]))
@@ -211,7 +211,7 @@ async def test_killed_and_promoted(desk: Desk, fake_openai: FakeOpenAI) -> None:
         await turn(conversation, "Send it.")
         await asyncio.gather(*(each.work for each in conversation.agents.every.values() if each.work))
         session, store = conversation.session, opened.store
-        # As if the program had been killed: one without an end, and one that nobody knows of.
+        # As if the program had been killed: a subagent without an end, and one that the log does not mention.
         (start,) = of_log(opened, SubAgentStart)
         store.append(session, start, None, time=1.0)
         child = start.session
@@ -225,7 +225,7 @@ async def test_killed_and_promoted(desk: Desk, fake_openai: FakeOpenAI) -> None:
         assert child in {each.id for each in opened.store.sessions()}
         texts = [message for _, message in opened.store.records(child) if message]
     async with desk.session(session=child) as opened:
-        # It opens like any session, with all that it held.
+        # The subagent's session opens like any other, with all its messages.
         assert view_bytes(opened.conversation).decode().split("\n") == texts
         fake_openai.add(Text("Here."), phrase="Still there?")
         records = await turn(opened.conversation, "Still there?")
@@ -276,11 +276,11 @@ async def test_nobody_waits_for_one_that_will_not_end(desk: Desk, fake_openai: F
     fake_openai.add(Text("Blue."), phrase="Look up.")
     async with desk.session(explore={}) as opened:
         agents = opened.conversation.agents
-        # Stopped before its task has run at all.
+        # Stopped before its task has started.
         await agents.send(Order(call="a", task="Look down.", background=True))
         told = await agents.tend("stop", "explore-1", "")
         assert told == "explore-1: stopped. It was stopped."
-        # Two wait, and one brief comes.
+        # Two calls wait, and only one brief arrives.
         await agents.send(Order(call="b", task="Look up.", background=True))
         waits = (agents.tend("wait", "", "") for _ in range(2))
         brief, refused = await asyncio.wait_for(asyncio.gather(*waits, return_exceptions=True), 60)
@@ -328,7 +328,7 @@ async def test_a_brief_says_who_declined_a_call(desk: Desk, fake_openai: FakeOpe
         (end,) = of_log(opened, SubAgentEnd)
         assert "the user refused: `git push sky`" in end.brief
         assert "git push sea" not in end.brief
-        # What the program says behind the user's words is none of them.
+        # Text that the program adds after the user's words does not count as theirs.
         assert "Do not try" not in str(opened.conversation.agents.history.ledger().prompts())
     finally:
         await opened.close()
@@ -346,7 +346,7 @@ async def test_one_that_goes_on_is_at_work_again_and_keeps_its_limits(
         fake_openai.add(tool("ls"), HangMidStream(), phrase="And now?")
         assert "goes on" in await agents.tend("send", "explore-1", "And now?")
         await (await fake_openai.request(6)).paused.wait()
-        # Its row, the warning at leaving and figures see it.
+        # Its row, the warning on leaving, and the statistics include it.
         (row,) = (
             each for each in fold_user_view(opened.store.heads(conversation.session)).entries if each.calls
         )
@@ -355,7 +355,7 @@ async def test_one_that_goes_on_is_at_work_again_and_keeps_its_limits(
         assert [(each.task, each.again) for each in starts] == [("Look up.", False), ("And now?", True)]
         assert StatsReader(opened.store.path, conversation.session).read().sub_agents == 1
         await agents.stop_agent("explore-1")
-        # As if the program had been killed once it went on again.
+        # As if the program had been killed after the subagent was resumed.
         session, step = conversation.session, of_log(opened, SubAgentStep)[0]
         opened.store.append(session, starts[-1], None, time=1.0)
         opened.store.append(session, step, None, time=1.0)
@@ -441,7 +441,7 @@ async def test_a_policy_of_ones_own_costs_what_it_asks_and_compacts_only_what_go
         end, steps = of_log(opened, SubAgentEnd)[-1], of_log(opened, SubAgentStep)
         assert [step.input_tokens for step in steps].count(700) == 1
         assert end.input_tokens == sum(step.input_tokens for step in steps)
-        # What it has read since leaves too little room for more.
+        # What the subagent has read since leaves too little room for more.
         fake_openai.add(Text("Yes."), phrase="Once more.")
         assert await went_on("Once more.", CompactionStart)
 

@@ -1,4 +1,4 @@
-"""Goals: turns go on until a check holds, a budget ends or the model says why not."""
+"""Goals: turns continue until a check passes, a budget is used up, or the model gives a reason to stop."""
 
 import asyncio
 
@@ -39,7 +39,7 @@ LONG = "The tide tables of the north harbour say when the water is high. " * 40
 
 
 def ends(opened: OpenSession) -> list[str]:
-    """How each check of the session and each goal ended, in order."""
+    """Return the headline of every check and every end of a goal, in order."""
     found = [record.data for record, _ in opened.store.records(opened.conversation.session)]
     return [each.headline() for each in found if isinstance(each, GoalChecked | GoalEnded)]
 

@@ -1,4 +1,4 @@
-"""Hooks around prompts, turns and what waits; guards that deny; arguments that a hook changes."""
+"""Hooks for prompts, turns and waiting; hooks that deny a call, and hooks that change its arguments."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Guards: words of the user that code checks, offered once, set by the user, in force after compactions."""
+"""Guards: rules in the user's words that code enforces, offered once, and in force after compactions."""
 
 import asyncio
 from dataclasses import replace
@@ -141,7 +141,7 @@ SPELT = ("edits legacy/", "edits ./legacy", "edits legacy/**", "edits leg?cy/", 
 async def test_what_breaks_a_guard_after_a_compaction_is_stopped_and_nothing_else(
     desk: Desk, fake_openai: FakeOpenAI, guard: str
 ) -> None:
-    """Every line is ruled under every spelling, and run by a model under one of them."""
+    """Every command line is judged under every guard, and a model runs each under one of them."""
     (desk.cwd / "legacy").mkdir(exist_ok=True)
     async with working(desk, fake_openai, allow=FREE, attended=False, guards=(guard,)) as opened:
         fake_openai.add(Text(f"Well. {LONG}"))
@@ -177,7 +177,7 @@ async def test_a_turn_that_changed_files_ends_only_with_tests(
     desk: Desk, fake_openai: FakeOpenAI, calls: list[Any], stopped: bool
 ) -> None:
     async with working(desk, fake_openai, attended=False, yes=True, guards=("tests",)) as opened:
-        # The model that does as it pleases is stopped once.
+        # A model that ignores the guard is stopped once.
         fake_openai.add(*calls, Text("Done."), *([Text("Still done.")] if stopped else []))
         await turn(opened.conversation, "Go.")
         await opened.conversation.settle()

@@ -1,4 +1,4 @@
-"""Handing over: the brief of a session, the session that begins with it, and the way back to the old one."""
+"""Handoff: the brief, the session that starts with it, and access to the old session."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ GOAL = "Write the release notes"
 
 
 def story(desk: Desk) -> Story:
-    """Work with rules, files, an open error and a decision."""
+    """A session with rules, files, an open error and a decision."""
     made = Story("Ferry timetable", model="local:scripted", cwd=str(desk.cwd))
     made.user(f"Make the timetable print Sundays. {RULES[0]} {RULES[1]}")
     made.tool("read_file", json.dumps({"path": "import.py"}), "1\tdef rows(table): ...")
@@ -73,7 +73,7 @@ def stored(desk: Desk, made: Story) -> str:
 
 
 def rows(desk: Desk, session: str) -> list[object]:
-    """All of a session's log and its line in the list, as they are on disk."""
+    """Read a session's list entry and log from disk."""
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
         return [store.info(session), *store.records(session)]
 
@@ -181,7 +181,7 @@ async def test_what_cannot_be_handed_over_is_refused_in_words(desk: Desk, server
         begin_session(desk.opening(), draft, "tide " * 20_000)
     masked = begin_session(desk.opening(), draft, "Use password=hunter2hunter2 there.")
     assert "hunter2" not in str(rows(desk, masked))
-    # An answer is being written only where somebody has the session open.
+    # Only an open session can have a response in progress.
     assert (await write_brief(desk.opening(session=begun), GOAL, extract=True)).brief.text
     opened = open_session(desk.opening(session=begun))
     try:
@@ -203,7 +203,7 @@ async def test_what_was_handed_over_is_handed_on(desk: Desk, server: FakeOpenAI)
 
 
 async def test_a_brief_alone_is_handed_on(desk: Desk, server: FakeOpenAI) -> None:
-    """Whoever handed over with the wrong goal says another one, where nothing was said yet."""
+    """If the goal was wrong, the user can hand over again from a session without messages of its own."""
     first = stored(desk, story(desk))
     third = await handed(desk, await handed(desk, first, "Wrong goal"), "Send them")
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
@@ -250,7 +250,7 @@ async def test_no_server_refuses_its_first_request(desk: Desk, strict: Strict, w
     assert records
 
 
-# The way back: the model finds what was said in the old session, and in others of the repository.
+# Looking back: the model finds messages of the old session, and of other sessions in the repository.
 
 
 def outcome(records: list[Record]) -> str:
@@ -298,7 +298,7 @@ async def test_what_is_excluded_there_neither_crosses_nor_is_found(desk: Desk, s
 
 
 def elsewhere(desk: Desk) -> tuple[Path, str]:
-    """A session of another folder of the repository, with a secret in it."""
+    """Store a session of another folder of the repository, with a secret in it."""
     (desk.cwd / ".git").mkdir()
     (desk.cwd / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     folder = desk.cwd / "docs"
@@ -335,7 +335,7 @@ async def test_other_sessions_of_the_repository_are_found_and_other_folders_aske
     assert "hunter2" not in text
     assert ("1 hit of sessions of another folder left out" in text) == (answer == "no")
     assert len(of(records, ApprovalDecided)) == 1
-    # The user's own search finds the same, and what is in other repositories.
+    # The user's own search finds the same, plus other repositories.
     found = {each.session for each in search_sessions(desk.opening().paths.database, "lighthouse")}
     assert found >= {near, far}
 

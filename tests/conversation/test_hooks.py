@@ -1,4 +1,4 @@
-"""Hooks: which are meant, what they are told, their processes, and what they change in conversations."""
+"""Hooks: matching, input, processes, and their effect on conversations."""
 
 import asyncio
 import json
@@ -55,7 +55,7 @@ from tui_app.events import (
 from tui_app.events.schema import event_schema
 from tui_app.settings.tables import TRIGGERS, Hook
 
-# Which hooks are meant, and what their end means.
+# Which hooks match, and what their exit status means.
 
 
 GUARD = Hook(command=("/opt/bin/guard.sh", "--token", "abc"))
@@ -182,7 +182,7 @@ def test_names_leave_arguments_out(command: tuple[str, ...] | str, name: str) ->
     assert name_of(Hook(command=command)) == name
 
 
-# What a hook is told: the event as its schema says, and no keys, neither in text nor in the environment.
+# A hook's input: the event as in its schema, without API keys in the text or the environment.
 
 
 KEY = "sk-fake-0123456789"
@@ -226,14 +226,14 @@ async def test_a_key_that_a_model_was_made_with_is_known_to_the_hooks(desk: Desk
     opening = replace(opening, keys=ApiKeys(opening.env, opening.paths, ring))
     opened = open_session(opening)
     try:
-        # As a model does that is made with it.
+        # The environment that models are created with keeps the key.
         assert opened.conversation.models.shelf.env["OPENAI_API_KEY"] == KEY
         assert KEY in opened.hooks.keys
     finally:
         await opened.close()
 
 
-# Real processes: what they are given, how they end, and that nobody outlives them.
+# Real processes: their input, how they end, and that none survives the session.
 
 
 @pytest.fixture
@@ -324,7 +324,7 @@ async def test_cancelled_it_is_ended_with_its_children_and_said(runner: Runner, 
 
 
 async def test_cancelled_while_it_starts(runner: Runner) -> None:
-    """At any moment of the start: asyncio itself would wait for ever for a process that is half there."""
+    """At every step of the start, because asyncio itself would wait forever for a half-started process."""
     for steps in range(1, 12):
         running = asyncio.create_task(run(runner, sh(FAMILY)))
         for _ in range(steps):
@@ -337,7 +337,7 @@ async def test_cancelled_while_it_starts(runner: Runner) -> None:
 
 
 async def test_cancelled_again_and_again_while_it_starts(runner: Runner) -> None:
-    """Nobody who is in a hurry leaves a process behind, or an end that nobody tells of."""
+    """Repeated cancelling leaves no process behind, and the end is still reported."""
     for steps in range(1, 12):
         running = asyncio.create_task(run(runner, sh(FAMILY)))
         for _ in range(steps):
@@ -359,7 +359,7 @@ async def test_cancelled_before_it_is_found_that_it_cannot_be_started(runner: Ru
     assert ended.cancelled
 
 
-# Hooks in real conversations: compactions, tools, sessions; what they change and what they cannot.
+# Hooks in real conversations: compactions, tools, sessions; what they can change and what they cannot.
 
 
 Defined = dict[str, tuple[Hook, ...]]
@@ -371,7 +371,7 @@ REFUSE = "echo 'not before noon' >&2; exit 2"
 async def hooked(
     desk: Desk, server: FakeOpenAI, hooks: Defined, *, turns: int = 4, window: int = 32_000, **more: Any
 ) -> AsyncIterator[OpenSession]:
-    """A session with hooks in which some turns were had."""
+    """Open a session with hooks and run some turns in it."""
     desk.env["PATH"] = os.environ["PATH"]
     desk.server("local", server.base_url, window=window)
     server.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(turns)))
@@ -386,7 +386,7 @@ def ran(opened: OpenSession) -> list[HookRan]:
 
 
 def told(path: Path) -> list[dict[str, object]]:
-    """What a hook that appends its input to a file was given."""
+    """Read what a hook that appends its input to a file was given."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""Servers that spoil a summary or say "too long" for ever: nothing is lost, and it goes on."""
+"""Servers that return bad summaries or say "too long" forever: nothing is lost, and the session goes on."""
 
 from dataclasses import dataclass, replace
 
@@ -33,18 +33,18 @@ from tui_app.events import (
     UserMessage,
 )
 
-# Servers that spoil a summary over the wire: the conversation is as it was, and goes on.
+# Bad summaries over the wire: the conversation is unchanged and can continue.
 
 
 ASKS = "At most about"
-"""Stands in every request for a summary, also in those that update one."""
+"""Phrase in every summary request, updates included."""
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 
 
 @dataclass(frozen=True)
 class Spoilt:
-    """What a server does, what is said about it, and how often it may be asked in one attempt."""
+    """A server's behaviour, the expected reason, and the most requests per attempt."""
 
     behaviour: Behaviour
     reason: str
@@ -85,13 +85,13 @@ def server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
 
 
 def impatient(opened: OpenSession) -> OpenSession:
-    """Summaries are asked for again without a pause worth the name."""
+    """Retry summaries almost immediately."""
     opened.writers.rules = replace(opened.writers.rules, first_s=0.001)
     return opened
 
 
 async def fill(opened: OpenSession, server: FakeOpenAI, turns: int) -> list[str]:
-    """Have some turns; how they ended."""
+    """Run some turns, and return their outcomes."""
     outcomes: list[str] = []
     for number in range(turns):
         server.add(Text(f"Answer {number}. {LONG}", usage=(0, 0)))
@@ -108,7 +108,7 @@ def last_of(opened: OpenSession) -> CompactionComplete:
 
 
 def summaries(server: FakeOpenAI) -> int:
-    """How often a summary was asked for."""
+    """Count the summary requests."""
     return sum(ASKS in exchange.text() for exchange in server.exchanges)
 
 
@@ -260,12 +260,12 @@ async def test_when_both_models_fail_it_is_extracted(desk: Desk, fake_openai: Fa
         assert (complete.outcome, complete.performed_by) == ("success", "heuristic")
 
 
-# A server that says "too long" for ever: the conversation tells it, loses nothing, and goes on after it.
+# A server that says "too long" forever: reported, nothing lost, and later turns work.
 
 
 TURNS = 3
 SUMMARIES = 16
-"""Requests for summaries that one turn may cost in vain: two compactions, in ever smaller parts."""
+"""Summary requests that one turn may waste: two compactions, in ever smaller parts."""
 BODIES: dict[str, Failure] = {
     "bare 413": Failure(413, "<html><h1>413 Request Entity Too Large</h1></html>"),
     "no limit": error(400, "Input is too long for requested model."),
@@ -332,7 +332,7 @@ CHUNK = (
 async def test_a_window_that_is_full_in_the_middle_of_an_answer_keeps_what_was_said(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """What is on the screen cannot be undone for a retry: the turn ends, and the next one goes on."""
+    """Text already on the screen cannot be withdrawn for a retry: the turn ends, and the next one works."""
     desk.server("local", fake_openai.base_url, window=32_000)
     stream = BODIES["in the stream"]
     fake_openai.add(Failure(200, f"data: {CHUNK}\n\n{stream.body}", stream.headers), Text("Good again."))
@@ -352,7 +352,7 @@ async def test_a_window_that_is_full_in_the_middle_of_an_answer_keeps_what_was_s
 async def test_what_was_left_out_of_one_request_is_recorded_and_changes_nothing_else(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """Reading the log again gives the view as it was: the cut concerned a request, not the conversation."""
+    """Replaying the log gives the same view: truncation affects one request, not the conversation."""
     desk.server("local", fake_openai.base_url, window=32_000)
     for _ in range(5):
         fake_openai.add(Text(ENDLESS_ERRORS_LONG))
@@ -373,7 +373,7 @@ async def test_what_was_left_out_of_one_request_is_recorded_and_changes_nothing_
         assert told.messages_removed == told.messages_before - told.messages_after > 0
         sent = fake_openai.journal[-1]["messages"]
         assert len(sent) <= told.messages_after + 1, "and the instructions; prompts in a row are one message"
-        # Each answer that was left out joins the prompts on both sides of it.
+        # Each response left out merges the prompts on both sides of it.
         assert sum(each["role"] == "assistant" for each in sent) == 5 - told.messages_removed // 2
         stored = [record.data for record, _ in opened.store.records(session)]
         assert [each for each in stored if isinstance(each, Truncation)] == [told]

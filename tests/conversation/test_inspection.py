@@ -1,4 +1,4 @@
-"""Who sees which kind of message, and what stands behind a category."""
+"""Where each kind of message is visible, and the messages of a category."""
 
 import json
 from dataclasses import replace
@@ -42,7 +42,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.views.user_view import fold_user_view
 from tui_app.usage import Breakdown
 
-# Who sees which kind of message: counted, sent, exported and on the screen.
+# Where each kind of message is visible: counted, sent, exported and on the screen.
 
 
 SYSTEM, HIDDEN, PROMPT, ANSWER = "Be kind to fish.", "the hidden prompt", "look for fish", "there are fish"
@@ -51,7 +51,7 @@ OLD, NEW, NOTES, SEEN = "old-herring " * 300, "new-plaice " * 20, "the notes", "
 
 @pytest.fixture
 async def mixed(history: SessionHistory) -> SessionHistory:
-    """A history with a message of every kind: a summary with its acknowledgement, and an archived result."""
+    """A history with every kind of message, including an acknowledged summary and an archived result."""
     system = ModelRequest(parts=[SystemPromptPart(SYSTEM)])
     history.append(SystemMessage(text=SYSTEM, tokens=history.counter.message(system).nonzero()), system)
     say(history, HIDDEN)
@@ -124,7 +124,7 @@ async def test_what_is_counted_is_what_the_agent_sees(mixed: SessionHistory) -> 
 
 
 async def test_the_screen_shows_what_is_for_people(mixed: SessionHistory) -> None:
-    """A stand-in has a row that says what was done; its words are in none."""
+    """A summary or digest has a row stating what was done, which does not show its text."""
     entries = fold_user_view(mixed.store.heads(mixed.session)).entries
     told = [entry.seq for entry in entries] + [entry.result_seq for entry in entries if entry.result_seq]
     assert {each.head.seq for each in mixed.view.newest_first() if each.user} <= set(told)
@@ -180,7 +180,7 @@ async def test_what_was_done_to_the_context_has_rows_in_the_user_view(mixed: Ses
     assert any(isinstance(record.data, ToolArchived) for record, _ in mixed.store.records(mixed.session))
 
 
-# What stands behind a category, on the scale of the figures above it.
+# The messages of a category, on the scale of the figures above them.
 
 
 SIZES = st.lists(st.integers(1, 5_000), min_size=1, max_size=8)

@@ -1,4 +1,4 @@
-"""A real model server with a small window: the conversation outgrows it and goes on."""
+"""A real model server with a small window: the conversation outgrows it and continues."""
 
 from itertools import pairwise
 
@@ -55,7 +55,7 @@ async def test_chat_outgrows_the_window_and_goes_on(desk: Desk, llamacpp_server:
 
 
 async def test_results_larger_than_the_window(desk: Desk, llamacpp_server: LlamaServers) -> None:
-    """One result does not fit by itself: it goes to a file, or is compacted away, and little of it stays."""
+    """A single result does not fit: it is offloaded or compacted, and little of it stays in context."""
     desk.server("local", llamacpp_server(SCRIPT, 8192))
     (desk.cwd / "README.md").write_text(LINE * 390)
     sizes: list[int] = []
@@ -88,7 +88,7 @@ async def test_prompt_that_cannot_fit(
     desk.server("local", llamacpp_server({"": ["A very small answer."]}, 2048))
     async with desk.session() as opened:
         conversation = opened.conversation
-        # By our count this one cannot fit; the next looks as if it could, and the server refuses it.
+        # The first prompt cannot fit by our count; the second seems to, and the server refuses it.
         for prompt in ("word " * 4000, "word " * 900):
             records = await turn(conversation, prompt)
             (error,) = of(records, Error)

@@ -1,4 +1,4 @@
-"""Three hundred turns with each kind of server: nothing is refused or stuck, and the gauge stays true."""
+"""Three hundred turns on each kind of server: no refusal, no hang, and an accurate gauge."""
 
 import json
 import time
@@ -26,7 +26,7 @@ from tui_app.session.rewind_fork import fork_session
 from tui_app.settings import Endpoint
 
 WINDOW, NEAR = 24_000, 0.03
-"""Tokens of each model's window; how far the gauge may be from what the server counts."""
+"""Window of each model in tokens, and the allowed relative error of the gauge."""
 SETTLED = 2
 """Turns after which a model's way of counting is known."""
 SUMMARY = """Title: Boats in the harbour
@@ -52,12 +52,12 @@ def strict() -> Iterator[Strict]:
 
 
 class Sailing:
-    """Prompts of one session, and what became of them."""
+    """Runs prompts of one session, and checks the gauge after each."""
 
     def __init__(self, strict: Strict) -> None:
         self.strict, self.turns, self.compactions = strict, 0, 0
         self.off: list[str] = []
-        """Turns whose gauge was wrong, once it had to be right."""
+        """Turns with a wrong gauge, apart from the first few that may be off."""
         self.unsettled = SETTLED
 
     async def sail(self, conversation: Conversation, turns: int) -> None:
@@ -99,7 +99,7 @@ async def test_what_a_template_refuses_is_learnt_once_for_all_sessions(desk: Des
     served(desk, strict)
 
     async def session() -> int:
-        """Refusals so far, behind a session in which the user speaks right behind a result."""
+        """Run a session whose user prompts right after a tool result; returns the refusals so far."""
         async with desk.session(model="alternating:keen-1", max_steps=1) as opened:
             for prompt in ("Look.", "Go on."):
                 records = await turn(opened.conversation, prompt)
@@ -107,7 +107,7 @@ async def test_what_a_template_refuses_is_learnt_once_for_all_sessions(desk: Des
         return len(strict.refused)
 
     assert [await session(), await session()] == [1, 1]
-    # What a folder holds teaches nothing.
+    # Files in the working folder must not be read as learned facts.
     learnt = desk.opening().paths.learnt_file
     assert '"alternating": true' in learnt.read_text()
     for name in (learnt.name, f".plimsoll/{learnt.name}", f"state/{learnt.name}"):
@@ -121,7 +121,7 @@ async def test_what_a_template_refuses_is_learnt_once_for_all_sessions(desk: Des
 async def test_views_with_superseded_reads_are_refused_by_nobody(
     desk: Desk, strict: Strict, wire: str
 ) -> None:
-    """Older reads become lines and old thoughts leave; taken back, and with another server in between."""
+    """Old reads become notes and old thinking is dropped; then undone, with another server in between."""
     served(desk, strict)
     strict.count = lambda sent: len(sent) // 4
     names = list(WIRES)
@@ -129,7 +129,7 @@ async def test_views_with_superseded_reads_are_refused_by_nobody(
     eager = {"eager": {"base": "background", "superseded": True, "superseded_batch": 1}}
 
     async def talk(conversation: Conversation, turns: int) -> list[tuple[int, ToolSuperseded]]:
-        """What was rewritten during some turns, none of which fails, by log number."""
+        """Run turns, none of which may fail, and return their rewrites with log numbers."""
         records = [each for _ in range(turns) for each in await turn(conversation, "Count the boats.")]
         assert of(records, Error) == []
         return [(each.seq, each.data) for each in records if isinstance(each.data, ToolSuperseded)]
@@ -154,7 +154,7 @@ async def test_views_with_superseded_reads_are_refused_by_nobody(
 async def test_a_compaction_behind_a_switch_leaves_the_gauge_true(
     desk: Desk, strict: Strict, home: str, abroad: str
 ) -> None:
-    """What it takes away was written by another model, whose calls go out in another form."""
+    """The removed messages are another model's, whose calls are encoded differently."""
     served(desk, strict, 20_000)
     async with desk.session(model=f"{home}:{WIRES[home].model}") as opened:
         sailing = Sailing(strict)
@@ -192,6 +192,6 @@ async def test_three_hundred_turns(desk: Desk, strict: Strict, wire: str) -> Non
         await sailing.sail(opened.conversation, 80)
     assert sailing.turns == 300
     assert sailing.compactions >= 5
-    # A template is learnt once, also for the fork.
+    # A template is learned once, also for the fork.
     assert len(strict.refused) <= ("alternating" in home + abroad)
     assert "\n".join(sailing.off) == ""

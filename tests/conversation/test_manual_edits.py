@@ -1,4 +1,4 @@
-"""Single messages of the next request: pinned, archived or moved to a file by hand, and undone."""
+"""Manual edits of single messages: pinned, archived or offloaded to a file, and undone."""
 
 import json
 
@@ -46,7 +46,7 @@ def by_hand(history: SessionHistory, compactor: Compactor | None = None) -> Manu
 
 
 def talk(history: SessionHistory) -> list[int]:
-    """A prompt, two read results and an answer; numbers of the results."""
+    """Append a prompt, two results and an answer; returns the numbers of the results."""
     say(history, "Look twice.")
     for call in ("c1", "c2"):
         answer(history, "", call=call)
@@ -292,7 +292,7 @@ def test_a_row_frees_no_more_than_it_says_it_takes(history: SessionHistory, repo
     assert hand.outlook(first).restore.freed < 0
 
 
-# What a model brings back reaches it as it was given: no stage takes a part out again.
+# Results that the model fetches back reach it whole: no stage shortens them again.
 
 
 async def test_the_end_of_a_long_message_is_reached_by_its_handle(

@@ -1,4 +1,4 @@
-"""MCP servers in a session: their tools are called like any other; what goes wrong stays with the server."""
+"""MCP servers in a session: tools are called like any other; failures are confined to their server."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ pytest.importorskip("mcp")
 
 
 LET = {"allow": ("files_*", "broken_*")}
-"""Tools of servers ask before they run."""
+"""Tools of MCP servers ask before they run."""
 
 
 def program(name: str = "files", mode: str = "plain", timeout: float = 20.0) -> McpServer:
@@ -55,7 +55,7 @@ async def test_a_turn_calls_a_tool_of_a_server(desk: Desk, fake_openai: FakeOpen
         shares = {share.name: share.tokens for share in opened.extras.shares() if share.category == "tools"}
         assert set(shares) == {"Plimsoll", "files"}
         parts = opened.conversation.usage.parts
-        # The shares are counted; the category follows what the provider reports of the whole request.
+        # The shares are our count; the category follows the provider's figure for the whole request.
         assert sum(shares.values()) == pytest.approx(parts.tools, rel=0.03), "it adds up to the category"
 
 
@@ -221,7 +221,7 @@ async def test_what_is_measured_without_starting_anything_knows_the_servers(
         inspection.close()
 
 
-# Tools that are found by searching.
+# Tools that the model finds by searching.
 
 
 def names(exchange: Exchange) -> list[str]:

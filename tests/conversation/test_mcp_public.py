@@ -1,7 +1,8 @@
-"""Public MCP servers, as they come from npm and PyPI: each is started, asked by a model, and gone afterwards.
+"""Public MCP servers from npm and PyPI: each is started, called by a model, and gone afterwards.
 
-Nothing is installed: ``PLIMSOLL_NODE_MODULES`` names the ``node_modules`` folder with the servers of npm,
-``PLIMSOLL_MCP_PROGRAMS`` the ``bin`` folder of an environment with those of PyPI: ``.ci/mcp.sh`` makes both.
+The tests install nothing. ``PLIMSOLL_NODE_MODULES`` names the ``node_modules`` folder with the servers from
+npm, and ``PLIMSOLL_MCP_PROGRAMS`` the ``bin`` folder of an environment with those from PyPI. ``.ci/mcp.sh``
+creates both.
 """
 
 import asyncio
@@ -43,7 +44,7 @@ def from_pypi(name: str, *args: str) -> McpServer:
 
 
 def running(server: McpServer) -> bool:
-    """Whether a process of a server is there."""
+    """Whether a process of the server is running."""
     wanted = server.args[0] if server.command == "node" else server.command
     listed = subprocess.run(["ps", "-ewwo", "args"], capture_output=True, text=True, check=True).stdout
     return any(wanted in line for line in listed.splitlines())
@@ -52,7 +53,7 @@ def running(server: McpServer) -> bool:
 async def asked(
     desk: Desk, model: FakeOpenAI, server: McpServer, *calls: tuple[str, dict[str, Any]]
 ) -> list[str]:
-    """What a model gets for some calls of a server's tools; no process is left when it is over."""
+    """Return the results of some calls of a server's tools, and assert that no process is left."""
     desk.server("local", model.base_url, 128_000)
     for name, args in calls:
         model.add(Tool(((f"{server.name}_{name}", args),)))
@@ -158,7 +159,7 @@ async def test_time(desk: Desk, fake_openai: FakeOpenAI) -> None:
 
 
 def over_http(port: int) -> "subprocess.Popen[bytes]":
-    """The server *everything* at an address, once it can be reached."""
+    """Start the server *everything* over HTTP, and wait until it listens."""
     script = from_npm("everything").args[0]
     server = subprocess.Popen(
         ["node", script, "streamableHttp"],

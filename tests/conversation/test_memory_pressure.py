@@ -1,4 +1,4 @@
-"""Memory that runs short: what is decided, what is dropped, and the one compaction that may follow."""
+"""Memory pressure: the decision, what is dropped, and the one compaction that may follow."""
 
 import asyncio
 import os
@@ -78,19 +78,19 @@ def test_reading_without_a_proc_file_system(
 
 
 def weigh(opened: OpenSession, rss_mb: int) -> None:
-    """Let the guard read this from now on. Without a limit in the settings it looks only when told to."""
+    """Make the guard read this size; without a limit in the settings it checks only when called."""
     opened.memory.read, opened.memory.limit_mb = (lambda: rss_mb), 1_000
 
 
 async def pressed(opened: OpenSession) -> None:
-    """Look, in the middle of a turn, until the compaction is asked for; the guard looks as well."""
+    """Check repeatedly during a turn until a compaction is requested; the guard checks as well."""
     while not opened.conversation.compactor.pressed:
         await opened.memory.look()
         await asyncio.sleep(0)
 
 
 async def said(desk: Desk, server: FakeOpenAI, opened: OpenSession, turns: int = 4) -> None:
-    """Some long turns, while memory is plenty."""
+    """Run some long turns without memory pressure."""
     weigh(opened, 10)
     server.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0), chunks=3) for number in range(turns)))
     for number in range(turns):

@@ -1,4 +1,4 @@
-"""Changing the model or the policy of a session, and going on with it later."""
+"""Changing the model or the policy of a session, and resuming the session later."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -29,7 +29,7 @@ from tui_app.events import (
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.settings import SettingsError
 
-# Changing the model, with room and without.
+# Changing the model, with and without room.
 
 
 ASKS = "Write the notes for this transcript"
@@ -52,7 +52,7 @@ async def opened(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> Asyn
 
 @asynccontextmanager
 async def talk(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> AsyncIterator[OpenSession]:
-    """A conversation of some 5,000 tokens with a model that holds 32,000; another one holds far less."""
+    """A conversation of about 5,000 tokens on a model with a window of 32,000; another model has far less."""
     desk.server("local", fake_openai.base_url, window=32_000)
     desk.server("small", small.base_url, window=SMALL)
     fake_openai.add(*(Text(f"Answer {number}. {LONG}", usage=(0, 0)) for number in range(4)))
@@ -77,7 +77,7 @@ async def test_forecast_changes_nothing(opened: OpenSession) -> None:
 
 
 async def test_forecast_counts_as_the_target_does(opened: OpenSession, desk: Desk) -> None:
-    """What fits as the present model counts may be too much for one that makes more tokens of the same."""
+    """What fits by the present model's count may be too much for one that needs more tokens per text."""
     conversation, models = opened.conversation, opened.conversation.models
     with FakeOpenAI() as server:
         window = conversation.usage.total * 3 // 2
@@ -105,7 +105,7 @@ async def test_the_present_model_is_listed_with_the_size_that_the_gauge_shows(
     conversation = opened.conversation
     fake_openai.add(Text("I see.", usage=(9_000, 10)))
     await turn(conversation, "What is measured?")
-    # What is learnt since tells of the next request.
+    # What has been learned since affects the next request.
     shelf = conversation.models.shelf
     for _ in range(2):
         shelf.limits.observe(await shelf.get("local:scripted"), 5_000, 30_000)
@@ -221,7 +221,7 @@ async def test_anyway_cuts_each_request(opened: OpenSession, small: FakeOpenAI) 
 
 @pytest.fixture
 async def cut(desk: Desk, fake_openai: FakeOpenAI, small: FakeOpenAI) -> str:
-    """That conversation, closed, after its person chose to have each request cut."""
+    """The same conversation, closed after switching to the small model with requests truncated."""
     async with talk(desk, fake_openai, small) as opened:
         await done(opened.conversation, Switch("small:scripted", "anyway"))
         return opened.conversation.session
@@ -258,7 +258,7 @@ def test_a_change_noted_without_the_choice_can_be_read() -> None:
 
 
 def tripped(opened: OpenSession) -> bool:
-    """Whether nothing is compacted by itself any more."""
+    """Whether automatic compaction has been disabled by failures."""
     compactor = opened.conversation.compactor
     return compactor.breaker.tripped(compactor.policy)
 
@@ -290,7 +290,7 @@ async def test_job_in_the_background_makes_room_for_the_switch(
         assert conversation.model == "small:scripted"
 
 
-# Changing the policy of a session, and going on with it later.
+# Changing the policy of a session, and resuming the session later.
 
 
 MINE = {"mine": {"base": "plimsoll", "max_messages": 6}}
@@ -304,7 +304,7 @@ async def policy_change_opened(desk: Desk, fake_openai: FakeOpenAI) -> AsyncIter
 
 
 async def heard(opened: OpenSession, *work: ChangePolicy) -> list[Record]:
-    """What was said while something was done."""
+    """Submit work, and return the records published until it was finished."""
     subscription, last = Following(opened.conversation.bus), Notice(text="That was all.")
     await done(opened.conversation, *work)
     opened.bus.publish_live(opened.conversation.session, last)
@@ -414,7 +414,7 @@ async def test_one_asked_for_while_opening_ranks_above_it(desk: Desk, fake_opena
         open_session(replace(opening, policy="x"))
 
 
-# How much the model thinks.
+# Reasoning effort.
 
 
 def asked_effort(server: FakeOpenAI) -> object:

@@ -1,4 +1,4 @@
-"""The model takes part: it is told how full its window is, and asks for compactions itself."""
+"""The model takes part: it is told its context usage, and requests compactions itself."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ def usage(tokens: int) -> ContextUsage:
 
 
 class View:
-    """A view that notes are put into, and what was told."""
+    """A view that collects the notes, and the marks they announce."""
 
     def __init__(self) -> None:
         self.items = [Item(1, ModelRequest(parts=[UserPromptPart("Hello")]))]
@@ -75,7 +75,7 @@ class View:
         self.items = [Item(self.key, SUMMARY), *self.items[len(self.items) - kept :]]
 
     def grow(self, tokens: int) -> list[int]:
-        """The marks that the model is told of at this size."""
+        """Return the marks announced at this size."""
         before = len(self.marks)
         self.notes.add_note(self.items, usage(tokens), PLIMSOLL)
         return self.marks[before:]
@@ -164,7 +164,7 @@ async def test_it_can_be_switched_off(desk: Desk, fake_openai: FakeOpenAI) -> No
         assert of(await turn(opened.conversation, "Is it? " * 1_200), FullnessTold) == []
 
 
-# The model asks for compactions.
+# The model requests compactions.
 
 NOTES = Text("Title: Tides\n## Intent\nRead the tide tables.\n## Current state\nGo on with the next.")
 ASKS = ("Write the notes for this transcript", "Write the notes of the conversation above")
@@ -176,7 +176,7 @@ def called(name: str, **args: object) -> Tool:
 
 
 def reads(desk: Desk, task: int, files: int = 3) -> list[Tool]:
-    """The steps of a sub-task that looks at some long files of its own."""
+    """Return the steps of a subtask that reads some long files of its own."""
     names = [f"table-{task}-{number}.txt" for number in range(files)]
     for name in names:
         lines = (
@@ -191,7 +191,7 @@ def reads(desk: Desk, task: int, files: int = 3) -> list[Tool]:
 async def able(
     desk: Desk, server: FakeOpenAI, *, summaries: Behaviour = NOTES, **more: Any
 ) -> AsyncIterator[OpenSession]:
-    """A session whose model may do everything, in a window of 24k."""
+    """Open a session whose model may do everything, in a window of 24k."""
     desk.server("local", server.base_url, window=24_000)
     for phrase in ASKS:
         server.add(*[summaries] * 8, phrase=phrase)
@@ -205,7 +205,7 @@ async def able(
 
 
 def answers_to(records: list[Record]) -> list[str]:
-    """What the tool answered."""
+    """Return the results of the compaction tool."""
     return [
         each.text for each in of(records, ToolResult) if isinstance(each, ToolResult) and each.name == NAME
     ]
@@ -216,7 +216,7 @@ def compactions(records: list[Record]) -> list[CompactionComplete]:
 
 
 def ready(server: FakeOpenAI) -> list[dict[str, Any]]:
-    """The requests that were no requests for a summary."""
+    """Return all requests except summary requests."""
     return [body for body in server.journal if not any(phrase in str(body["messages"]) for phrase in ASKS)]
 
 
@@ -300,7 +300,7 @@ async def test_it_can_be_cancelled_and_the_turn_goes_on(desk: Desk, fake_openai:
 
 
 async def tokens_of_a_session(desk: Desk, server: FakeOpenAI, *, at_boundaries: bool) -> tuple[int, int, int]:
-    """Have three sub-tasks done; tokens of all requests, requests, and compactions."""
+    """Run three subtasks; returns the tokens of all requests, the requests and the compactions."""
     for task in range(1, 4):
         note = called("write_file", path=f"note-{task}.md", content=f"High water of {task} is at 9:00.")
         more = at_boundaries and task < 3
@@ -330,7 +330,7 @@ async def test_boundaries_cost_fewer_tokens_than_thresholds_alone(desk: Desk, tm
     assert asked < alone
 
 
-# What the user asks of every summary.
+# The user's instructions for every summary.
 
 
 @pytest.mark.parametrize("of_policy", [False, True])
@@ -354,11 +354,11 @@ async def test_summary_instructions_are_in_every_request_and_in_the_numbers(
     assert "instructions" in number_lines(complete)
 
 
-# Files worked on last come back behind a compaction, as they are on disk.
+# Recently used files are re-attached after a compaction, with their content on disk.
 
 
 def sight(opened: OpenSession) -> str:
-    """All that the model sees of the conversation."""
+    """Return everything the model sees of the conversation."""
     return str(to_messages(opened.conversation.history.items()))
 
 

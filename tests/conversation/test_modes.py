@@ -1,4 +1,4 @@
-"""The modes of a session: what goes ahead unasked, what the model is told, what survives, plans as work."""
+"""Modes of a session: what runs without asking, what the model is told, what persists, and plans as work."""
 
 import asyncio
 import json
@@ -43,7 +43,7 @@ def write(path: str) -> Tool:
 
 
 def told(opened: OpenSession) -> list[str]:
-    """The modes that the model was told of, as the next request says it."""
+    """Return the modes announced to the model, in the words of its next request."""
     texts = [str(part.content) for item in opened.conversation.history.items() for part in item.message.parts
              if hasattr(part, "content")]  # fmt: skip
     return [mode for text in texts for mode in MODES if text == mode_text(mode)]

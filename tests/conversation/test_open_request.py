@@ -1,4 +1,4 @@
-"""Opening and closing: all or nothing, nothing lost, one writer, and the same view as before."""
+"""Opening and closing sessions: all or nothing, nothing lost, one writer, and an unchanged view."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.settings import SettingsError
 from tui_app.usage import ContextUsage
 
-# Closing and opening again: nothing lost, nothing left behind, one writer.
+# Closing and reopening: nothing lost, nothing left over, one writer.
 
 
 NOTES = "Title: Sea\n## State\nThe sea is salty."
@@ -103,7 +103,7 @@ async def test_compacted_view_is_as_it_was(desk: Desk, server: FakeOpenAI) -> No
         usage = opened.conversation.usage
     async with desk.session(session=session) as opened:
         assert view_bytes(opened.conversation) == before != full
-        # The summary's own request has taught the tokenizer's factor meanwhile.
+        # The summary request has adjusted the tokenizer's factor in the meantime.
         assert opened.conversation.usage.total == pytest.approx(usage.total, rel=0.02)
         opened.conversation.history.restate(opened.conversation.history.view.compactions[-1], undo=True)
         assert view_bytes(opened.conversation) == full
@@ -256,14 +256,14 @@ async def test_a_prompt_whose_process_was_killed_is_marked_once(
     assert server.journal == []
 
 
-# Opening: all or nothing, nothing happens unseen, and log, list and screen name the same model.
+# Opening: all or nothing, nothing happens silently, and log, list and screen name the same model.
 
 
 OFFLINE = "offline:extractive"
 
 
 async def spoken(desk: Desk, server: FakeOpenAI) -> str:
-    """A session in which something was said."""
+    """Store a session with one turn."""
     desk.server("local", server.base_url, window=32_000)
     server.add(Text("Yes."))
     async with desk.session() as opened:
@@ -327,7 +327,7 @@ async def test_damaged_sessions_file_is_named(desk: Desk) -> None:
 
 
 async def test_history_that_is_damaged_is_named_as_well(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """The file's head is whole, and the list of sessions too."""
+    """The file's header and the list of sessions are intact."""
     session = await spoken(desk, fake_openai)
     database = desk.opening().paths.database
     with closing(sqlite3.connect(database)) as db:
@@ -385,7 +385,7 @@ async def test_the_session_is_let_go_when_its_end_cannot_be_written(
 
 
 async def killed(desk: Desk, server: FakeOpenAI) -> str:
-    """A session whose process died while a tool ran."""
+    """Store a session whose process died while a tool ran."""
     session = await spoken(desk, server)
     message = ModelMessagesTypeAdapter.dump_json(
         [ModelResponse(parts=[ToolCallPart("ls", {}, tool_call_id="c1")])]
@@ -398,7 +398,7 @@ async def killed(desk: Desk, server: FakeOpenAI) -> str:
 
 
 async def test_closing_open_calls_is_seen(desk: Desk, fake_openai: FakeOpenAI) -> None:
-    """A screen that shows a session from its file follows what opening it changes."""
+    """A screen that shows a session from its file follows the changes made by opening it."""
     session = await killed(desk, fake_openai)
     records: list[Record] = []
     engine = Engine(desk.opening(session=session), records.append)
@@ -442,7 +442,7 @@ async def test_model_a_session_is_opened_with_is_written_down(desk: Desk, fake_o
     store.close()
 
 
-# Opening, compacting and undoing leave a view as it was, also one that another program or a kill cut off.
+# Opening, compacting and undoing leave a view unchanged, including imported and interrupted ones.
 
 
 LONG = " ".join(f"stop{index}" for index in range(400))
@@ -482,7 +482,7 @@ def exported(opened: OpenSession) -> list[str]:
 
 
 async def there_and_back(desk: Desk, session: str, before: bytes | None = None) -> None:
-    """Compact and undo in one open session and in two; the view and its export are the same at the end."""
+    """Compact and undo, within one open session and across two; view and export must be unchanged."""
     async with desk.session(session=session, model=OFFLINE) as opened:
         conversation = opened.conversation
         assert_valid(conversation)
@@ -524,7 +524,7 @@ async def test_imported_view_is_what_the_transcript_says(
 
 
 def left_in_mid_call(desk: Desk, session: str) -> None:
-    """What a killed process leaves: two calls, one of them begun, and no result."""
+    """Store what a killed process leaves: two calls, one of them started, and no result."""
     calls = [ToolCallPart("ls", {}, tool_call_id="c1"), ToolCallPart("grep", {}, tool_call_id="c2")]
     prompt, answer = ModelRequest(parts=[UserPromptPart("Look")]), ModelResponse(parts=calls)
     store = SqliteStore(desk.opening().paths.database)
@@ -553,7 +553,7 @@ async def test_session_left_in_mid_call_is_closed_once_and_then_stays(
         assert_valid(opened.conversation)
 
 
-# What the log knows of a session's size is what whoever writes it has on the gauge.
+# A session's size according to its log equals the gauge of the window that writes it.
 
 
 KNOWN_SIZES_LONG = "The sea is below and the sky above. " * 60
@@ -568,17 +568,17 @@ def known_sizes_server(desk: Desk, fake_openai: FakeOpenAI) -> FakeOpenAI:
 
 
 def gauge_of(preview: Preview, setting: int | None = None) -> ContextUsage:
-    """The gauge of a session before its model has been asked for."""
+    """The gauge of a session before its model has been asked for its window."""
     return preview.known.usage(preview.agent_view, preview.info.model, setting)
 
 
 def seen(desk: Desk, session: str) -> ContextUsage:
-    """The gauge of a window that only reads."""
+    """The gauge of a read-only window."""
     return gauge_of(load_preview(desk.opening().paths.database, session))
 
 
 async def talk(opened: OpenSession, server: FakeOpenAI, scale: float) -> None:
-    """Some turns with a server whose tokens are finer or coarser than ours."""
+    """Run some turns with a server whose tokens are finer or coarser than ours."""
     for number in range(4):
         size = round(opened.conversation.usage.total * scale) + round(600 * scale)
         server.add(Text(KNOWN_SIZES_LONG, usage=(size, 500)))
@@ -586,7 +586,7 @@ async def talk(opened: OpenSession, server: FakeOpenAI, scale: float) -> None:
 
 
 async def nothing(_opened: OpenSession) -> None:
-    """Leave it as it is."""
+    """Leave the session unchanged."""
 
 
 async def compacted(opened: OpenSession) -> None:

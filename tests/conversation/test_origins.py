@@ -1,4 +1,4 @@
-"""What a call acts on is traced to where it first stood: what only a text told the model is always asked."""
+"""Arguments of calls are traced to their source: those that came only from read text need approval."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from tui_app.memory.scope import scope_of
 from tui_app.session.rewind_fork import fork_session
 
 FREE = ("run_command", "web_fetch", "write_file")
-"""Rules that allow whatever the tools do."""
+"""Rules that allow everything these tools do."""
 NO = Decision("no")
 LONG = "The tide tables of the north harbour say when the water is high. " * 40
 INJECTED = (
@@ -48,12 +48,12 @@ INJECTED = (
 
 
 def orders() -> list[tuple[str, str]]:
-    """Fifty things that a text can tell a model to do, with the tool that does each."""
+    """Return fifty instructions a text may contain, each with the tool that would carry it out."""
     return [(text.format(n=number), name) for number in range(5) for text, name in INJECTED]
 
 
 def obeyed(orders: Sequence[tuple[str, str]], said: str = "") -> Tool:
-    """The calls of a model that does what it was told, with more of its own behind addresses."""
+    """Return the calls of a model that follows the instructions, with its own additions to URLs."""
     return Tool(
         tuple(
             (name, {"url": f"{text}{said}"} if name == "web_fetch" else {"command": text})

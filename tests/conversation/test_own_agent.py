@@ -1,4 +1,4 @@
-"""An agent of the person's own in a session: its tools and prompts, our log, our governor."""
+"""A user-written agent in a session: its tools and prompts, with our log and our governor."""
 
 from dataclasses import dataclass, replace
 
@@ -86,7 +86,7 @@ async def test_its_tools_run_and_its_prompts_go_out_every_time(own: Own) -> None
         assert "Answer briefly." in system
         names = {each["function"]["name"] for each in request["tools"]}
         assert names == {"departures", "search_history"}
-    # What it carries is counted between turns too.
+    # The agent's overhead also counts between turns.
     assert usage.parts.system > 0
     assert usage.parts.tools > 0
 
@@ -105,7 +105,7 @@ async def test_its_conversation_is_compacted_and_goes_on(own: Own) -> None:
         await opened.prepare()
         happened = [record for n in range(14) for record in await turn(opened.conversation, f"Day {n}?")]
         assert all(end.outcome == "done" for end in of(happened, TurnEnd))
-        # By a stage or by a summary: something made room.
+        # A stage or a summary made room.
         assert of(happened, ViewRewrite, CompactionComplete)
         assert opened.conversation.usage.total < 8_000
         assert_valid(opened.conversation)

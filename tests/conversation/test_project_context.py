@@ -1,4 +1,4 @@
-"""The plan and the todo list of a session's folder, carried along by its compactions."""
+"""Project instructions, skills, the plan and the todo list: sent with requests, and kept by compactions."""
 
 import os
 from dataclasses import replace
@@ -69,7 +69,7 @@ async def test_what_cannot_be_read_is_not_there(desk: Desk) -> None:
         assert [each.text for each in opened.extras.additions()] == ["", "caf\N{REPLACEMENT CHARACTER}"]
 
 
-# Instructions of a project and skills: they go along with every request, once, and outlive compactions.
+# Project instructions and skills: sent once with every request, and kept after compactions.
 
 
 def write(file: Path, text: str) -> None:
@@ -137,7 +137,7 @@ async def test_a_skill_is_loaded_on_demand_and_kept_by_a_compaction(
         assert opened.extras.in_use.skills() == ["reefing"]
 
 
-# The user's own instructions, imports, and where and when the session works.
+# The user's own instructions, imports, and the session's place and time.
 
 
 async def test_the_users_own_count_everywhere_and_refused_imports_are_told(
@@ -219,7 +219,7 @@ async def test_a_name_in_the_surroundings_is_one_line_and_no_more_than_a_name(
     assert said.count("</surroundings>") == said.count("\nDate: ") == 1
 
 
-# Instructions of folders below.
+# Instructions in subfolders.
 
 
 async def look(opened: OpenSession, server: FakeOpenAI, *paths: str) -> list[FolderInstructions]:
@@ -335,7 +335,7 @@ async def test_the_model_is_told_of_the_sandbox(desk: Desk, monkeypatch: pytest.
             assert ("Commands run in a sandbox: " in text) == (name == "on"), name
 
 
-# Further folders.
+# Additional folders.
 
 
 def outcomes(records: list[Record]) -> list[str]:
@@ -376,7 +376,7 @@ async def test_a_folder_that_is_added_is_worked_in_for_one_start(
         assert outcomes(await turn(opened.conversation, "Read.")) == ["success"]
 
 
-# What the user and the repository ask of summaries.
+# Summary instructions of the user and the repository.
 
 ASK = """\
 # Sailing

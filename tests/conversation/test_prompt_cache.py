@@ -1,4 +1,4 @@
-"""What providers keep of requests: that they are asked to, that it is read, and what it costs."""
+"""Prompt caches of providers: that they are requested, reported and priced."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def answer(body: dict[str, Any]) -> str:
 def caching(desk: Desk) -> Iterator[CachingAnthropic]:
     """A server with a prompt cache, as ``claude``."""
     with CachingAnthropic(answer) as server:
-        server.cache.least = 512  # the tools of a session in tests are few
+        server.cache.least = 512  # tests have few tools
         desk.endpoints["claude"] = Endpoint(
             name="claude", protocol="anthropic", base_url=server.base_url, window=60_000
         )
@@ -110,7 +110,7 @@ def test_what_stands_in_front_of_a_rewrite_is_read_as_it_was_predicted() -> None
 
 @pytest.fixture(scope="module")
 def long_talk() -> list[ModelMessage]:
-    """A conversation of which most requests add little to what is there already."""
+    """A conversation in which most requests add little to the previous one."""
     messages = list[ModelMessage]()
     for number in range(5):
         call = f"call_{number}"
@@ -253,14 +253,14 @@ async def test_a_resumed_session_reads_it_too_until_it_is_cold(desk: Desk, cachi
         assert (caching.bill[-1].read > 0) == warm
 
 
-# Summaries on the warm prefix.
+# Summaries that reuse the warm prefix.
 
 PRICED = "anthropic:claude-sonnet-5"
 
 
 @pytest.fixture
 def priced(desk: Desk, caching: CachingAnthropic) -> CachingAnthropic:
-    """The same server in the place of a vendor whose prices are known."""
+    """The same server in place of a vendor with known prices."""
     desk.endpoints["anthropic"] = replace(desk.endpoints["claude"], name="anthropic", window=60_000)
     return caching
 
@@ -270,7 +270,7 @@ def notes_of(body: dict[str, Any]) -> str:
 
 
 async def compacted(desk: Desk, server: CachingAnthropic, idle: float = 0.0) -> Any:
-    """A conversation that was compacted after its model had idled for so many seconds."""
+    """Compact a conversation whose model has been idle for ``idle`` seconds, and return the end event."""
     async with desk.session(model=PRICED) as opened:
         for _ in range(4):
             await turn(opened.conversation, f"When does it leave? {SAID}")
@@ -316,11 +316,11 @@ async def test_where_the_prefix_gives_no_notes_the_transcript_does(
     assert "tools" not in priced.bodies[-1]
 
 
-# A conversation that idles.
+# An idle conversation.
 
 
 async def idling(desk: Desk, **cache: object) -> tuple[bool, list[Any]]:
-    """Whether a compaction begins shortly before the cache expires, and what happens."""
+    """Return whether a compaction starts shortly before the cache expires, and its events."""
     settings = desk.opening(model=PRICED, cache=cache)
     opened = open_session(replace(settings, attended=True))
     await opened.prepare()
@@ -402,7 +402,7 @@ async def test_it_is_looked_at_shortly_before_the_cache_expires(desk: Desk) -> N
     await opened.close()
 
 
-# Whatever else asks for marks: pydantic-ai writes them, from the one setting.
+# Other places that need cache markers: pydantic-ai writes them, from the same setting.
 
 
 def test_openrouter_takes_marks_and_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,7 +417,7 @@ def test_openrouter_takes_marks_and_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     assert marked == {f"openrouter_cache_{part}" for part in ("tool_definitions", "instructions", "messages")}
 
 
-# The server itself keeps to the rules that it stands for.
+# The fake server enforces the rules of the real one.
 
 
 def request(*texts: str, marks: tuple[int, ...] = (), lifetime: str = "5m") -> dict[str, Any]:
@@ -441,7 +441,7 @@ def test_the_server_keeps_only_what_is_long_enough_and_looked_for_near_enough() 
         cache.ask(request(*"abcde", marks=(0, 1, 2, 3, 4)), 2)
 
 
-# Where nobody can be asked.
+# Without a user to ask.
 
 
 async def test_a_dear_turn_on_a_cold_cache_is_said_once(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compactions the provider makes: asked for, recorded, sent back, undone, and never beside our own."""
+"""Compactions by the provider: requested, recorded, sent back, undone, and never together with our own."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 
 
 async def compacted(opened: OpenSession, server: FakeOpenAI) -> CompactionComplete:
-    """Three turns, in the third of which the provider compacts."""
+    """Run three turns; in the third, the provider compacts."""
     server.add(
         Text(f"One. {LONG}", chunks=3, usage=(0, 0)),
         Text(f"Two. {LONG}", chunks=3, usage=(0, 0)),
@@ -262,7 +262,7 @@ def test_only_a_providers_own_part_counts() -> None:
 
 
 async def test_readable_summary_is_kept(desk: Desk, server: FakeOpenAI) -> None:
-    """In the shape in which Anthropic's arrives: the text of the summary, in front of the answer."""
+    """In the form that Anthropic sends: the text of the summary before the answer."""
     async with desk.session(provider_compaction=True) as opened:
         conversation = opened.conversation
         server.add(Text(f"One. {LONG}", chunks=3, usage=(0, 0)))

@@ -1,4 +1,4 @@
-"""Questions of the model to the user: answered, not answered, with nobody there, one after the other."""
+"""Questions of the model to the user: answered, postponed, unattended, and one at a time."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ def ask(question: str = "Which port?", *choices: str) -> Tool:
 
 
 async def answered(opened: OpenSession, *replies: str | None) -> list[Record]:
-    """Send a prompt and answer what is asked, in order."""
+    """Send a prompt and answer the questions in order; None postpones one."""
     left, records = list(replies), []
     async for record in send(opened.conversation, "Go."):
         records.append(record)

@@ -1,4 +1,4 @@
-"""What waits: its order, pausing after a cancelled turn, taking back, and following one's own turn."""
+"""The queue: order, pausing after a cancelled turn, removing entries, and following one's own turn."""
 
 import asyncio
 
@@ -94,7 +94,7 @@ async def test_failed_turn_pauses_too(desk: Desk, server: FakeOpenAI) -> None:
 
 
 async def test_sending_follows_its_own_turn(desk: Desk, server: FakeOpenAI) -> None:
-    """Also when others wait in front of it, even with the same words."""
+    """Even if others with the same text are queued before it."""
     server.add(Text("First."), Text("Second."), Text("Third."))
     async with desk.session() as opened:
         conversation = opened.conversation
@@ -243,7 +243,7 @@ async def test_closing_does_nothing_more_of_what_waits(desk: Desk, server: FakeO
     assert len(server.journal) == 1
 
 
-# Between two steps of a turn: the person may let another prompt in, and circles are broken.
+# Between two steps of a turn: the user may insert another prompt, and loops are broken.
 
 
 @pytest.fixture
@@ -275,7 +275,7 @@ async def test_a_waiting_prompt_is_let_in_after_the_present_step(
         await until(seen, lambda payload: isinstance(payload, TurnEnd))
         await conversation.settle()
         records = [record for record, _ in opened.store.records(conversation.session)]
-        # The step that was under way counts, and nothing was asked between it and the new prompt.
+        # The current step is kept, and no request was made between it and the new prompt.
         assert len(of(records, ToolResult)) == 1
         assert of(records, AssistantMessage)[-1].text == "High tide, then."
         assert_valid(conversation)

@@ -1,4 +1,4 @@
-"""Receipts of requests add up to the bill, and each miss of a cache has a name."""
+"""Request receipts add up to the bill, and every cache miss has a cause."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ from tui_app.settings import Endpoint, Settings
 
 @pytest.fixture
 def server(desk: Desk) -> Iterator[CachingAnthropic]:
-    """A server with a prompt cache and its own clock, in the place of a vendor whose prices are known."""
+    """A server with a prompt cache and its own clock, in place of a vendor with known prices."""
 
     def answer(body: dict[str, object]) -> str:
         return NOTES if "notes" in str(body["messages"])[-3_000:] else f"Noted. {SAID}"
@@ -42,7 +42,7 @@ def server(desk: Desk) -> Iterator[CachingAnthropic]:
 
 @dataclass
 class Told:
-    """The receipts of a session, and what its server says of the requests for answers."""
+    """The receipts of a session, and the cache misses that its server recorded for answers."""
 
     receipts: Sequence[Receipt]
     spent: float
@@ -53,7 +53,7 @@ class Told:
         return [each for each in self.receipts if each.kind == "answer"]
 
     def check(self, *causes: str) -> None:
-        """Every miss has its cause, nothing else has one, and all together is the bill."""
+        """Assert that the misses have these causes, no other request has one, and the sum is the bill."""
         assert [each.broken_by for each in self.answers] == list(causes)
         missed = [bool(each.broken_by) for each in self.answers]
         assert missed == self.misses
@@ -62,7 +62,7 @@ class Told:
 
 
 def told(desk: Desk, server: CachingAnthropic, session: str, paused: int = 0, pause_s: float = 0.0) -> Told:
-    """Read a session; from one log number on, its times are later by a pause."""
+    """Read the receipts of a session; events from number ``paused`` on are delayed by ``pause_s``."""
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
         found = read_receipts(store, session, settings := Settings(endpoints=desk.endpoints))
         if paused:
@@ -77,7 +77,7 @@ def told(desk: Desk, server: CachingAnthropic, session: str, paused: int = 0, pa
 
 
 async def ask(opened: OpenSession, times: int = 1) -> list[Record]:
-    """Each prompt is another one."""
+    """Run turns with prompts that all differ."""
     last = opened.conversation.history.view.last
     return [
         each for at in range(times) for each in await turn(opened.conversation, f"{last + at}: When? {SAID}")

@@ -1,4 +1,4 @@
-"""The context board in conversations: given once, kept through everything, read from what is over."""
+"""The memory board in conversations: given once, kept, and filled from finished sessions."""
 
 import asyncio
 import os
@@ -46,12 +46,12 @@ SIGN = "Sign the archives with sign.sh."
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
 LONG = "The sea is below and the sky is above, as everybody knows. " * 40
 KEEPS = "Bring the board up to date"
-"""What only a request for the board says."""
+"""Phrase that only board requests contain."""
 
 
 @pytest.fixture(autouse=True)
 def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done in a moment is done on a busy machine too."""
+    """Allow more time for short operations, since the machine may be busy."""
     monkeypatch.setattr(remembering, "MOMENT_S", 30.0)
 
 
@@ -89,7 +89,7 @@ def inboxes(opened: OpenSession) -> int:
 
 
 async def talked(opened: OpenSession, server: FakeOpenAI | None = None) -> str:
-    """Three turns with a rule in them; the session's id."""
+    """Run three turns, one with a rule, and return the session's id."""
     for text in (RULE, "What does the README say?", "Thanks."):
         if server is not None:
             server.add(Text("The sea is below.", usage=(0, 0)))
@@ -399,7 +399,7 @@ async def test_leaving_does_not_wait_for_a_model_that_hangs(desk: Desk, server: 
     opened = open_session(desk.opening())
     await opened.live()
     await server.request(number)
-    async with asyncio.timeout(20):  # the model never answers: who waits for it waits for ever
+    async with asyncio.timeout(20):  # the model never answers, so waiting for it would never end
         await opened.close()
     assert not [task for task in asyncio.all_tasks() if task.get_name().startswith("memory")]
     (due,) = boards_in(desk.opening().paths.database).due_sessions()
@@ -480,7 +480,7 @@ async def test_a_session_that_always_takes_the_program_along_is_given_up(
         assert opened.remembering.boards.due_sessions() == []
 
 
-# A person's own
+# Entries of the user
 
 
 async def test_what_a_person_changes_is_in_the_log_of_the_session_they_do_it_in(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Nothing done twice: calls that do what was done before the model lost sight of it."""
+"""Repeated calls: those already made before a compaction removed them from the model's view."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Models that begin anew what was done, after compactions by each kind of writer: none of it is unseen."""
+"""Models that repeat finished work after compactions, by each kind of writer: every repeat is detected."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ KINDS = [name for name in WRITERS if name not in WITH_SOURCES]
 MANY = 20
 """Compactions of a long session."""
 ROUNDS = 7
-"""Those of one opening: the session is resumed for the next ones."""
+"""Compactions before the session is closed and resumed."""
 DAYS = "days.md"
 LONG = "high water in the north harbour, " * 120
 
@@ -47,7 +47,7 @@ def task(number: int, state: str) -> Behaviour:
 
 
 class Harbour:
-    """A session whose model does what each round wants, and whose user decides by what is asked."""
+    """A session whose model makes scripted calls, and whose user answers approvals by their content."""
 
     def __init__(self, opened: OpenSession, server: FakeOpenAI, writer: ScriptedWriter, seen: int) -> None:
         self.opened, self.server, self.writer, self.seen = opened, server, writer, seen
@@ -66,8 +66,8 @@ class Harbour:
         return records
 
     async def compacts(self) -> None:
-        """The notes are the writer's own, of all that has come; those that are refused are left to code."""
-        await self.does()  # what came before is not the newest turn any more
+        """Compact with the writer's own notes on everything so far; rejected notes are replaced by code."""
+        await self.does()  # so that earlier messages are no longer the newest turn
         history = self.opened.conversation.history
         items = [item for item in history.items() if item.key > self.seen]
         self.writer.log += to_messages(items)
@@ -82,7 +82,10 @@ class Harbour:
 
 
 def told(records: list[Record]) -> dict[str, str]:
-    """What was told of calls, by their kind; the model got each as the first line of a result, or a no."""
+    """Return the repeat notices by kind, and assert that the model got each one.
+
+    It is the first line of the result, or a refusal.
+    """
     results = {one.tool_call_id: one.text for one in of(records, ToolResult) if isinstance(one, ToolResult)}
     found: dict[str, str] = {}
     for one in of(records, CallRepeated):
@@ -117,7 +120,7 @@ async def test_what_was_done_is_told_and_what_is_due_is_not(
 
 
 def opens(days: Path, number: int) -> None:
-    """The user changes the file."""
+    """Reopen a day in the file, as an edit by the user."""
     days.write_text(days.read_text().replace(f"day {number}: closed", f"day {number}: open"))
 
 

@@ -1,4 +1,4 @@
-"""Trouble with providers: asked again, bounded, stopped, told; and nothing is lost."""
+"""Provider failures: retried within bounds, stoppable, reported; and nothing is lost."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ from tui_app.events import (
 )
 from tui_app.next_steps import editor_text, shell_text
 
-# A provider that cannot answer for a moment is asked again: seen, bounded, stopped with one key.
+# Transient failures are retried: visibly, within bounds, and stoppable with one key.
 
 
 SOON = RetryRules(retries=3, first_s=0.01)
@@ -100,7 +100,7 @@ async def test_what_passes_is_tried_again_and_answered(
         assert of(happened, TurnEnd)[-1].outcome == "done"
         assert of(happened, AssistantMessage)[-1].text == "The ferry leaves at nine."
         assert_valid(opened.conversation)
-    # What broke off is not sent: the model writes the answer from the beginning.
+    # The partial answer is not sent: the model writes the answer from the beginning.
     assert [message["role"] for message in server.journal[-1]["messages"]] == ["system", "user"]
 
 
@@ -146,7 +146,7 @@ async def test_what_does_not_pass_is_said_at_once(desk: Desk, server: FakeOpenAI
         happened = await turn(impatient(opened).conversation, "Hello?")
         assert of(happened, TurnRetry) == []
         assert len(of(happened, Error)) == 1
-        # A request that is refused for what it is, is tried in the forms that others want.
+        # A rejected request is tried in the forms that other servers require.
         assert len(server.journal) <= (4 if lasting.status == 400 else 1)
 
 
@@ -322,7 +322,7 @@ async def test_a_wrong_key_does_not_change_the_model(
         assert of(happened, Error)[0].kind == "auth"
 
 
-# After trouble: what was streamed is kept, what is sent again goes out, compactions end on the screen.
+# After a failure: streamed text is kept, the prompt can be sent again, and compactions end on the screen.
 
 
 LONG = "The sea is below and the sky above. " * 60
@@ -341,7 +341,7 @@ def unwritable(opened: OpenSession) -> Iterator[None]:
 
 @contextmanager
 def full_disk(opened: OpenSession) -> Iterator[None]:
-    """No room for another page; what is written already stays readable."""
+    """Allow the database no further page; reading still works."""
     db = opened.store._db
     pages = db.execute("PRAGMA page_count").fetchone()[0]
     before = db.execute("PRAGMA max_page_count").fetchone()[0]
@@ -516,7 +516,7 @@ async def test_answer_that_does_not_fit_on_the_disk_is_told(desk: Desk, server: 
         assert end.data.outcome == "failed"
 
 
-# Every error of a turn: what happened, what to do, and the key that tries again.
+# Every error of a turn: what happened, what to do, and the key for retrying.
 
 
 SERVED = {
@@ -546,7 +546,10 @@ async def failed(desk: Desk, text: str = "why?", **settings: object) -> tuple[Er
 
 
 def assert_whole(told: Error, way: str) -> None:
-    """What happened, what to do next, and the way back once: no front end is told of what it has not."""
+    """Assert that the error says what happened and what to do, and offers the retry action once.
+
+    Shells and editors must not be told keys or commands that they do not have.
+    """
     assert told.message.endswith(".")
     assert told.actions.count(way) == 1
     assert told.hint.count(KEPT) == (way == "retry")
@@ -611,12 +614,12 @@ async def test_what_was_answered_in_part_is_tried_again_by_a_command(
     assert_whole(told, "retry")
 
 
-# Whatever a server does to an answer: no crash, no lost prompt, a valid history, words one understands.
+# Whatever a server does to an answer: no crash, no lost prompt, a valid history, and readable messages.
 
 
 FAULTS_SOON = RetryRules(retries=2, first_s=0.01)
 FAULTS_ASKS = "At most about"
-"""Stands in every request for a summary."""
+"""Phrase in every summary request."""
 PROMPT = "What does the README say?"
 _OF_A_PROGRAM = re.compile(r"Traceback|\w+(?:Error|Exception)\b|pydantic|httpx|<[a-z]+ object|None\b")
 
@@ -627,7 +630,7 @@ def faults_impatient(opened: OpenSession) -> OpenSession:
 
 
 def assert_understandable(told: Error) -> None:
-    """A sentence, and what to do next; nothing of the program's inside."""
+    """Assert that the error is a sentence with a hint, without internal names."""
     assert told.message.endswith((".", "!", "?"))
     assert told.hint
     for text in (told.message, told.hint):
@@ -641,13 +644,13 @@ def ended(records: list[Record]) -> TurnEnd:
 
 
 async def assert_goes_on(opened: OpenSession, server: FakeOpenAI) -> None:
-    """The next prompt is answered, and no request was one that a provider refuses."""
+    """Assert that the next prompt is answered, and that every request sent was valid."""
     server.add(*(Text("Title: T\n## Intent\nRead it.") for _ in range(9)), phrase=FAULTS_ASKS)
     server.fallback = Text("It goes on.")
     records = await turn(opened.conversation, "And now?")
     assert ended(records).outcome == "done"
     messages = [item.message for item in opened.conversation.history.items()]
-    # An answer that says nothing stays in the view, for the record, and is never sent.
+    # An answer with only thinking stays in the view for the record, but is never sent.
     if all(any(part.part_kind != "thinking" for part in message.parts) for message in messages):
         assert_valid(opened.conversation)
     assert [found for body in server.journal for found in problems(body)] == []
@@ -655,14 +658,14 @@ async def assert_goes_on(opened: OpenSession, server: FakeOpenAI) -> None:
 
 @dataclass(frozen=True)
 class Fault:
-    """What the server does, each time it is asked, and what a person is told in the end."""
+    """A server's behaviour on each request, and the message expected in the end."""
 
     behaviour: Behaviour
     words: str
     requests: int = 3
-    """How often it is asked: once, and again as often as the rules allow."""
+    """Requests made: the first one and all retries."""
     answered: bool = False
-    """Whether something of an answer stands, so that the prompt stays too."""
+    """Whether a partial answer is kept, and with it the prompt."""
 
 
 LIMITED = {"error": {"message": "Rate limit reached", "type": "rate_limit_error"}}
@@ -863,7 +866,7 @@ async def test_a_wrong_call_is_answered_and_the_model_may_do_better(
     server.add(WRONG_CALLS[name], Text("Never mind: the sea is below."))
     async with desk.session() as opened:
         records = await turn(faults_impatient(opened).conversation, PROMPT)
-        if name == "huge":  # more than the window holds
+        if name == "huge":  # larger than the window
             assert "longer than the 32,000 tokens" in of(records, Error)[0].message
             server._queues[""].clear()
         else:

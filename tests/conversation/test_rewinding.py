@@ -1,4 +1,4 @@
-"""Going back to before a prompt, also past compactions and while one runs in the background."""
+"""Rewinding to before a prompt, also past compactions and during a background compaction."""
 
 from tests.conversation.driving import Desk, Following, done, turn, until, view_bytes
 from tests.conversation.jobs import (

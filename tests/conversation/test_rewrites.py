@@ -1,4 +1,4 @@
-"""Reversible stages in a conversation: what the model is shown, what the log keeps, and taking it back."""
+"""Reversible stages in a conversation: what the model sees, what the log keeps, and undoing them."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -45,7 +45,7 @@ LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n
 
 
 def view(opened: OpenSession) -> list[object]:
-    """What the next request is built from, without the marks of the run that wrote it."""
+    """Return the parts the next request is built from, without the metadata of the run that wrote them."""
     return [message.parts for message in to_messages(opened.conversation.history.items())]
 
 
@@ -54,14 +54,14 @@ def stored(opened: OpenSession, kind: type[Payload]) -> list[Payload]:
 
 
 async def read_all(desk: Desk, server: FakeOpenAI, opened: OpenSession, times: int) -> None:
-    """Have the model read the long file again and again."""
+    """Have the model read the long file repeatedly."""
     for number in range(times):
         server.add(tool("read_file", path="log.txt", start=1 + number), Text(f"Read {number}.", usage=(0, 0)))
         await turn(opened.conversation, f"Read from line {1 + number}.")
 
 
 def arrived(history: SessionHistory, text: str) -> None:
-    """A result comes in, and the stages look at it as before a request."""
+    """Append a result and run the stages for arriving results, as before a request."""
     say(history, "Look.")
     answer(history, "", call="c1")
     result(history, "c1", text)
@@ -186,7 +186,7 @@ async def test_a_file_that_is_read_again_stays_once_and_comes_back_with_undo(
 
 
 async def read_three(opened: OpenSession, server: FakeOpenAI, desk: Desk) -> None:
-    """Three results at once, each of 60 % of the window."""
+    """Run a turn with three parallel results, each of 60% of the window."""
     for name in "abc":
         (desk.cwd / f"{name}.txt").write_text(f"the file {name}\n" + LINES[: 9_600 * 4])
     paths = [f"{name}.txt" for name in "abc"]
@@ -237,7 +237,7 @@ async def test_what_is_brought_back_and_too_much_again_ends_in_a_request_that_fi
         assert_valid(opened.conversation)
 
 
-# Digests of archived results that a model writes: one request a batch, in the log, and never asked again.
+# Digests of archived results written by a model: one request per batch, logged, and never repeated.
 
 
 ASKED = "Write the notes on these results"
@@ -250,7 +250,7 @@ def reads(count: int) -> Tool:
 
 
 async def archive(desk: Desk, server: FakeOpenAI, opened: OpenSession) -> ToolArchived:
-    """Twelve results come in, and with the next answer behind them two have to go."""
+    """Append twelve results; the turn after them archives two."""
     (desk.cwd / "log.txt").write_text(f"the tide comes in, {KEY}\n" * 40)
     server.add(reads(12), Text("All read."), phrase="Read all.")
     await turn(opened.conversation, "Read all.")

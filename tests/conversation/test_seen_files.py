@@ -1,4 +1,4 @@
-"""Files that somebody changes between the model's look and its change: nothing is overwritten unseen."""
+"""Files changed by others between the model's read and its edit: no change is overwritten unseen."""
 
 import os
 from collections.abc import Callable
@@ -55,7 +55,7 @@ async def test_a_file_that_changed_since_is_read_again_first(
 ) -> None:
     session, _ = await results(desk, fake_openai, READ)
     change(desk.cwd / "a.txt")
-    # It holds for a session, whatever process goes on with it.
+    # The check belongs to the session and survives a change of process.
     found = (desk.cwd / "a.txt").read_bytes()
     _, (refused,) = await results(desk, fake_openai, WRITE, session=session)
     assert "a.txt has changed since you read it; read it again" in refused

@@ -1,4 +1,4 @@
-"""What a session changed: its own files by the log, the rest by git; and the message of a commit."""
+"""What a session changed: its own files from the log, the rest from git; and commit messages."""
 
 from pathlib import Path
 
@@ -71,7 +71,7 @@ async def test_git_runs_nothing_of_the_repository_and_without_trust_is_not_asked
     spy, spying = repository / "spied", str(repository / "spy.sh")
     (repository / "spy.sh").write_text(f"#!/bin/sh\ntouch {spy}\ncat\n")
     (repository / "spy.sh").chmod(0o755)
-    # What is included counts too, and a name may look like a setting with its value.
+    # Included files count as well, and a filter's name may look like a setting with a value.
     (repository / ".git/more").write_text(f'[filter "a=b.clean"]\nprocess = {spying}\nrequired = true\n')
     for name in ("core.fsmonitor", "filter.ink.clean", "diff.external", "diff.ink.textconv", "gpg.program"):
         git(repository, "config", name, spying)

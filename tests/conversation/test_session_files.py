@@ -1,4 +1,4 @@
-"""The files of a session follow its log: what a crash left goes, what is missing comes back, limits hold."""
+"""A session's files follow its log: leftovers of a crash go, missing files come back, limits hold."""
 
 import os
 from collections.abc import Collection, Iterator
@@ -22,7 +22,7 @@ STEM = "{:03d}-before-compaction"
 
 
 def compacted(history: SessionHistory, times: int = 1) -> SessionFiles:
-    """A history whose summaries say where the whole conversation is."""
+    """Fill a history with compactions whose summaries name the file of the whole conversation."""
     filled(history)
     for number in range(1, times + 1):
         where = history.archive.folder.conversation_history / f"{STEM.format(number)}.md"
@@ -156,7 +156,7 @@ def test_the_oldest_goes_first_and_never_what_the_view_points_to(history: Sessio
         name for name in names if name.split("/")[1] in str(history.items())
     ]
     assert any(name.startswith("checkpoints/") for name in left)
-    # The log holds what is gone: undoing the compaction brings the files back that the view needs again.
+    # The log still has it: undoing the compaction restores the files that the view needs again.
     history.restate(history.view.compactions[-1], undo=True)
     files.restore()
     assert sorted(history.spilled()) == names
@@ -222,7 +222,7 @@ def test_opening_looks_at_no_more_compactions_than_it_needs(store: SqliteStore, 
     history.archive.folder.write_checkpoint_file("300-salty.md", 300, "salty", "Salty.")
     assert files.sweep() == []
     assert len(looked) < 10
-    # What asks for all of them gets all of them.
+    # Reading the whole list gives every checkpoint.
     assert [each.number for each in history.archive.checkpoints] == list(range(1, 301))
     assert history.archive.event_of(300) == 600
     history.append(CompactionComplete(job="j", outcome="success", trigger="manual", summary="Salty."))

@@ -1,4 +1,4 @@
-"""The agent view over a real log: counted after each step, committed whole or not, undone to the byte."""
+"""The agent view on a real log: counted after each step, committed atomically, undone to the byte."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def test_report_of_a_cut_request_is_not_believed(history: SessionHistory) -> Non
 
 @pytest.mark.parametrize("share", [0.7, 0.9, 1.3])
 def test_before_and_after_are_said_on_one_scale(history: SessionHistory, share: float) -> None:
-    """The provider's figure in front of a rewrite and our count behind it made trimming look like growth."""
+    """With the provider's figure before a rewrite and our count after it, trimming looked like growth."""
     filled(history)
     history.set_overhead(Overhead(WINDOW, FIXED, 1.3), "a:b")
     answer(history, "So it is.", reported=(round(counted(history) * share), 0))
@@ -276,7 +276,7 @@ def test_what_a_stage_has_hidden_is_read_from_the_log(
         assert view.items() is shown, "the view itself has not changed"
 
 
-# Finding what was said, also in very long conversations.
+# Searching messages, also in very long conversations.
 
 
 @pytest.fixture
@@ -413,7 +413,7 @@ def test_ten_thousand_messages_hardly_cost_more_than_a_hundred(history_search_st
     def cost(search: SessionSearch, words: str) -> float:
         runs = []
         for _ in range(5):
-            # Others may have the processor meanwhile.
+            # Thread time excludes time given to other processes.
             started = time.thread_time()
             search.search(words)
             runs.append(time.thread_time() - started)

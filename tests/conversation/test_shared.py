@@ -1,4 +1,4 @@
-"""Conversations on a server: written by one, followed by others, and the prompt kept where that ends."""
+"""Conversations on a server: one writer, several followers, and the prompt kept when the writer ends."""
 
 import asyncio
 import os
@@ -48,7 +48,7 @@ def server(postgres: Cluster) -> SessionServer:
 
 
 class Reader:
-    """Somebody who follows a session from elsewhere, as a read-only window does."""
+    """Follows a session from another process, as a read-only window does."""
 
     def __init__(self, server: SessionServer, session: str) -> None:
         self._follower = follow(server, session, Path())
@@ -57,7 +57,7 @@ class Reader:
         self.types: list[str] = []
 
     def catch_up(self) -> None:
-        """Wait for news and fold them."""
+        """Wait for new events and fold them."""
         assert self._follower.wait(20.0)
         for head in self._store.heads(self._session, self.last):
             self.last = head.seq
@@ -206,7 +206,7 @@ async def test_a_budget_counts_what_the_server_holds(
 async def test_branches_and_what_waits_are_on_the_server_too(
     desk: Desk, fake_openai: FakeOpenAI, server: SessionServer
 ) -> None:
-    """One machine begins a branch and merges it; what waits for an answer there is seen from another one."""
+    """One machine creates and merges a branch; another sees what awaits an answer there."""
     git(desk.cwd, "init", "-q")
     git(desk.cwd, "add", ".")
     git(desk.cwd, "commit", "-qm", "Begin")

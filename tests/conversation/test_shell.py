@@ -1,4 +1,4 @@
-"""Shell mode: what the user runs is in the log, goes along with the next prompt, leaves nothing running."""
+"""Shell mode: commands are logged, sent with the next prompt, and leave nothing running."""
 
 import asyncio
 import os
@@ -86,7 +86,7 @@ async def test_the_model_reads_command_and_output_with_the_next_prompt(
         assert (ended.outcome, ended.exit_code, ended.private) == ("exited", 3, False)
         assert ended.text.startswith("Exit code 3 after ")
         assert ended.text.endswith("\nred"), "without control sequences"
-        # No model was asked, and the gauge counts it where it counts results.
+        # No model was asked, and the gauge counts the output as a result.
         assert len(server.journal) == 1
         assert conversation.usage.parts.tool_results > before.tool_results
         assert conversation.usage.parts.user == before.user
@@ -249,7 +249,7 @@ async def test_every_provider_takes_it(desk: Desk, wire: str) -> None:
         )
         async with desk.session(model=f"{wire}:{kind.model}", read_only=False) as opened:
             conversation = opened.conversation
-            # In front of everything, two in a row, empty output, and news of a task behind a result.
+            # Before any prompt, two in a row, empty output, and a task notice after a result.
             await done(conversation, Shell("true"), Shell("echo one"), Shell("echo no", private=True))
             for prompt in ("first", "second"):
                 assert opened.conversation.tooling.tasks is not None

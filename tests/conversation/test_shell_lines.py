@@ -1,4 +1,4 @@
-"""Command lines of the model: what a shell makes of them, and that none of them waits for anybody."""
+"""Command lines of the model: how the shell interprets them, and that none waits for input."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from tui_app.events import ToolResult
 
 
 async def printed(desk: Desk, server: FakeOpenAI, *lines: str, **args: Any) -> list[str]:
-    """What the model is told of each command line."""
+    """Run each command line, and return the results that the model gets."""
     desk.server("local", server.base_url, window=64_000)
     desk.env["PATH"] = os.environ["PATH"]
     server.add(*(tool("run_command", command=line, timeout_s=20, **args) for line in lines), Text("Done."))

@@ -1,4 +1,4 @@
-"""Replays: what they say of every request, and that they end where a live conversation ends."""
+"""Replays: their report of every request, and that they end in the same view as a live conversation."""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ UNSENT = {"timestamp", "metadata"}
 
 
 def wire_text(message: ModelMessage) -> str:
-    """What a message says: the same whenever a provider is sent the same bytes."""
+    """Serialise a message; the same text means that a provider is sent the same bytes."""
     parts = [
         {each.name: getattr(part, each.name) for each in fields(part) if each.name not in UNSENT}
         for part in message.parts
@@ -78,7 +78,7 @@ async def test_any_replay_ends_as_a_live_conversation_does(
 
 _PLAYED: dict[tuple[str, int], Replay] = {}
 _OUTCOMES: dict[tuple[str, int, str], Outcome] = {}
-"""What the long session came to: nobody changes it, and many look at it."""
+"""Results of the long session, shared by tests that do not modify them."""
 
 
 async def played(policy: Policy, window: int = SMALL, messages: Sequence[ModelMessage] = LONG) -> Replay:
@@ -131,7 +131,7 @@ async def test_a_request_that_only_grows_keeps_its_whole_prefix() -> None:
 async def test_what_a_stage_did_stands_in_the_request_it_was_done_for() -> None:
     made = await played(PLIMSOLL)
     assert {"trim", "pointers", "compact"} <= set(made.work)
-    # What came after the last request belongs to none.
+    # Work after the last request belongs to no request.
     for stage, work in work_of(made.events[: made.seen]).items():
         rows = [request.stages[stage] for request in made.requests if stage in request.stages]
         assert sum(row.actions for row in rows) == work.actions
@@ -253,7 +253,7 @@ async def test_what_a_pause_outlives_is_paid_for_again() -> None:
         source = transcript(said, "claude-sonnet-4-5")
         return (await simulate(source, [PLIMSOLL], [LARGE])).windows[0][0]
 
-    # An answer, and what it is answered with.
+    # A response, and the request it answers.
     quick, slow = await spoken(2), await spoken(4)
     assert quick.cached_tokens == slow.cached_tokens > 0, "the same bytes are sent"
     assert slow.to_json()["cache_read_tokens"] == 0 < quick.to_json()["cache_read_tokens"]

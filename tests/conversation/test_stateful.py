@@ -1,4 +1,4 @@
-"""Whatever is done in whatever order: both views replay, what is sent is valid, and nothing is lost."""
+"""Random action sequences: both views match their replay, requests are valid, and nothing is lost."""
 
 import asyncio
 import sqlite3
@@ -62,14 +62,14 @@ SMALL = replace(
     minimum_gain=0.0,
     stages=Stages(archive=Archive(cutoff=2), trim=Trim(chars=40, keep_messages=1)),
 )
-"""Makes room in views of any size."""
+"""Compacts views of any size."""
 SIZES = st.sampled_from([1, 40, 200])
 CHOICE = st.integers(0, 1_000)
 
 
 @dataclass(slots=True)
 class Writer:
-    """Writes what it is told to: notes, far too much, or nothing."""
+    """Writes the text it is given: notes, far too much, or nothing."""
 
     words: str = "## Notes\nShort."
     model_name: str = "told"
@@ -82,7 +82,7 @@ class Writer:
 
 @dataclass(slots=True)
 class Dying:
-    """Writes events as the last thing a process does, or does not get to it."""
+    """Simulates a process that dies when writing events, before or after the write."""
 
     write: Callable[..., list[Record]]
     written: bool
@@ -109,7 +109,7 @@ class Session(RuleBasedStateMachine):
         self.said: dict[int, str] = {}
         self.calls = 0
         self.parents: dict[str, list[tuple[object, ...]]] = {}
-        """Sessions that were forked, with all that was in them."""
+        """Sessions that were forked, with all their contents."""
         self.begin()
 
     def by_hand(self) -> ManualEdits:
@@ -141,12 +141,12 @@ class Session(RuleBasedStateMachine):
 
     @property
     def prompts(self) -> list[int]:
-        """Where the person spoke; a fork in front of the first prompt has none yet."""
+        """Numbers of the prompts; empty after a fork before the first one."""
         return [head.seq for head in self.store.heads(self.session) if head.type == UserMessage.TYPE]
 
     @property
     def open(self) -> list[str]:
-        """Calls that nothing has answered, newest answer only."""
+        """Unanswered calls of the newest response."""
         made: list[str] = []
         for head in self.store.heads(self.session):
             if head.type == AssistantMessage.TYPE:
@@ -167,7 +167,7 @@ class Session(RuleBasedStateMachine):
 
     @rule(turns=st.integers(1, 4), calls=st.integers(0, 3))
     def talk(self, turns: int, calls: int) -> None:
-        """Whole turns, so that there is something to compact."""
+        """Run whole turns, so that there is something to compact."""
         for _ in range(turns):
             self.prompt(200)
             self.answer(40, calls, False)
@@ -205,7 +205,7 @@ class Session(RuleBasedStateMachine):
 
     @rule(words=st.sampled_from(["## Notes\nShort.", "", "far too much " * 4_000]))
     def job(self, words: str) -> None:
-        """Start a compaction, which goes on while other things happen."""
+        """Start a compaction that runs while other actions happen."""
         self.writer.words = words
 
         async def start() -> None:
@@ -232,7 +232,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: len(self.history.items()) > 4)
     @rule(choice=CHOICE, other=CHOICE, ends=st.sampled_from(["first", "last", "both"]))
     def compact_a_part(self, choice: int, other: int, ends: str) -> None:
-        """Up to a message, from one on, or between two; what is outside stays where it is."""
+        """Compact up to a message, from one on, or between two; the rest must stay."""
         self.writer.words = "## Notes\nShort."
         items = self.history.items()
         keys, safe = [item.key for item in items], safe_cuts(items)
@@ -242,7 +242,7 @@ class Session(RuleBasedStateMachine):
         self.loop.run(self.compactions.compact(Compact(span=span)))
         now = [item.key for item in self.history.items()]
         if len(self.history.view.compactions) > compactions and ends == "first":
-            # A call leaves or stays with its results: what is pointed at may begin before.
+            # A call is removed or kept with its results, so the span may begin before the chosen message.
             begins = next(place for place in range(first, -1, -1) if safe[place])
             before = [key for key in keys[:begins] if key in now]
             assert before == now[: len(before)]
@@ -259,7 +259,7 @@ class Session(RuleBasedStateMachine):
         choice=CHOICE, words=st.sampled_from(["Other notes.", "Notes. " * 30, "", "<conversation_summary>"])
     )
     def edit_summary(self, choice: int, words: str) -> None:
-        """Only its words change, and only where the model sees it."""
+        """Edit a summary: only its text changes, and only in the agent view."""
         numbers = self.history.view.compactions
         number, keys = numbers[choice % len(numbers)], [item.key for item in self.history.items()]
         text = f"{words} {'abcdefghij'[choice % 10]}" if words else ""
@@ -308,7 +308,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: self.history.items())
     @rule(choice=CHOICE, turn=st.booleans())
     def exclude(self, choice: int, turn: bool) -> None:
-        """It leaves with whatever belongs to it, or nothing changes."""
+        """Exclude a message with everything that belongs to it; if refused, nothing changes."""
         items, hand = self.history.items(), self.by_hand()
         key, promised = items[choice % len(items)].key, hand.outlook(items[choice % len(items)].key).exclude
         keys, before = [item.key for item in items], self.history.usage().total
@@ -374,7 +374,7 @@ class Session(RuleBasedStateMachine):
 
     @rule(model=st.sampled_from(["a:b", "c:d"]))
     def switch(self, model: str) -> None:
-        """Another model goes on; what this one reported counts no more."""
+        """Switch the model, which makes earlier usage reports invalid."""
         self.history.append(ModelChange(old=self.history.model, new=model))
         self.history.model = model
         self.history.set_overhead(Overhead(WINDOW, FIXED), model)
@@ -387,7 +387,7 @@ class Session(RuleBasedStateMachine):
 
     @rule()
     def resume(self) -> None:
-        """The program ends in order, and another one goes on."""
+        """Close the program properly, and resume the session in a new one."""
         self.loop.run(self.compactions.stop_jobs())
         self.follow()
         path = self.store.path
@@ -397,7 +397,7 @@ class Session(RuleBasedStateMachine):
 
     @rule(what=st.sampled_from(["append", "compact", "room"]), written=st.booleans())
     def crash(self, what: str, written: bool) -> None:
-        """The program dies in front of writing events, or right behind it, before anybody is told."""
+        """Die right before or right after writing events, before they are published."""
         self.follow()
         dying = Dying(self.store.append_many, written)
         self.store.append_many = dying  # type: ignore[method-assign]
@@ -421,7 +421,7 @@ class Session(RuleBasedStateMachine):
     @precondition(lambda self: len(self.history.items()) > 3 and self.prompts)
     @rule(choice=CHOICE, whole=st.booleans())
     def fork(self, choice: int, whole: bool) -> None:
-        """Go on in a copy; the original stays as it is."""
+        """Continue in a copy; the original must stay unchanged."""
         self.compactions.cancel_job()
         self.follow()
         heads = list(self.store.heads(self.session))
@@ -440,7 +440,7 @@ class Session(RuleBasedStateMachine):
 
     @invariant()
     def follow(self) -> None:
-        """The user view goes on with what was shown."""
+        """Fold the published records into the user view."""
         for record in self.records:
             if record.seq:
                 self.user.apply(head_of(record.seq, record.time, record.data))
@@ -491,7 +491,7 @@ TestSession = Session.TestCase
 
 
 def test_the_machine_finds_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row that is gone from the log is found out twice."""
+    """Two separate checks must detect a row missing from the log."""
     machine = Session()
     try:
         machine.first()

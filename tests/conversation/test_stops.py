@@ -1,4 +1,4 @@
-"""Every word by which a protocol says why an answer ended: what the user is told, and that it goes on."""
+"""Every finish reason of every protocol: what the user is told, and that the conversation continues."""
 
 import json
 from collections.abc import Iterator
@@ -32,14 +32,14 @@ from tui_app.wires.answer_end import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* is not a valid FinishReason")
-"""Google's client warns of words that are newer than itself."""
+"""Google's client warns of values newer than itself."""
 SAID = "The ferry leaves at"
 WORDS = [
     (wire, word, end)
     for wire, stops in STOPS.items()
     if wire in WIRES
     for word, end in stops.items()
-    # pydantic-ai goes on with it by itself, and this server takes no such request.
+    # pydantic-ai continues the response itself, and this server does not accept that request.
     if word != "pause_turn"
 ]
 RELAYED = [
@@ -48,7 +48,7 @@ RELAYED = [
     if wire != "responses"
     for word, end in stops.items()
 ]
-"""Words of other protocols, as relays hand them on."""
+"""Values of other protocols, as passed on by relays."""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def strict() -> Iterator[Strict]:
 
 
 def ended(answer: Any, word: str, *, silent: bool) -> Any:
-    """The answer with another end, and nothing said where that is wanted."""
+    """Change the finish reason of an answer, and empty its text if ``silent``."""
     answer = deepcopy(answer)
     if "choices" in answer:
         (choice,) = answer["choices"]
@@ -80,7 +80,7 @@ def ended(answer: Any, word: str, *, silent: bool) -> Any:
 
 
 def ends_with(strict: Strict, word: str, *, times: int = 99, silent: bool = False) -> None:
-    """Have the next answers of turns end so."""
+    """Give the next ``times`` answers this finish reason."""
     left = [times]
 
     def manner(answer: Any, stream: str) -> tuple[str, str]:
@@ -93,7 +93,7 @@ def ends_with(strict: Strict, word: str, *, times: int = 99, silent: bool = Fals
 
 
 def told(records: list[Record]) -> str:
-    """All that the user reads of it."""
+    """Return everything the user reads about the turn."""
     notices = [each.text for each in of(records, Notice) if isinstance(each, Notice)]
     errors = [f"{each.message} {each.hint}" for each in of(records, Error) if isinstance(each, Error)]
     retries = [each.reason for each in of(records, TurnRetry) if isinstance(each, TurnRetry)]
@@ -127,7 +127,7 @@ async def test_half_an_answer_is_marked_and_said(
         assert len(answers(records)) == 1 + (end in ASKED_AGAIN)
         last = answers(records)[-1]
         assert (last.text, last.interrupted) == (SAID, bool(end))
-        # Not where a Responses API ends a stream with an event that its SDK does not know.
+        # The SDK does not report these two when a Responses API ends the stream with an unknown event.
         unheard = word in ("cancelled", "incomplete")
         assert (
             last.finish_reason in (("length", "content_filter", "error") if end else ("stop", "tool_call"))
@@ -198,7 +198,7 @@ async def test_no_call_of_such_an_answer_is_run(desk: Desk, strict: Strict, wire
 async def test_a_full_window_is_compacted_and_asked_again(
     desk: Desk, strict: Strict, wire: str, word: str, silent: bool
 ) -> None:
-    """A server whose window is a third of what is known of it, and that never refuses a request."""
+    """The server's window is a third of the known size, and it truncates instead of refusing."""
     served(desk, strict)
     strict.text = f"{SAID} nine, as it does on every day but Sunday. " * 40
     strict.summary = f"Title: Ferries\n\n## Intent\n{SAID} nine.\n\n## Next steps\nGo on."
@@ -259,7 +259,7 @@ async def test_a_prompt_that_is_blocked_says_so(desk: Desk, strict: Strict) -> N
 
 
 async def test_a_pause_is_gone_on_with_and_counted_as_one_request(desk: Desk, strict: Strict) -> None:
-    """What a provider reads again for each part of one answer does not make the conversation longer."""
+    """Input that a provider counts again for each part of an answer does not make the conversation longer."""
     base = f"{strict.url}/open"
     desk.endpoints["open"] = Endpoint(
         name="open", protocol="anthropic", base_url=base, key_env="", window=32_000

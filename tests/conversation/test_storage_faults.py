@@ -1,4 +1,4 @@
-"""Disks and clocks that go wrong under an open session: said clearly, nothing lost, and it goes on."""
+"""Failing disks and clocks during a session: reported clearly, nothing lost, and the session continues."""
 
 import itertools
 import json
@@ -41,7 +41,7 @@ def assert_whole(opened: OpenSession) -> None:
 
 
 async def refused(opened: OpenSession) -> str:
-    """What a person reads when a turn cannot be written."""
+    """Return the error that the user reads when a turn cannot be written."""
     records = await turn(opened.conversation, ASK)
     ends = [end.outcome for end in of(records, TurnEnd) if isinstance(end, TurnEnd)]
     assert "done" not in ends
@@ -63,7 +63,7 @@ async def test_full_disk_and_room_again(desk: Desk) -> None:
         before, db = logged(opened), opened.store._db
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages}")
-        # There may be room for a few more events in the last pages.
+        # The last pages may have room for a few more events.
         said = next(filter(None, [await _until_full(opened) for _ in range(4)]))
         assert "The disk is full" in said
         assert "Everything saved before is kept." in said
@@ -92,7 +92,7 @@ async def test_disk_that_became_read_only(desk: Desk) -> None:
 
 
 async def test_clock_that_goes_backwards(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Order is that of the log's numbers; times are only shown."""
+    """The order follows log numbers; times are only displayed."""
     clock: Iterator[float] = (2e9 - 3_600.0 * step for step in itertools.count())
     async with desk.session(model=OFFLINE) as opened:
         monkeypatch.setattr("time.time", lambda: next(clock))
@@ -127,7 +127,7 @@ async def test_folder_of_the_session_deleted_under_it(desk: Desk) -> None:
 
 
 async def test_sessions_file_deleted_under_it(desk: Desk) -> None:
-    """What is written into a file that has no name any more would be gone with the program."""
+    """Whatever is written to a file without a name would vanish with the process."""
     with pytest.raises(StorageError, match="was deleted or moved"):  # noqa: PT012 - closing writes too
         async with desk.session(model=OFFLINE) as opened:
             await turn(opened.conversation, ASK)
@@ -155,7 +155,7 @@ async def test_damaged_page(desk: Desk) -> None:
 
 
 def test_two_processes_and_one_log(tmp_path: Path) -> None:
-    """Two that write the same session, where the lock's folder was deleted: no number is given out twice."""
+    """Without the lock's folder, two processes can write one session: numbers must still be unique."""
     from tui_app.events import SessionStart
 
     first, second = SqliteStore(tmp_path / "sessions.db"), SqliteStore(tmp_path / "sessions.db")
@@ -168,14 +168,14 @@ def test_two_processes_and_one_log(tmp_path: Path) -> None:
     second.close()
 
 
-# ``kill -9`` at any moment: the next start has everything that was shown as done.
+# ``kill -9`` at any moment: the next start has everything that was shown as finished.
 
 
 ROOT = Path(__file__).parents[2]
 SEEDS = (1,) if PROFILE == "quick" else (1, 2)
-"""A process that has all loaded kills its forks in one order, and with longer profiles in another one too."""
+"""Seeds of the order of kills; longer test profiles use two."""
 KILLS = int(os.environ.get("PLIMSOLL_KILLS", "20"))
-"""How many processes are killed; many more are a matter of minutes."""
+"""Number of processes to kill; many more take minutes."""
 ROUNDS = max(8, KILLS // 2 // len(SEEDS))
 LIMIT_S = 60 + 5 * ROUNDS
 
@@ -193,7 +193,7 @@ def rounds_of(module: str, arguments: Sequence[object]) -> list[dict[str, Any]]:
 @pytest.mark.timeout(LIMIT_S + 10)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_killed_at_any_moment(desk: Desk, seed: int) -> None:
-    """While somebody talks, compacts, undoes and writes checkpoints."""
+    """Killed while running turns, compacting, undoing and writing checkpoints."""
     rounds = rounds_of(killing.__name__, [desk.home, desk.cwd, ROUNDS, seed])
     assert len({each["step"] for each in rounds}) >= 4, "the children died in different places"
     assert sum(each["shown"] for each in rounds) > ROUNDS

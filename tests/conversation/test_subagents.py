@@ -1,4 +1,4 @@
-"""Sub-agents: their own context, one message back, every step in the log and none in the agent's view."""
+"""Subagents: their own context, one message back, every step logged and none in the parent's view."""
 
 import asyncio
 from dataclasses import replace
@@ -49,7 +49,7 @@ def of_log(opened: OpenSession, *kinds: type) -> list[Any]:
 
 
 def words(result: ToolResult) -> str:
-    """What a sub-agent said, of the brief that comes back of it."""
+    """Return the subagent's own words from the brief it returned."""
     _head, *parts = result.text.split("\n\n")
     return parts[0].removesuffix(" (unchecked)") if parts else result.text
 
@@ -63,10 +63,10 @@ async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -
             of_log(opened, kind) for kind in (SubAgentStart, SubAgentStep, SubAgentEnd)
         )
         assert (start.task, start.model, start.max_steps) == (TASK, "local:scripted", 20)
-        # Its words with their source, and what its log has beside them.
+        # Its words with their source, followed by a list from its log.
         head, words, deeds = result.text.split("\n\n")
         assert head == f"explore-1 has ended. Its messages are `{start.session}#N`."
-        # Its two calls ran beside each other, and both show that line.
+        # The two calls ran in parallel, and both contain that line.
         found = {
             record.data.name: record.seq
             for record, _ in opened.store.records(start.session)
@@ -80,7 +80,8 @@ async def test_only_the_answer_comes_back(desk: Desk, fake_openai: FakeOpenAI) -
         assert (end.outcome, end.steps, end.calls) == ("done", 2, 2)
         assert end.input_tokens == sum(step.input_tokens for step in steps) > 900
         sent = fake_openai.journal
-        # The sub-agent starts from nothing, cannot send others, and the agent sees none of its calls.
+        # The subagent starts with an empty context, cannot start others, and its calls stay out of the
+        # parent's view.
         assert "Where is the sky?" not in str(sent[1])
         assert {each["function"]["name"] for each in sent[1]["tools"]} == {"read_file", "ls", "glob", "grep"}
         assert "grep" not in str(sent[-1]["messages"][1:])
@@ -207,7 +208,7 @@ async def test_its_own_context_is_governed(desk: Desk, fake_openai: FakeOpenAI) 
         assert (end.outcome, end.calls) == ("done", 4)
         inner = [each for each in fake_openai.journal if "for another assistant" in str(each)]
         assert all(len(str(each["messages"])) / 4 < 8_000 for each in inner)
-        # Whatever its governor did is none of the session's context.
+        # Compactions in the subagent are not part of the session's context.
         assert not of_log(opened, CompactionStart)
         assert opened.conversation.usage.total < 2_000
 
@@ -235,7 +236,7 @@ async def test_cut_off_with_the_program(desk: Desk, fake_openai: FakeOpenAI) -> 
         assert of_log(opened, ToolResult)[-1].outcome == "interrupted"
 
 
-# Agents that the user or the project has written.
+# Agents defined by the user or the project.
 
 
 def lay_agent(folder: Path, name: str, **values: str) -> None:

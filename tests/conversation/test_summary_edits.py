@@ -1,4 +1,4 @@
-"""Summaries that stand: where, edited, what they lost brought back, replayed and undone."""
+"""Active summaries: their place, edits, restored facts, replay and undo."""
 
 import asyncio
 import re
@@ -46,12 +46,12 @@ from tui_app.session.exports.export import agent_messages, export_session
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.views.agent_view import fold_agent_view
 
-# Editing a summary that stands, bringing back what it lost: events that replay and can be undone.
+# Editing an active summary and restoring lost facts: events that replay and can be undone.
 
 
 TYPED = "## Intent\nTell the sea from the sky, at dusk."
 EDITED = f"{TYPED} {UNCHECKED}"
-"""As it stands: a line without a source says so, whoever wrote it."""
+"""As stored: lines without a source are marked, whoever wrote them."""
 
 
 async def compacted(opened: OpenSession, server: FakeOpenAI) -> int:
@@ -177,7 +177,7 @@ async def test_a_fact_comes_back_word_for_word_and_is_carried_on(
         assert "- The batch size is 250. (#4)" in str(conversation.history.items()[0].message)
 
 
-# Where a summary stands and what acknowledges it, in a real log: replayed, undone, compacted again, sent.
+# The place of a summary and its acknowledgement in a real log: replayed, undone, compacted again, sent.
 
 
 POLICY = replace(SLIDING_WINDOW, limit=MessageLimit(messages=10), minimum_gain=0.0)
@@ -206,7 +206,7 @@ def kinds(history: SessionHistory | ListHistory) -> list[str]:
 
 
 def without_handles(history: SessionHistory | ListHistory) -> list[str]:
-    """What the messages say; each history has its own numbers for them, and a list its ledger in them."""
+    """Return the messages' content without numbers, which differ between histories."""
     return [
         re.sub(
             r"#\d+", "#", str([(part.part_kind, getattr(part, "content", "")) for part in item.message.parts])

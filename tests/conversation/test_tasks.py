@@ -1,4 +1,4 @@
-"""Background commands of a session: started by the model, told of, listed, and gone with the session."""
+"""Background commands: started by the model, reported, listed, and ended with the session."""
 
 import os
 from pathlib import Path

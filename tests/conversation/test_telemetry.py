@@ -1,4 +1,4 @@
-"""Telemetry of a conversation: off unless switched on, sent where a person said, without content."""
+"""Telemetry of a conversation: off by default, sent only where the user chose, without content."""
 
 import sys
 
@@ -39,7 +39,7 @@ def test_receiver(setting: str, env: dict[str, str], address: str | None) -> Non
 
 
 async def compacted(desk: Desk, server: FakeOpenAI, otlp_endpoint: str) -> None:
-    """A session of four turns, one with a tool, and a compaction."""
+    """Run a session of four turns, one with a tool call, and compact it."""
     desk.server("local", server.base_url, window=32_000)
     server.add(tool("read_file", path="README.md"), Text(LONG, usage=(0, 0)))
     server.add(*(Text(LONG, usage=(0, 0)) for _ in range(3)))

@@ -1,4 +1,4 @@
-"""Turns against a scripted server: streaming, cancelling at any point, failing; never a broken history."""
+"""Turns on a scripted server: streaming, cancelling at any point, failing; the history stays valid."""
 
 import asyncio
 import json
@@ -200,7 +200,7 @@ async def test_cancel_while_a_tool_runs(
 async def test_cancel_while_the_server_is_asked_for_its_window(
     desk: Desk, server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Connecting is part of a turn: it can be cancelled, and the prompt that was never sent comes back."""
+    """Connecting is part of a turn: it can be cancelled, and the unsent prompt is restored."""
     entered = threading.Event()
     leave = threading.Event()
 
@@ -333,7 +333,7 @@ async def test_broken_log_ends_the_turn_with_an_error(desk: Desk, server: FakeOp
         assert end_of(await turn(opened.conversation, "Hello")).outcome == "done"
 
 
-# Stopping a turn before its request is out, and between two models: nothing is sent any more.
+# Stopping a turn before its request is sent, or between two models: nothing more is sent.
 
 
 BUSY = error(503, "Overloaded", type="overloaded_error")
@@ -341,7 +341,7 @@ BUSY = error(503, "Overloaded", type="overloaded_error")
 
 @dataclass
 class Gate:
-    """Something that takes long: says when it was entered, and goes on when it is let."""
+    """A slow operation: signals when it is entered, and waits to be released."""
 
     entered: asyncio.Event = field(default_factory=asyncio.Event)
     opened: asyncio.Event = field(default_factory=asyncio.Event)
@@ -358,7 +358,7 @@ def other() -> Iterator[FakeOpenAI]:
 
 
 async def stopped(opened: OpenSession, gate: Gate) -> list[Record]:
-    """Send a prompt, and stop it where it waits at the gate."""
+    """Send a prompt, and cancel it while it waits at the gate."""
     talking = asyncio.create_task(turn(opened.conversation, "Hello?"))
     await gate.entered.wait()
     opened.conversation.cancel()
@@ -369,7 +369,7 @@ async def stopped(opened: OpenSession, gate: Gate) -> list[Record]:
 
 @pytest.fixture
 def background(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was asked of a compaction that goes on behind the turn."""
+    """Cancellations requested of a compaction that continues after the turn."""
     asked: list[str] = []
     monkeypatch.setattr(Compactions, "cancel_job", lambda self: asked.append("cancel"))
     return asked
@@ -385,7 +385,7 @@ async def test_while_a_turn_is_prepared(desk: Desk, server: FakeOpenAI, backgrou
         assert of(happened, UserMessage, Error) == []
         assert server.journal == []
         assert background == []
-        # The next one is not stopped by a wish for the last.
+        # Cancelling does not affect the next turn.
         assert of(await turn(opened.conversation, "And now?"), TurnEnd)[-1].outcome == "done"
         assert_valid(opened.conversation)
 
@@ -453,7 +453,7 @@ async def test_whoever_listens_and_fails_changes_nothing(desk: Desk, server: Fak
         assert of(happened, Error) == []
 
 
-# A defect in the middle of a turn: it is told, the turn ends, and the next one goes on.
+# An internal error during a turn: reported, the turn ends, and the next one works.
 
 
 async def broken(*_: object) -> None:
@@ -479,7 +479,7 @@ async def test_trying_again_ends_its_turn_too(
         assert of(await turn(opened.conversation, "second"), TurnEnd)
 
 
-# Answers that end before the model had said all, or with nothing said: marked, and told.
+# Answers that are incomplete or empty: marked and reported.
 
 
 BAD_ENDS: dict[str, tuple[Behaviour, str]] = {
@@ -546,7 +546,7 @@ async def test_a_server_that_tells_no_reasons_but_a_usage_is_believed(
         assert notices(records) == []
 
 
-# How much a model thinks is asked of it in its own words, or not at all.
+# Reasoning effort is requested in each model's own terms, or not at all.
 
 
 @pytest.mark.parametrize(
@@ -563,7 +563,7 @@ async def test_the_level_reaches_the_model(
     assert fake_openai.journal[-1].get("reasoning_effort") == asked
 
 
-# A tool that raises is a tool that failed: the model is told what happened, and the turn goes on.
+# A tool that raises has failed: the model gets the error, and the turn continues.
 
 
 AGENT = '''
@@ -758,7 +758,7 @@ async def test_a_function_that_takes_the_answer_and_fails_is_named(
     assert (told.kind, ended(records)) == ("tool", "failed")
 
 
-# Commands that a person stops before they come to their end.
+# Commands that the user stops before they finish.
 
 
 LONG = "printf 'begun\\non the way\\n\\n'; sleep 600"

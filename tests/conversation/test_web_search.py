@@ -1,4 +1,4 @@
-"""Searches that the provider makes: only where it is set, in the log as what they are, as text for others."""
+"""Web searches by the provider: only when enabled, logged as such, and sent to other models as text."""
 
 import json
 from typing import Any

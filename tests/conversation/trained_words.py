@@ -1,7 +1,7 @@
-"""A tokenizer that knows what every request carries, as trained ones do.
+"""A tokenizer trained on the text that every request contains.
 
-The plain scripted model spells nearly everything byte by byte, so instructions and tool definitions alone
-would fill a window of 2,048 tokens, which no real model's tokenizer does.
+The plain scripted tokenizer encodes nearly everything byte by byte, so instructions and tool definitions
+alone would fill a window of 2,048 tokens, which no real model's tokenizer does.
 """
 
 import json
@@ -31,7 +31,7 @@ class _NoHistory:
 
 
 def carried_text() -> str:
-    """What every request carries, less the paths."""
+    """Return the system instructions and tool definitions as sent with every request, without paths."""
     tools = build_toolset(Workspace(Path.cwd()), _NoHistory(), Approvals(print)).tools.values()
     definitions = [
         {
@@ -49,7 +49,7 @@ def carried_text() -> str:
 
 
 def learn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let model files written from now on have a tokenizer that was trained on that text."""
+    """Make model files written from now on contain a tokenizer trained on that text."""
     pieces = list(dict.fromkeys(_GPT2.findall(carried_text())))
 
     class Trained(Vocabulary):

@@ -1,8 +1,8 @@
-"""A writer that is killed at each write of a compaction while two windows wait: ``waiting.py HOME CWD``.
+"""Program that kills a writer at each write of a compaction: ``waiting.py HOME CWD``.
 
-For each place a child opens the session, begins a compaction and dies by SIGKILL there; two others try to
-open it all the while. One of them must get it, whole, and the other one only when that one lets go. Prints
-for each place whether ``all`` or ``none`` of the compaction is there afterwards.
+For each write, a child opens the session, starts a compaction and dies by SIGKILL there, while two others
+keep trying to open the session. One of them must get it intact, and the other only after the first has closed
+it. Prints for each write whether ``all`` or ``none`` of the compaction was stored.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tui_app.session.lock import SessionLocked
 from tui_app.session.workspace import SessionFolder
 
 FILES = 5
-"""Files a compaction writes: the history twice, its checkpoint, the index and ``workspace.yaml``."""
+"""Files that a compaction writes: the history twice, its checkpoint, the index and ``workspace.yaml``."""
 PLACES = [
     *(("fsync", number) for number in range(FILES)),
     *(("replace", number) for number in range(FILES)),
@@ -29,7 +29,7 @@ PLACES = [
 
 
 def die_compacting(desk: Desk, session: str, place: tuple[str, int], ready: int, begin: int) -> None:
-    """Open, wait until the others wait, compact, and die on the way."""
+    """Open the session, wait for the others to be refused, then compact and die at ``place``."""
 
     async def drive() -> None:
         async with desk.session(session=session, model=OFFLINE) as opened:
@@ -42,7 +42,7 @@ def die_compacting(desk: Desk, session: str, place: tuple[str, int], ready: int,
 
 
 def wait(desk: Desk, session: str, tell: int, refused: int, go: int) -> None:
-    """Try to open until it works, look at everything, and let go when told."""
+    """Retry until the session opens, verify it, and close it when signalled."""
 
     async def look() -> None:
         told = False
@@ -68,7 +68,7 @@ def wait(desk: Desk, session: str, tell: int, refused: int, go: int) -> None:
 
 
 def played(desk: Desk, session: str, place: tuple[str, int]) -> str:
-    """One writer, two that wait; returns what is left of the compaction."""
+    """Run one writer and two waiting processes; returns ``all`` or ``none``, what is left of it."""
     (told, tell), (go, let_go), (begin, start) = os.pipe(), os.pipe(), os.pipe()
     writer = forked(lambda: die_compacting(desk, session, place, tell, begin))
     with os.fdopen(told) as lines:

@@ -1,4 +1,4 @@
-"""Boards for tests: in a sessions file of their own, with a clock that goes on by itself."""
+"""Boards for tests, each with its own session database and a clock that advances with every reading."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -37,7 +37,7 @@ def board_in(folder: Path, scope: Scope = MAIN, most: int = 100) -> ContextBoard
 def found(
     text: str, kind: EntryKind = "note", *, seq: int = 1, weight: float = 1.0, session: str = "s1"
 ) -> Draft:
-    """What extraction has found."""
+    """Build an entry as extraction drafts it."""
     return Draft(text=text, kind=kind, made_by=EXTRACTION, session=session, seq=seq, weight=weight)
 
 

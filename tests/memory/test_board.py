@@ -1,4 +1,4 @@
-"""What may be put on a board, what it replaces, and that nothing is lost."""
+"""The board: what may be added, what it replaces, and that nothing is lost."""
 
 import sqlite3
 import tempfile
@@ -269,7 +269,7 @@ def test_sessions_that_wait_are_asked_for_once_and_done_once(tmp_path: Path) -> 
     assert (store.due_sessions(), store.read_until("s1")) == ([], 40)
 
 
-# What every store of boards must do, checked on the file and on the server alike.
+# Requirements for every store of boards, checked on the file and on the server.
 
 
 RULE = "Never touch the legacy importer."
@@ -386,7 +386,7 @@ def test_a_folder_or_branch_of_any_name_has_a_board(boards: BoardStore) -> None:
     assert board_contract_texts(boards, scope) == ["found again"]
 
 
-# The message that gives a session the board keeps its budget, whatever stands on the board.
+# The message that gives a session the board stays within its budget, whatever the board contains.
 
 
 ENTRY = Entry(

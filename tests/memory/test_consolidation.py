@@ -1,4 +1,4 @@
-"""What is kept of a session: what rules find, what the model may write, and what it must prove."""
+"""Memories from a session: what rules find, what the model may write, and what it must prove."""
 
 import asyncio
 from collections.abc import Callable
@@ -138,7 +138,7 @@ def test_a_board_takes_all_of_it(tmp_path: object) -> None:
     assert not board.add(found("Never touch the importer in legacy", "rule")).new
 
 
-# A model's entry needs a message that says so.
+# A model's entry needs a message that supports it.
 
 
 ITEMS = items_of(
@@ -196,7 +196,7 @@ def test_what_it_does_not_say_is_refused(text: str, kind: EntryKind, source: int
         EVIDENCE.check(text, kind, source)
 
 
-# The model that keeps the board, at its worst: what it cannot do, however it tries.
+# A model that misbehaves: what it cannot do, however it tries.
 
 
 CONSOLIDATION_AGENT_ITEMS = items_of(
@@ -218,7 +218,7 @@ def add(text: str, kind: str = "note", source: int = 9) -> dict[str, Any]:
 
 
 def once(*several: dict[str, Any]) -> Answer:
-    """Make these calls, then stop."""
+    """Answer with these calls, then stop."""
 
     def answer(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         return calls(*several) if len(messages) == 1 else ModelResponse(parts=[TextPart("done")])

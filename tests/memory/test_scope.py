@@ -1,4 +1,4 @@
-"""Which board a folder has, from git's files alone."""
+"""The board of a folder, determined from git's files alone."""
 
 import shutil
 import subprocess
@@ -219,7 +219,7 @@ def test_a_submodule_that_its_git_folder_knows_has_a_name_of_its_own(tmp_path: P
     assert (scope_of(sub).repository, scope_of(sub).remote) == (str(sub), "forge.example/ada/ferry")
 
 
-# What a repository goes by on every machine.
+# The identity of a repository on every machine.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sessions files of every older version, as the program of that time wrote them."""
+"""Session databases of every older version, as written by the releases of that time."""
 
 import json
 import sqlite3
@@ -82,12 +82,11 @@ CREATE TRIGGER said_less BEFORE DELETE ON events BEGIN
     INSERT INTO said (said,rowid,session,text) SELECT 'delete',* FROM spoken WHERE place=old.rowid; END;
 """
 OLDER = (SCHEMA_1, SCHEMA_2, "", SCHEMA_4, "", SCHEMA_6, SCHEMA_7, SCHEMA_8)
-"""What each version added to the schema; the third and the fifth only counted anew. Kept here as they were
-released."""
+"""Schema changes of each version, as released. Versions 3 and 5 only recounted."""
 
 
 def said(number: int) -> list[Payload]:
-    """What happens in a session."""
+    """Return the events of one session."""
     return [
         SessionStart(cwd="/tmp", model="a:b", title=f"Session {number}"),
         UserMessage(text=f"when is low water at pier{number}?", tokens={"user": 9}),
@@ -101,7 +100,7 @@ def said(number: int) -> list[Payload]:
 
 
 def build_older(path: Path, version: int, *, sessions: int = 3) -> dict[str, list[str]]:
-    """Write a sessions file of an older version.
+    """Write a session database of an older version.
 
     Returns:
         The events of each session, as ``str`` of their envelopes.

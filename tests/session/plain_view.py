@@ -1,7 +1,7 @@
-"""The agent view folded in the plainest way, for comparison.
+"""A straightforward reference implementation of the agent view, for comparison.
 
-Every message ever said stays in one list with the number of the event that hid it, and every event looks
-through the whole list. What the program keeps from event to event must say the same.
+Every message stays in one list with the number of the event that hid it, and every event scans the whole
+list. The program's incremental view must give the same results.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,27 +29,25 @@ from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import CARRYING, LEADING, STAGES, STAND_INS, TURNS, Seen, seen
 from tui_app.session.views.agent_view import ALONE, message_weight
 
-# One message of the agent view, and small questions about heads.
-
 
 @dataclass(frozen=True, slots=True)
 class ViewItem:
-    """One message of the view and whether it is visible."""
+    """One message of the view."""
 
     head: Head
     hidden_by: int = 0
-    """Log number of the event that took it out of the view; 0 while it is visible."""
+    """Log number of the event that removed it from the view; 0 while it is visible."""
     forms: tuple[Head, ...] = ()
-    """Other forms that stand, the newest last."""
+    """Its other active forms, newest last."""
 
     @property
     def visible(self) -> bool:
-        """Whether the next request holds it."""
+        """Whether the next request contains it."""
         return self.hidden_by == 0
 
     @property
     def shown(self) -> Head:
-        """The form that the next request holds."""
+        """The form that the next request contains."""
         return self.forms[-1] if self.forms else self.head
 
 
@@ -58,7 +56,7 @@ def in_ranges(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
 
 
 def place_behind(items: Sequence[ViewItem], seq: int) -> int:
-    """The place behind a message; without one, behind the system prompts that lead what is visible."""
+    """Return the index after message ``seq``, or else after the leading visible system prompts."""
     place = 0
     if seq:
         place = next((at for at, item in enumerate(items, 1) if item.head.seq == seq), 0)
@@ -73,7 +71,7 @@ def place_behind(items: Sequence[ViewItem], seq: int) -> int:
 
 
 def without(items: Iterable[ViewItem], rewrite: int) -> list[ViewItem]:
-    """The messages as they are without what one rewrite made of them, and without its own."""
+    """Return the items without one rewrite: neither the forms it made nor its own message."""
     return [
         replace(item, forms=tuple(form for form in item.forms if form.form[0] != rewrite))
         for item in items
@@ -87,14 +85,14 @@ class PlainView:
 
     Attributes:
         version: Log number of the last event that rewrote the view.
-        compactions: Numbers of the compactions that stand, oldest first.
+        compactions: Numbers of the active compactions, oldest first.
         undone: Numbers of compactions and exclusions undone since the last other rewrite, newest last.
-        rewrites: Numbers of the stages' rewrites that stand, oldest first.
-        restored: Messages that a stage must leave alone, because its rewrite was undone: type and number.
-        pins: Messages that stay word for word, by number.
+        rewrites: Numbers of the active rewrites by stages, oldest first.
+        restored: Stage type and message number of undone rewrites, which the stage must not repeat.
+        pins: Numbers of the pinned messages, which are kept verbatim.
         cuts: Number of each rewind and clear that can be undone, and the view before it.
-        edits: By the number of a compaction, the other words its summary was given, the newest last.
-        newest: What a provider has reported last.
+        edits: Edited summaries by compaction number, newest last.
+        newest: The last usage report of a provider.
     """
 
     version: int = 0
@@ -108,7 +106,7 @@ class PlainView:
     _items: list[ViewItem] = field(default_factory=list)
     _heads: dict[int, Head] = field(default_factory=dict)
     _acknowledged: dict[int, Head] = field(default_factory=dict)
-    """By the number of its compaction, what acknowledges its summary."""
+    """Acknowledgements of summaries, by compaction number."""
     newest: Report = field(default_factory=Report)
     exclusions: dict[int, int] = field(default_factory=dict)
 
@@ -199,7 +197,7 @@ class PlainView:
         return True
 
     def _uncut(self) -> None:
-        """Be what the view was before the newest cut, but for the pins, which were set since."""
+        """Restore the view from before the newest cut, except for pins, which may have changed since."""
         _, before = self.cuts.pop()
         for each in fields(self):
             if each.name not in ("pins", "cuts"):
@@ -207,19 +205,19 @@ class PlainView:
 
     @property
     def reversible(self) -> tuple[int, ...]:
-        """Number of the rewind or clear that can be undone; none once something else has happened."""
+        """Number of the rewind or clear that can be undone; empty once anything else has happened."""
         return tuple(cut for cut, _ in self.cuts[-1:])
 
     def copy(self) -> "PlainView":
-        """An independent view, to try an event on."""
+        """Return an independent copy, to try an event on."""
         return PlainView(*(copy(getattr(self, each.name)) for each in fields(self)))
 
     def visible(self) -> list[Head]:
-        """Heads of the visible messages, in the order they are sent."""
+        """Return the heads of the visible messages, in the order they are sent."""
         return [item.shown for item in self._items if item.visible]
 
     def newest_first(self) -> list[Seen]:
-        """Every message from the end, hidden ones included, with its kind and whom it is shown to."""
+        """Return every message, newest first, hidden ones included, with its kind and visibility."""
         return [
             seen(
                 item.shown,
@@ -230,30 +228,30 @@ class PlainView:
         ]
 
     def rewritten(self) -> dict[int, Head]:
-        """Visible messages that a stage has given another form, as they were, by number."""
+        """Return the original heads of the visible messages that a stage rewrote, by number."""
         return {item.head.seq: item.head for item in self._items if item.visible and item.forms}
 
     def hidden_by(self, seq: int) -> list[Head]:
-        """Heads of the messages that an event took out of the view."""
+        """Return the heads of the messages that an event removed from the view."""
         return [item.shown for item in self._items if item.hidden_by == seq]
 
     def held(self) -> list[Head]:
-        """Heads of the messages that the view holds, or holds in a summary, as they were said."""
+        """Return the original heads of the messages that are in the view, directly or through a summary."""
         standing = {0, *self.compactions}
         return [item.head for item in self._items if item.hidden_by in standing]
 
     @property
     def excluded(self) -> dict[int, int]:
-        """The messages that a person keeps out of the model's sight, and which exclusion hides each."""
+        """Messages that the user excluded, each with the number of its exclusion."""
         return {item.head.seq: item.hidden_by for item in self._items if item.hidden_by in self.exclusions}
 
     def left_behind(self, cut: int = 0) -> bool:
-        """Whether a rewind or a clear, or just that one, has hidden what nothing in the view stands for."""
+        """Whether any rewind or clear, or only ``cut``, hid messages that no summary or exclusion covers."""
         standing = {0, *self.compactions, *self.exclusions}
         return any(item.hidden_by not in standing and cut in (0, item.hidden_by) for item in self._items)
 
     def can_rewind(self, to: int) -> bool:
-        """Whether a log number is that of a prompt the view holds, or holds in a summary."""
+        """Whether ``to`` is the number of a prompt in the view, directly or through a summary."""
         return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
 
     @property
@@ -261,12 +259,12 @@ class PlainView:
         return {seq: tuple(each.form[0] for each in edits) for seq, edits in self.edits.items()}
 
     def edited_by(self, edit: int) -> int:
-        """Number of the compaction whose summary an edit that stands has reworded; 0 where none does."""
+        """Number of the compaction whose summary an active edit changed; 0 if there is none."""
         found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
         return next(found, 0)
 
     def weighed(self) -> list[MessageWeight]:
-        """Sizes of the visible messages."""
+        """Return the sizes of the visible messages."""
         return [message_weight(head) for head in self.visible()]
 
     def _compact(self, head: Head) -> None:
@@ -281,7 +279,7 @@ class PlainView:
         self.compactions.append(head.seq)
 
     def _worded(self, compaction: int) -> Head:
-        """The summary in the words it has now."""
+        """Return the summary with its latest edit."""
         return (self._heads[compaction], *self.edits.get(compaction, ()))[-1]
 
     def _reword(self, compaction: int, edits: tuple[Head, ...]) -> None:
@@ -297,13 +295,13 @@ class PlainView:
         self._reword(compaction, tuple(each for each in self.edits[compaction] if stays(each.form[0])))
 
     def _acknowledge(self, head: Head) -> None:
-        """Put an acknowledgement behind the newest summary, with which it is recorded."""
+        """Insert an acknowledgement after the newest summary, which it belongs to."""
         compaction = self.compactions[-1]
         self._acknowledged[compaction] = head
         self._items.insert(place_behind(self._items, compaction), ViewItem(head))
 
     def _rewrite(self, head: Head) -> None:
-        """Give messages another form, and put an archive's digest behind the last of them."""
+        """Give messages another form, and insert an archive's digest after the last of them."""
         forms = {seq: (tokens, (head.seq, place)) for place, (seq, tokens) in enumerate(head.changes)}
         last = 0
         for place, item in enumerate(self._items):
@@ -314,14 +312,14 @@ class PlainView:
                 last = place
         if head.type == ToolArchived.TYPE and head.tokens:
             while last + 1 < len(self._items) and self._items[last + 1].head.type == ToolResult.TYPE:
-                last += 1  # results of one answer stay together
+                last += 1  # results of one response stay together
             digest = replace(head, form=(head.seq, len(head.changes)))
             self._items.insert(last + 1, ViewItem(digest))
         self._heads[head.seq] = head
         self.rewrites.append(head.seq)
 
     def _restore(self, rewrite: int) -> None:
-        """Take a rewrite back for good: its stage leaves these messages alone from now on."""
+        """Undo a rewrite for good: its stage must not rewrite these messages again."""
         if rewrite in self.rewrites:
             head = self._heads[rewrite]
             self.restored.update((head.type, seq) for seq, _ in head.changes)
@@ -355,7 +353,7 @@ class PlainView:
         ]
 
     def _include(self, exclusion: int) -> None:
-        """Bring messages back; a digest of what is excluded still is hidden by that exclusion from now on."""
+        """Bring messages back; digests of messages that another exclusion hides become hidden by it."""
         del self.exclusions[exclusion]
         self.undone.append(exclusion)
         excluded = self.excluded
@@ -370,7 +368,7 @@ class PlainView:
         ]
 
     def _leave_behind(self, first: int, by: int) -> None:
-        """What was excluded and said from a number on is hidden by a rewind or a clear."""
+        """Let a rewind or clear hide the excluded messages from number ``first`` on."""
         self._items = [
             replace(item, hidden_by=by)
             if item.hidden_by in self.exclusions and item.head.seq >= first
@@ -396,7 +394,7 @@ class PlainView:
 
 
 def plain_view(heads: Iterable[Head]) -> PlainView:
-    """Replay a log."""
+    """Fold a whole log."""
     view = PlainView()
     for head in heads:
         view.apply(head)

@@ -1,4 +1,4 @@
-"""What the prompt cache makes of the next request: rules, forecasts, prices, what broke a prefix."""
+"""The prompt cache and the next request: rules, forecasts, prices, and what broke a prefix."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -235,12 +235,12 @@ def test_answers_and_what_came_since_are_read_from_the_log(tmp_path: Path) -> No
         UserMessage(text="one"),  # 2
         UsageInfo(usage={"total": 9}),
         said(8_000, 0),  # 4
-        ToolNormalised(changes=(Rewritten(seq=5),)),  # of a result that no request held before
+        ToolNormalised(changes=(Rewritten(seq=5),)),  # of a result that no earlier request contained
         UsageInfo(usage={"total": 9}, prefix_kept=1.0, cache_hour=1.0),
         said(9_000, 8_000),  # 7
         ToolArchived(changes=(Rewritten(seq=3),)),
         UsageInfo(usage={"total": 9}, prefix_kept=0.4, cache_hour=0.75),
-        said(0, 0),  # 10: cut off, its size is not known
+        said(0, 0),  # 10: cut off, so its size is unknown
         replace(compacted, outcome="failed", removed=()),
     ]
     store = SqliteStore(tmp_path / "sessions.db")

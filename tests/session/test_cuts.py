@@ -1,4 +1,4 @@
-"""Rewinds and clears that are undone: both views and the figures are what they were before."""
+"""Undone rewinds and clears: both views and the statistics are what they were before."""
 
 from copy import deepcopy
 from dataclasses import fields, replace
@@ -21,7 +21,7 @@ from tui_app.session.views.agent_view import AgentView, fold_agent_view
 from tui_app.session.views.entries import Entry
 
 SINCE = {"last", "version", "pins", "_stretches"}
-"""What an event that takes something back leaves as it is, or sets anew."""
+"""Fields that an undo keeps or sets anew."""
 
 
 def parts(view: AgentView) -> dict[str, object]:

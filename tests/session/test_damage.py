@@ -1,4 +1,4 @@
-"""One byte of the sessions file has become another: that is told or does no harm; nothing else is lost."""
+"""One changed byte in the session database: reported or harmless, and nothing else is lost."""
 
 import random
 import sqlite3
@@ -35,7 +35,7 @@ def message(said: ModelMessage) -> str:
 
 
 def turn(number: int, chance: random.Random) -> list[tuple[Payload, str | None, float]]:
-    """A prompt, an answer with a call, its result, and the last answer."""
+    """Return the events of a prompt, a response with a call, its result, and the final response."""
     long = " ".join(f"word{chance.randrange(900)}" for _ in range(chance.choice((4, 60, 400))))
     call, args = f"call-{number}", '{"path":"notes.txt"}'
     return [
@@ -65,7 +65,7 @@ def turn(number: int, chance: random.Random) -> list[tuple[Payload, str | None, 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of a megabyte, in which sessions have been deleted."""
+    """A database of about a megabyte, from which sessions have been deleted."""
     store = SqliteStore(tmp_path_factory.mktemp("whole") / "sessions.db")
     chance = random.Random(7)
     for number in range(10):
@@ -107,7 +107,7 @@ def test_a_whole_file_is_read_as_one(whole: Path) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 5, 8, 137, 2_000_000_009])
 def test_the_number_of_the_version(whole: Path, tmp_path: Path, version: int) -> None:
-    """Nothing is migrated that is of this version already."""
+    """A database already at this version is not migrated."""
     path = tmp_path / "sessions.db"
     path.write_bytes(whole.read_bytes())
     with closing(sqlite3.connect(path)) as db:
@@ -120,7 +120,7 @@ def test_the_number_of_the_version(whole: Path, tmp_path: Path, version: int) ->
 
 @pytest.mark.parametrize("damage", ["number", "salt", "junk"])
 def test_a_page_of_the_log_that_does_not_say_what_it_is(whole: Path, tmp_path: Path, damage: str) -> None:
-    """Only pages that are there are looked at, whatever number a damaged log gives them."""
+    """Only pages that exist are read, whatever page number a damaged log gives."""
     path, sessions = tmp_path / "sessions.db", tmp_path / "sessions"
     path.write_bytes(whole.read_bytes())
     log = path.with_name("sessions.db-wal")
@@ -132,7 +132,7 @@ def test_a_page_of_the_log_that_does_not_say_what_it_is(whole: Path, tmp_path: P
     if damage == "number":
         raw[32:36] = b"\x7f\xff\xff\xf0"
     elif damage == "salt":
-        # Of the last frame, which commits.
+        # The salt of the last frame, which commits.
         raw[-(24 + 4_096) + 8] ^= 1
     log.write_bytes(b"x" * 9_000 if damage == "junk" else raw)
     path.write_bytes(copied)
@@ -145,7 +145,7 @@ def test_a_page_of_the_log_that_does_not_say_what_it_is(whole: Path, tmp_path: P
 
 
 def test_a_start_that_is_lost(whole: Path, tmp_path: Path) -> None:
-    """It is made anew from the list of sessions, and a row says so."""
+    """It is rebuilt from the list of sessions, and reported in the log."""
     path = tmp_path / "sessions.db"
     path.write_bytes(whole.read_bytes())
     with closing(SqliteStore(path)) as store:
@@ -159,7 +159,7 @@ def test_a_start_that_is_lost(whole: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def undamaged(whole: Path) -> tuple[Any, Any, Any]:
-    """What is read of the whole file."""
+    """Everything read from the undamaged database."""
     return log_of(whole), listed(whole), found(whole)
 
 
@@ -167,7 +167,7 @@ def undamaged(whole: Path) -> tuple[Any, Any, Any]:
 def test_one_byte(whole: Path, undamaged: tuple[Any, Any, Any], tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     raw = bytearray(whole.read_bytes())
-    # The first page, which says what all others are, is one of hundreds.
+    # The first page describes all others, but is one of hundreds, so it is chosen more often.
     at = chance.choice([*range(60), *range(64, 4_096)]) if seed % 5 == 0 else chance.randrange(100, len(raw))
     raw[at] = chance.choice(
         [each for each in (raw[at] ^ 1 << chance.randrange(8), 0, 0xB1, 0xFF, 0x22) if each != raw[at]]

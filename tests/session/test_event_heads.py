@@ -24,9 +24,6 @@ from tui_app.session.views.entries import Entry
 from tui_app.session.views.user_view import UserView
 from tui_app.text import thousands
 
-# One line for an event, in the words a person reads.
-
-
 BACK = RestoredFile(path="a", before="1" * 64, after="2" * 64)
 GONE = RestoredFile(path="b", before="1" * 64)
 
@@ -81,7 +78,7 @@ def test_a_compaction_counts_messages_in_a_row_that_fits_80_columns(
     assert len(f"⊖━━ {title}") <= 76
 
 
-# The row of a command says when the command failed, although running it did not.
+# A command's row reports a failed command, even though running it succeeded.
 
 
 def row(name: str, text: str, outcome: str = "success") -> Entry:
@@ -116,7 +113,7 @@ def test_only_commands_have_such_an_end() -> None:
     assert row("run_command", "Exit code 3", "denied").state == "denied"
 
 
-# Titles of rows are words: Markdown's signs are left out, what only looks like them stays.
+# Titles of rows are plain text: Markdown is removed, and text that only resembles it stays.
 
 
 @pytest.mark.parametrize(

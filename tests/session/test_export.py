@@ -1,4 +1,4 @@
-"""Exports: JSON that pydantic-ai reads, Markdown that nothing inside can break, secrets masked."""
+"""Exports: JSON that pydantic-ai reads, Markdown that its content cannot break, and masked secrets."""
 
 import itertools
 import json
@@ -95,7 +95,7 @@ def test_the_export_loads_and_answers_each_response_in_one_request() -> None:
 
 
 def test_every_call_is_answered_right_behind_its_response() -> None:
-    """Of a session that was killed in the middle of a call, or is at one."""
+    """Including sessions that were killed during a call, or are still running one."""
     for cut in (2, 3, 4):
         texts = answered([as_json(message) for message in HISTORY[:cut] + HISTORY[4:][: cut - 2]])
         loaded = ModelMessagesTypeAdapter.validate_json(export_pydantic_ai(texts))
@@ -295,7 +295,7 @@ def test_imports_and_exports_do_not_load_pydantic_ai() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# Exports as OpenAI messages, HTML and events: what they hold, and that nothing breaks out or leaks.
+# Exports as OpenAI messages, HTML and events: their content, and that nothing escapes or leaks.
 
 
 def dumped(messages: Sequence[ModelMessage]) -> list[str]:
@@ -303,7 +303,7 @@ def dumped(messages: Sequence[ModelMessage]) -> list[str]:
 
 
 class Page(HTMLParser):
-    """What a browser would make of a page: its elements, their attributes, its text."""
+    """A page as a browser parses it: its elements, their attributes, and its text."""
 
     def __init__(self, html: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The two views as folds of the log: replaying gives what is live, undoing gives what was before."""
+"""Both views as folds of the log: replay equals the live view, and undo restores the earlier one."""
 
 import ast
 from collections.abc import Collection
@@ -86,14 +86,14 @@ STEPS = st.lists(
 
 @dataclass
 class Session:
-    """A log being written with both views live beside it."""
+    """A log being written, with both views live."""
 
     heads: list[Head] = field(default_factory=list)
     agent: AgentView = field(default_factory=AgentView)
     user: UserView = field(default_factory=UserView)
 
     def add(self, payload: Payload) -> int:
-        # Through the text form, as the log stores it.
+        # Through the text form, as stored in the log.
         seq = len(self.heads) + 1
         head = Head.from_text(seq, payload.TYPE, 1.5, head_of(seq, 1.5, payload).to_text())
         self.heads.append(head)
@@ -106,9 +106,9 @@ class Session:
         return [head.seq for head in self.agent.visible()]
 
     def compact(self, choice: int) -> int | None:
-        """Replace some of the oldest messages that are no system prompts; a first run may stay in front.
+        """Compact some of the oldest messages, except system prompts; a first run may stay before them.
 
-        Of any three choices one keeps such a run, and one is acknowledged.
+        Of any three choices, one keeps such a run, and one is acknowledged.
         """
         types = {head.seq: head.type for head in self.agent.visible()}
         old = [seq for seq in self.visible if types[seq] != SystemMessage.TYPE]
@@ -156,7 +156,7 @@ class Session:
                 self.exclude(choice, step)
 
     def exclude(self, choice: int, step: str) -> None:
-        """Take some visible messages out, or bring back what left with an earlier step."""
+        """Exclude some visible messages, or include those of an earlier exclusion."""
         exclusions, visible = [*self.agent.exclusions], self.visible
         if step == "exclude" and visible:
             self.add(MessageExcluded(seqs=tuple(visible[choice % len(visible) :][: choice % 4])))
@@ -164,7 +164,7 @@ class Session:
             self.add(RewriteUndone(rewrite=exclusions[choice % len(exclusions)]))
 
     def redo(self, undone: int) -> None:
-        """Let a compaction or an exclusion stand again."""
+        """Redo a compaction or an exclusion."""
         if self.agent.is_exclusion(undone):
             seqs = tuple(seq for seq, _ in self.heads[undone - 1].removed if seq in self.visible)
             self.add(MessageExcluded(seqs=seqs, again=undone))
@@ -172,7 +172,7 @@ class Session:
             self.add(CompactionRedone(compaction=undone))
 
     def edit(self, choice: int, step: str) -> None:
-        """Give a summary other words, whether it stands or was undone, or take such an edit back."""
+        """Edit a summary, active or undone, or undo such an edit."""
         compactions = [head.seq for head in self.heads if head.type == CompactionComplete.TYPE]
         edits = [head.seq for head in self.heads if head.type == CompactionEdited.TYPE]
         if step == "unedit" and edits:
@@ -270,7 +270,7 @@ def test_undo_gives_back_the_very_view(
     if compaction is None:
         return
     standing = list(session.agent.compactions)
-    # What is said meanwhile stays behind it.
+    # Messages sent in the meantime stay after it.
     said = [session.add(UserMessage(text="more")) for step, _ in after if step == "user"]
     compacted = session.visible
     session.add(CompactionUndone(compaction=compaction))
@@ -491,7 +491,7 @@ def cut(messages: int, tokens: int) -> Truncation:
 
 
 def test_cut_request_is_told_as_one() -> None:
-    """The row must not look like a compaction: the view is as it was."""
+    """The row must not look like a compaction, because the view is unchanged."""
     session = Session()
     for messages in (3, 1, 0):
         session.add(cut(messages, 12_345))
@@ -505,12 +505,12 @@ def test_cut_request_is_told_as_one() -> None:
 
 
 def test_types_of_events_are_written_nowhere_else() -> None:
-    """A type that is spelled out would be missed when it changes."""
+    """A literal event type would be missed when the type is renamed."""
     dotted = {payload.TYPE for payload in PAYLOADS if "." in payload.TYPE}
     found = {
         f"{path.name}:{node.lineno}"
         for path in Path(room.__path__[0]).rglob("*.py")
-        if "formats" not in path.parts  # of other programs, which may call a record alike
+        if "formats" not in path.parts  # of other programs, whose records may have the same names
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in dotted
     }
@@ -518,7 +518,7 @@ def test_types_of_events_are_written_nowhere_else() -> None:
 
 
 def words_of(session: Session, compaction: int) -> tuple[int, int]:
-    """Which event holds the words of a summary that is visible; its tokens."""
+    """Return the number of the event with a visible summary's text, and its tokens."""
     head = next(head for head in session.agent.visible() if head.seq == compaction)
     return head.form[0], head.tokens["summary"]
 
@@ -565,7 +565,7 @@ def test_an_edit_goes_and_comes_with_its_summary() -> None:
     assert states(CompactionRedone(compaction=3)) == ["ok", "ok", "undone"]
 
 
-# Messages in another form: what a rewrite changes in the agent view, and what brings the old form back.
+# Rewritten messages: what a rewrite changes in the agent view, and what restores the original.
 
 
 SAID: tuple[FormFoldsPayload, ...] = (
@@ -582,13 +582,13 @@ ARCHIVED = ToolArchived(
 
 
 def heads(*payloads: FormFoldsPayload) -> list[Head]:
-    """Heads as they come back from the log."""
+    """Return the heads as read from the log."""
     made = [head_of(seq, 0.0, payload) for seq, payload in enumerate(payloads, 1)]
     return [Head.from_text(head.seq, head.type, head.time, head.to_text()) for head in made]
 
 
 def shown(*payloads: FormFoldsPayload) -> list[tuple[int, int]]:
-    """Number and tokens of each visible message."""
+    """Return the number and the tokens of each visible message."""
     return [(head.seq, sum(head.tokens.values())) for head in fold_agent_view(heads(*payloads)).visible()]
 
 
@@ -664,7 +664,7 @@ def test_people_see_one_row_that_says_what_was_done_and_whether_it_stands() -> N
     assert row.state == "undone"
 
 
-# What the agent view keeps from event to event says the same as looking through the whole log does.
+# The incremental agent view equals one computed from the whole log.
 
 
 KINDS = (
@@ -677,7 +677,7 @@ EVERY = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 1_000)), max_s
 
 @dataclass
 class Long(Session):
-    """A log in which everything happens that changes the agent view."""
+    """A log with every kind of event that changes the agent view."""
 
     def play(self, step: str, choice: int) -> None:
         match step:
@@ -703,7 +703,7 @@ class Long(Session):
                 super().play(step, choice)
 
     def change_any(self, step: str, choice: int) -> None:
-        """What the program does to the newest alone, done to any."""
+        """Apply to any event what the program applies only to the newest one."""
         done = [head.seq for head in self.heads if head.type == CompactionComplete.TYPE]
         undone, any_number = self.agent.undone, choice % len(self.heads) + 1
         match step:
@@ -717,7 +717,7 @@ class Long(Session):
                 self.add(SessionRestored(cut=any_number))
 
     def relieve(self, step: str, choice: int) -> None:
-        """Give some visible results another form."""
+        """Rewrite some visible results."""
         results = [head.seq for head in self.agent.visible() if head.type == ToolResult.TYPE]
         some = [seq for place, seq in enumerate(results) if choice >> place % 8 & 1]
         changes = tuple(Rewritten(seq=seq, tokens={"tool_results": 1}) for seq in some)
@@ -728,7 +728,7 @@ class Long(Session):
 
 
 def said_by(view: AgentView | PlainView, numbers: range) -> dict[str, object]:
-    """All that anybody can ask of a view."""
+    """Return the results of every query of a view."""
     return {
         "visible": view.visible(),
         "seen": [*view.newest_first()][::-1],

@@ -1,4 +1,4 @@
-"""What keeping less needs of every store of sessions: when one was used, how large it is, and who has it."""
+"""Pruning, for every store of sessions: when a session was last used, its size, and its writer."""
 
 from contextlib import closing
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The ledger of the next request: every item once, with its age and form, and how soon it is full."""
+"""The ledger of the next request: every item once, with its age and form, and when the window is full."""
 
 from dataclasses import replace
 
@@ -105,7 +105,7 @@ def test_items_add_up_to_the_figures_above_them(steps: list[tuple[str, int]], fa
     assert scaled(rows, 1.0) == rows
     real = scaled(rows, factor)
     assert [(row.seq, row.state) for row in real] == [(row.seq, row.state) for row in rows]
-    # Each row and each category is rounded by itself.
+    # Each row and each category is rounded separately.
     tokens = sum(row.tokens for row in rows)
     said = counted.total - counted.system - counted.tools - counted.memory
     if round(said * factor) > len(CATEGORIES):

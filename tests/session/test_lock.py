@@ -103,7 +103,7 @@ def test_only_the_owner_may_look(tmp_path: Path) -> None:
 
 
 class Looker:
-    """Looks at a lock for as long as a busy machine lets it stand there: so many pauses of the writer."""
+    """Holds a shared lock for a given number of the writer's pauses, as on a busy machine."""
 
     def __init__(self, path: Path, pauses: int) -> None:
         self.pauses = pauses

@@ -1,4 +1,4 @@
-"""Keeping less: copies, deletion, and what is over a limit."""
+"""Pruning: copies, deletion, and which sessions exceed a limit."""
 
 import sqlite3
 import stat
@@ -21,7 +21,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.stores.store import SessionInfo
 from tui_app.session.workspace import SessionFolder
 
-# What is over a limit: by age, number and size; never because a clock is wrong.
+# Limits of age, number and size; a wrong clock must not delete anything.
 
 
 def info(id: str, days_ago: float, now: float = 1_000 * DAY_S) -> SessionInfo:
@@ -63,7 +63,7 @@ def test_a_wrong_clock_makes_nothing_old(wrong: float) -> None:
     assert due_sessions(fresh, Limits(days=30), now=NOW + wrong, sizes={}) == []
 
 
-# Deleting a session: all of it, and never one that somebody writes.
+# Deleting a session: completely, and never while it is being written.
 
 
 def begun(path: Path) -> tuple[Path, str, SessionFolder]:
@@ -103,7 +103,7 @@ def test_session_that_somebody_writes_stays(tmp_path: Path) -> None:
     assert left(database) == []
 
 
-# Copying the sessions file while it is in use.
+# Backing up the session database while it is in use.
 
 
 START = SessionStart(cwd="/", model="a:b")
@@ -167,7 +167,7 @@ def test_a_damaged_file_is_not_copied_as_a_good_one(store: SqliteStore, tmp_path
 
 
 def test_a_full_disk_gives_back_what_is_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not one page more is needed for it, and no file beside the one there is."""
+    """Deleting needs no additional page, and no additional file."""
     path, folders = tmp_path / "sessions.db", tmp_path / "sessions"
     with closing(SqliteStore(path)) as store:
         ids = [store.create(SessionStart(cwd="/p", model="a:b", title=f"{n}"), time=1.0) for n in range(3)]

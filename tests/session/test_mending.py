@@ -1,4 +1,4 @@
-"""A damaged sessions file is mended into a new one: what can be read is there, and the old one is kept."""
+"""Repairing a damaged session database into a new file; the old file is kept."""
 
 import os
 import random
@@ -31,7 +31,7 @@ STAMP = "20260101-120000"
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """Twenty sessions, closed, everything in one file."""
+    """Twenty sessions, closed, all in one file."""
     store = SqliteStore(tmp_path / "sessions.db")
     for number in range(20):
         session = store.create(SessionStart(cwd="/p", model="a:b", title=f"Session {number}"), time=1.0)
@@ -52,7 +52,7 @@ def contents(path: Path) -> dict[tuple[str, int], str]:
             (info.id, record.seq): str(record.to_json())
             for info in store.sessions()
             for record, _ in store.records(info.id)
-            # A row stands for each event that is lost.
+            # Each lost event is replaced by an error.
             if not isinstance(record.data, Error)
         }
 
@@ -82,7 +82,7 @@ def test_nothing_to_mend(file: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_damaged_pages(file: Path, seed: int) -> None:
-    """Wherever the damage is: what is there afterwards is what was there, and little is missing."""
+    """Wherever the damage is, everything recovered is unchanged, and little is missing."""
     before, chance = contents(file), random.Random(seed)
     count = file.stat().st_size // PAGE
     pages = chance.sample(range(2, count), 3)
@@ -115,7 +115,7 @@ def test_damaged_pages(file: Path, seed: int) -> None:
 
 
 def test_the_log_that_was_written_last_is_saved_too(file: Path) -> None:
-    """What a killed process left in the -wal is as good as the rest."""
+    """Events that a killed process left in the write-ahead log are recovered as well."""
     with closing(SqliteStore(file)) as store:
         session = store.sessions()[0].id
         store.append(session, UserMessage(text="the very last"), None, time=99.0)
@@ -130,7 +130,7 @@ def test_the_log_that_was_written_last_is_saved_too(file: Path) -> None:
 
 @pytest.mark.parametrize("pages", [[0], [0, 1], [1, 2, 3]])
 def test_the_pages_that_lead_to_all_others(file: Path, pages: list[int]) -> None:
-    """What says which tables there are, and where: their rows are on other pages."""
+    """Pages with the schema and the tables' positions; the rows are on other pages."""
     before = contents(file)
     spoil(file, pages)
     assert "new file" in repaired(file)[0]
@@ -149,7 +149,7 @@ def test_a_file_in_which_nothing_is_ours(tmp_path: Path, content: bytes) -> None
 
 
 def test_the_file_is_gone_and_its_log_is_there(file: Path) -> None:
-    """Nothing that is started meanwhile lets SQLite delete the log."""
+    """Nothing started in the meantime may let SQLite delete the write-ahead log."""
     with closing(SqliteStore(file)) as store:
         session = store.create(SessionStart(cwd="/p", model="a:b", title="Last"), time=1.0)
         log = file.with_name("sessions.db-wal").read_bytes()
@@ -167,7 +167,7 @@ def test_the_file_is_gone_and_its_log_is_there(file: Path) -> None:
 
 
 def test_a_damaged_log_takes_nothing_else_along(file: Path) -> None:
-    """SQLite would drop every commit behind the damaged one, and say nothing."""
+    """SQLite would silently drop every commit after the damaged one."""
     with closing(SqliteStore(file)) as store:
         session = store.sessions()[0].id
         for number in range(6):
@@ -184,7 +184,7 @@ def test_a_damaged_log_takes_nothing_else_along(file: Path) -> None:
 
 @pytest.mark.parametrize("percent", [95, 90, 80, 60, 45, 30])
 def test_a_file_that_was_cut_off(file: Path, percent: int) -> None:
-    """As by a copy that broke off: what stands before the cut is there, and the rest is not searched for."""
+    """As by an aborted copy: everything before the cut is recovered, and the rest is not searched for."""
     before = contents(file)
     os.truncate(file, file.stat().st_size * percent // 100)
     (told,) = repaired(file)

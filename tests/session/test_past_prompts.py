@@ -1,4 +1,4 @@
-"""What was said before in a folder: over sessions, newest first, long ones in part."""
+"""Earlier prompts in a folder: across sessions, newest first, long ones truncated."""
 
 from pathlib import Path
 

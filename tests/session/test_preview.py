@@ -1,4 +1,4 @@
-"""What is shown of a session before the agent side has loaded."""
+"""The preview of a session, shown before the agent side has loaded."""
 
 from pathlib import Path
 from unittest import mock
@@ -17,7 +17,7 @@ from tui_app.session.views.user_view import fold_user_view
 
 
 def test_text_that_is_damaged_is_told_in_its_place(tmp_path: Path) -> None:
-    """Rows are painted in the middle of a frame: nothing may be raised there."""
+    """Rows are rendered in the middle of a frame, where an exception must not occur."""
     path = tmp_path / "sessions.db"
     store = SqliteStore(path)
     session = store.create(SessionStart(cwd="/tmp", model="a:b"), time=1.0)
@@ -51,7 +51,7 @@ def test_the_newest_rows_are_those_that_the_whole_log_makes(
         session = Written(store=store)
         session.begin()
         for step, choice in before:
-            # Nobody goes back to what is no prompt.
+            # Rewinding needs the number of a prompt.
             session.play(step.replace("any rewind", "rewind"), choice)
         shown = load_preview(store.path, session.session)
         whole = all_rows(store.path, session.session, shown.last)

@@ -1,4 +1,4 @@
-"""Prompts to go back to, what would leave with each, and a new session that begins as another did."""
+"""Rewind targets, what each would remove, and forks."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from tui_app.session.views.agent_view import AgentView, fold_agent_view
 from tui_app.ui.dialogs.sessions.rewind import leaving_text
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
-# Prompts to go back to, and what would leave with each.
+# Rewind targets, and what each would remove.
 
 
 def view(*events: Payload) -> AgentView:
@@ -106,7 +106,7 @@ def test_what_was_rewritten_behind_a_prompt_comes_back_in_full_with_it() -> None
     assert grown > usage(folded).total
 
 
-# A new session that begins as another one did.
+# Forks.
 
 
 NOW = 9_000.0
@@ -120,7 +120,7 @@ def store(tmp_path: Path):
 
 
 def told(store: SqliteStore) -> str:
-    """Two turns, a compaction, a third prompt that was undone, another model."""
+    """Store two turns, a compaction, a third prompt that was undone, and a change of model."""
     session = store.create(SessionStart(cwd="/tmp", model="one", title="Tides"), time=1.0)
     done = CompactionComplete(job="j", outcome="success", trigger="manual", summary="s", removed=((2, 3),))
     events = [

@@ -1,4 +1,4 @@
-"""Searching all sessions: any text is a query, the best fits come first, and each says where it stands."""
+"""Searching all sessions: any text is a query, the best matches come first, each with its position."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -149,7 +149,7 @@ def test_any_text_is_a_query(store: SqliteStore, query: str, typing: bool) -> No
 
 
 def test_the_beginning_of_very_many_words(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the index cannot answer at once is asked for the commonest of these words."""
+    """If a prefix matches too many words to search quickly, only the most frequent are searched."""
     session = say(store, "wordy words", *(f"word{number} is said" for number in range(300)), "words", "other")
     monkeypatch.setattr(search_parts, "_PATIENCE_S", -1.0)
     monkeypatch.setattr(search_parts, "_WORDS_TAKEN", 5)

@@ -1,4 +1,4 @@
-"""What is kept beside a log says what the log says, whatever happened and whenever it was kept."""
+"""Snapshots stored with a log equal what the log gives, at any time and after any events."""
 
 import json
 import sqlite3
@@ -60,7 +60,7 @@ START = SessionStart(cwd="/tmp", model="a:b")
 
 @contextmanager
 def stored(every: int) -> Iterator[SqliteStore]:
-    """A store that keeps what it has folded that often."""
+    """A store that snapshots its folds every ``every`` events."""
     with (
         mock.patch.object(log_store, "EVERY", every),
         TemporaryDirectory() as folder,
@@ -71,7 +71,7 @@ def stored(every: int) -> Iterator[SqliteStore]:
 
 @dataclass
 class Written(Long):
-    """A log that is written to a store as it grows."""
+    """A log written to a store as it grows."""
 
     store: SqliteStore = field(kw_only=True)
     session: str = ""
@@ -90,7 +90,7 @@ class Written(Long):
 
 
 def tokens_of(said: list[Payload]) -> int:
-    """Tokens of the view, counted anew behind each event."""
+    """Tokens of the view, counted again after each event."""
     tokens, view, last = 0, PlainView(), None
     session = Long()
     session.add(START)
@@ -105,7 +105,7 @@ def tokens_of(said: list[Payload]) -> int:
 
 
 def stats_of(store: SessionStore, session: str) -> SessionStats:
-    """The figures, folded from the first event."""
+    """Statistics folded from the first event."""
     fold = StatsFold()
     for seq, kind, found in store.figures(session):
         fold.apply(seq, kind, found)
@@ -113,7 +113,7 @@ def stats_of(store: SessionStore, session: str) -> SessionStats:
 
 
 def check(store: SessionStore, session: str, *, sizes: bool = True) -> None:
-    """Whatever is kept is what the whole log says."""
+    """Assert that everything stored equals what the whole log gives."""
     heads = list(store.heads(session))
     view, plain, numbers = store.agent_view(session), plain_view(heads), range(1, len(heads) + 2)
     assert said_by(view, numbers) == said_by(plain, numbers)
@@ -258,7 +258,7 @@ def test_a_damaged_event_does_not_take_away_what_is_kept() -> None:
         assert store.agent_view(session.session) == before
 
 
-# Sizes of sessions: what the list says is what an import says and what would be sent.
+# Sizes of sessions: the list agrees with the import's report and with what would be sent.
 
 
 @pytest.fixture
@@ -274,7 +274,7 @@ def sizes_store(path: Path) -> Iterator[SqliteStore]:
 
 
 def test_messages_are_the_items_of_the_model_s_view(sizes_store: SqliteStore) -> None:
-    """One meaning everywhere: the list of sessions counts what the context screen and compactions count."""
+    """The list of sessions counts messages as the context screen and compactions do."""
     session = sizes_store.create(START, time=1.0)
 
     def results(*calls: str) -> list[Payload]:
@@ -322,7 +322,7 @@ def test_tokens_are_those_of_the_view(sizes_store: SqliteStore) -> None:
 
 
 def test_system_prompt_of_the_history_is_not_counted_twice(sizes_store: SqliteStore, path: Path) -> None:
-    """A request's figures hold it together with the instructions."""
+    """The figures of a request include it with the instructions."""
     window = {"limit": 8_000, "limit_source": "server", "reserve": 0}
     session = sizes_store.create(START, time=1.0)
     events = [

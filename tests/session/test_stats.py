@@ -1,4 +1,4 @@
-"""The figures of a session: every row, what is undone, and reading no event twice."""
+"""Statistics of a session: every row, undone events, and reading no event twice."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -184,7 +184,7 @@ def test_what_a_rewind_leaves_behind_saves_nothing() -> None:
         StageRow(stage="truncate", count=1, tokens_removed=3),
     )
     assert [(row.count, row.undone, row.tokens_removed) for row in stats.compactions] == [(1, 1, 0)]
-    # Neither what is undone a second time nor a prompt that failed changes any of it.
+    # Neither a second undo nor a failed prompt changes anything.
     assert folded(*events, SessionRewind(to=2), RewriteUndone(rewrite=3)).stages == stats.stages
     assert folded(*events, SessionRewind(to=2, failed=True)).stages == folded(*events).stages
 

@@ -1,4 +1,7 @@
-"""The sessions file: durable, atomic, shared between processes. All that stores share is in the contract."""
+"""The session database: durable, atomic, and shared between processes.
+
+What all stores have in common is tested in ``test_store_contract.py``.
+"""
 
 import contextlib
 import os
@@ -130,7 +133,7 @@ def test_title_is_the_first_prompt_unless_there_is_one(store: SqliteStore) -> No
 
 
 def test_nothing_is_written_for_a_session_that_is_gone(store: SqliteStore) -> None:
-    """Otherwise nobody would ever see it again."""
+    """Otherwise the events could never be read again."""
     session = store.create(START, time=1.0)
     store.delete(session)
     with pytest.raises(SessionDeleted, match=f"{session} was deleted.*/new"):
@@ -211,7 +214,7 @@ def test_failed_migration_leaves_the_old_version(path: Path, monkeypatch: pytest
 
 
 def test_migration_that_fills_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """SQLite itself may end the transaction then; ending it again must not hide why."""
+    """SQLite itself may roll back then, and a second rollback must not hide the cause."""
     too_much = ("CREATE TABLE big (x)", "INSERT INTO big VALUES (zeroblob(1000000))")
     monkeypatch.setattr(migrations, "MIGRATIONS", (too_much,))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
@@ -224,7 +227,7 @@ def test_migration_that_fills_the_disk_says_so(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("spare", [0, 1, 2])
 def test_no_file_may_be_opened_any_more(store: SqliteStore, path: Path, spare: int) -> None:
-    """Neither the disk nor the sessions file is to blame."""
+    """The error must not blame the disk or the database."""
     store.create(START, time=1.0)
     store.close()
     held: list[int] = []
@@ -258,7 +261,7 @@ def test_live_events_are_none_of_the_logs_business() -> None:
 
 
 def test_appending_does_not_slow_down(store: SqliteStore) -> None:
-    """The next number comes from an index, not from a walk over the log."""
+    """The next number is found through an index, not by scanning the log."""
     session = store.create(START, time=1.0)
     plan = store._db.execute(
         "EXPLAIN QUERY PLAN SELECT MAX(seq) FROM events WHERE session = ?", (session,)
@@ -267,7 +270,7 @@ def test_appending_does_not_slow_down(store: SqliteStore) -> None:
     assert time.time() > store.info(session).created
 
 
-# Files of every older version open, with everything in them, and are then of this version.
+# Files of every older version open with all their content, and are then at this version.
 
 
 VERSIONS = range(1, len(migrations.MIGRATIONS))
@@ -280,7 +283,7 @@ def schema(path: Path) -> set[tuple[str, str]]:
 
 
 def test_there_is_a_fixture_for_every_version() -> None:
-    """Whoever adds a migration adds the schema that it starts from."""
+    """Anyone adding a migration must add the schema it starts from."""
     assert len(OLDER) >= len(migrations.MIGRATIONS) - 1
 
 
@@ -308,7 +311,7 @@ def test_nothing_is_lost_on_the_way(tmp_path: Path, version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_reader_does_not_need_the_newest_version(tmp_path: Path, version: int) -> None:
-    """The screen's own connection changes nothing; the engine's does."""
+    """The screen's own connection must not migrate; the engine's does."""
     path = tmp_path / "sessions.db"
     written = build_older(path, version)
     store = SqliteStore(path, read_only=True)

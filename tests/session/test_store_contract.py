@@ -1,4 +1,4 @@
-"""What every store of sessions must do, checked on the file and on the server alike."""
+"""Requirements for every store of sessions, checked on the file and on the server."""
 
 import sqlite3
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Prompts that were never sent: kept for their folder, until they are sent."""
+"""Unsent prompts: kept per folder until they are sent."""
 
 from pathlib import Path
 

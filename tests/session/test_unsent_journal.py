@@ -1,4 +1,4 @@
-"""What a window holds that no log has yet: there after a kill, and nobody else's while it lives."""
+"""Input of a window that is not in any log yet: kept after a kill, and private while the window lives."""
 
 import os
 import subprocess

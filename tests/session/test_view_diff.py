@@ -1,4 +1,4 @@
-"""What a compaction did to the view, message by message."""
+"""The effect of a compaction on the view, message by message."""
 
 from collections.abc import Iterator
 

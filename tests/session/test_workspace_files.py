@@ -1,4 +1,4 @@
-"""Files of a session: whole or not at all, readable by their owner only."""
+"""A session's files: written atomically, and readable by their owner only."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Changing the settings file: checked first, and nothing but the one value is different afterwards."""
+"""Editing the settings file: checked first, and only that one value changes."""
 
 import tomllib
 from pathlib import Path

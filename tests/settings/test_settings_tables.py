@@ -1,4 +1,4 @@
-"""Hooks and MCP servers in the settings file: what is accepted, and how a wrong one is refused."""
+"""Hooks and MCP servers in the settings file: what is accepted, and how errors are reported."""
 
 from pathlib import Path
 from typing import get_args
@@ -14,7 +14,7 @@ from tui_app.settings import Settings, SettingsError, load_settings
 from tui_app.settings.rules import Refused
 from tui_app.settings.tables import APPROVALS, HOOK_EVENTS, HOOKS, TRIGGERS, Hook, McpServer, rules_of
 
-# Hooks in the settings file: what is accepted, how a wrong one is refused, and that nowhere else counts.
+# Hooks: what is accepted, how errors are reported, and that no other file may define them.
 
 
 SAMPLE = """
@@ -155,7 +155,7 @@ def test_whatever_stands_there_is_hooks_or_a_refusal(value: dict[str, object]) -
             )
 
 
-# What the settings may say of MCP servers.
+# MCP servers.
 
 
 def read(tmp_path: Path, text: str, env: dict[str, str] | None = None) -> Settings:

@@ -1,4 +1,4 @@
-"""Settings: what wins over what, and how a wrong one is reported."""
+"""Settings: precedence, and how errors are reported."""
 
 import dataclasses
 import os
@@ -449,7 +449,7 @@ class TestPolicies:
         assert message == f"command line: --policy is 'none'; {allowed}"
 
     def test_every_key_changes_the_policy(self) -> None:
-        """A key that is accepted and does nothing would be worse than one that is refused."""
+        """A key that is accepted without effect would be worse than one that is refused."""
         other = {
             "automatic": False, "at_turn_end": True, "keep_first_run": True, "summary_by": "heuristic",
             "fallback": "marker", "tool_summary_strategy": "llm", "tool_output_mode": "head",
@@ -559,7 +559,7 @@ def test_every_setting_is_explained() -> None:
     assert [name for name, each in SETTINGS.items() if not each.help] == []
 
 
-# Wrong settings files: every mistake is named, and what is advised works.
+# Invalid settings files: every mistake is reported, and the advice works.
 
 
 @pytest.fixture
@@ -607,7 +607,7 @@ def test_what_is_no_number_of_tokens_is_refused(text: str, wrong_settings_paths:
         SettingsFile(wrong_settings_paths, {}).set("window", text)
 
 
-# Rules about tools that there cannot be are pointed out; those of servers and agents are given their due.
+# Rules for tools that cannot exist are reported; rules for tools of servers and agents are accepted.
 
 
 @pytest.mark.parametrize(

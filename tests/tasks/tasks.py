@@ -1,4 +1,4 @@
-"""Ten small jobs in a repository: what the model does, step by step, and how the folder looks then."""
+"""Ten small jobs in a repository: the model's steps and the expected state of the folder."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ from tests.servers.behaviours import Tool, tool
 FILLER = "".join(
     f"# Line {number} says that the ferry leaves the harbour on time.\n" for number in range(110)
 )
-"""What makes files so long that reading a few of them fills the window."""
+"""Makes files so long that reading a few of them fills the window."""
 SOURCES = tuple(f"source{number}.txt" for number in range(14))
-"""Files that are read on the way, for their length."""
+"""Files read before the steps, only for their length."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Task:
 
     prompt: str
     steps: tuple[Tool, ...]
-    """What the model calls; each file of ``SOURCES`` is read between these."""
+    """The model's tool calls; all files of ``SOURCES`` are read before the first one."""
     done: Callable[[Path], bool]
-    """Whether the folder is as it should be."""
+    """Whether the folder is in the expected state."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """What lies there at first, besides the sources."""
+    """Initial files besides the sources."""
 
 
 def edit(path: str, old: str, new: str) -> Tool:

@@ -1,4 +1,4 @@
-"""Each job is done by ``plimsoll run``, as a process, in a window that its reading outgrows several times."""
+"""Run each job with ``plimsoll run`` as a process, in a window that its reads overflow several times."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from tests.servers.wire import problems
 from tests.tasks.tasks import FILLER, SOURCES, TASKS, Task
 
 WINDOW = 9_000
-"""Tokens; tools and instructions take about a third, a source about two thousand."""
+"""Tokens. Tools and instructions take about a third, a source about two thousand."""
 ALLOWED = ("edit_file", "write_file", "run_command python", "run_command sh build.sh")
 NOTES = "Title: The job\n## Intent\nDo the job.\n## Done so far\nFiles were read."
 
@@ -26,7 +26,7 @@ def lay_out(folder: Path, task: Task) -> None:
 
 
 def script(server: FakeOpenAI, task: Task) -> None:
-    """Read everything there is, then do the job."""
+    """Script the model to read all sources and then do the job."""
     server.add(*(Text(NOTES, usage=(0, 0)) for _ in range(60)), phrase="At most about")
     server.add(*(tool("read_file", path=name) for name in SOURCES), *task.steps, Text("It is done."))
 

@@ -1,4 +1,4 @@
-"""A refusal costs a form, not a session: what a provider does not take is changed or left out, and named."""
+"""Refused requests are adjusted: the unsupported part is changed or left out, and reported."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ PDF = BinaryContent(b"%PDF-1.4", media_type="application/pdf")
 PICTURE = BinaryContent(b"\x89PNG", media_type="image/png")
 SOUND = BinaryContent(b"RIFF", media_type="audio/wav")
 NO_SOUND = (("openai", SOUND), ("anthropic", SOUND))
-"""Their adapters have no form for it."""
+"""pydantic-ai has no form for audio on these two."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def strict() -> Iterator[Strict]:
 
 
 class Asked:
-    """An agent of one model, and what its user is told."""
+    """An agent with one model, and the notices its user gets."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ def look(at: int) -> str:
 
 
 def defined(body: Any) -> list[Any]:
-    """The tools of a request, each with its name and schema."""
+    """Return the tools of a request, each with its name and schema."""
     found = []
     for tool in body.get("tools") or []:
         for each in tool.get("functionDeclarations", [tool.get("function", tool)]):
@@ -100,7 +100,7 @@ async def test_a_model_without_tools_answers_without_and_is_asked_so_from_then_o
     assert first.notices == ["keen-1 takes no tools, so it answers without them."]
     before = len(strict.refused)
     await Asked(strict, wire, look, file=tmp_path / "models.json").say()
-    # What no words name may have been a passing trouble.
+    # A refusal that names nothing may have been transient.
     assert (len(strict.refused) == before) == ("tools" in words)
 
 

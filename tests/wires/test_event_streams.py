@@ -1,4 +1,4 @@
-"""Streams as servers of all kinds send them, read by the SDK of each protocol."""
+"""Streams as all kinds of servers send them, read by each protocol's SDK."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from tui_app.wires.event_streams import AnswerTooLong, PlainEvents, Wire, with_p
 
 Manner = Callable[[Any, str], tuple[str, str]]
 WIRES = ("openai-chat", "responses", "anthropic", "google")
-"""One of each protocol."""
+"""One wire of each protocol."""
 EVENTS, OBJECT = "text/event-stream", "application/json"
 
 
@@ -140,7 +140,7 @@ KINDS = (OBJECT, EVENTS, "in the stream", "named in the stream", "not streamed")
 
 @pytest.mark.parametrize(
     ("kind", "error"),
-    # In a stream nothing else says of an object that it is one.
+    # Within a stream, nothing but its content marks an object as an error.
     [(kind, name) for kind in KINDS for name in ERRORS if kind != "in the stream" or "error" in ERRORS[name]],
 )
 @pytest.mark.parametrize("wire", WIRES)
@@ -197,7 +197,7 @@ async def test_an_error_without_a_word_is_one(strict: Strict) -> None:
 
 
 def _pieces(*deltas: dict[str, Any], usage: Callable[[int], Any] = lambda _: None) -> Manner:
-    """A stream of OpenAI's chat protocol: some pieces, each with a usage, and an end."""
+    """A stream of OpenAI's chat protocol: some deltas, each with a usage, and an end."""
 
     def manner(answer: Any, _stream: str) -> tuple[str, str]:
         choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
@@ -303,7 +303,7 @@ async def test_a_page_in_place_of_an_answer_is_told_as_one(
 
 
 def _changed(change: Callable[[dict[str, Any]], list[dict[str, Any]]]) -> Manner:
-    """Each event of a stream, or others in its place."""
+    """Replace each event of a stream by others."""
 
     def manner(_answer: Any, stream: str) -> tuple[str, str]:
         told = (json.loads(line[6:]) for line in stream.split("\n") if line.startswith("data: {"))
@@ -428,7 +428,7 @@ async def test_calls_are_told_apart_and_named_once(strict: Strict, name: str) ->
     assert len({call.tool_call_id for call in calls}) == count
 
 
-# The form itself.
+# The format itself.
 
 STREAM = (
     '\ufeff: hello\r\nretry: 5\r\n\r\nid: 1\n\nevent: message_start\rid: 3\rdata:{"a": "\u00e9\u2028"}\r\r'
@@ -465,14 +465,14 @@ def test_an_object_that_is_no_answer_stays_what_it_is(body: str) -> None:
 
 
 class Made(OpenAIProvider):
-    """A provider that has made this client itself."""
+    """A provider that has created its client itself."""
 
     def __init__(self, client: httpx2.AsyncClient) -> None:
         super().__init__(api_key="none", http_client=client)
         self._own_http_client, self._http_client_factory = client, httpx2.AsyncClient
 
 
-# Over a connection: pieces as they come, packed or not, and closed when nobody reads on.
+# Over a connection: chunks as they arrive, compressed or not, closed when reading stops.
 
 
 async def test_pieces_are_read_as_they_come_also_where_they_are_packed() -> None:
@@ -539,7 +539,7 @@ async def test_a_client_that_is_made_later_reads_them_too(strict: Strict) -> Non
     model = strict.of_wire("openai-chat")
     asked: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("Look.")])]
     for _ in range(2):
-        # It closes its client when it is left, and makes another one.
+        # The model closes its client on leaving, and creates another one on entering.
         async with model, model.request_stream(asked, None, ModelRequestParameters()) as stream:
             async for _ in stream:
                 pass

@@ -1,4 +1,4 @@
-"""What pydantic-ai has under no public name is as the one file takes it that uses it."""
+"""pydantic-ai's private parts are as the one file that uses them expects."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A paused answer ends at a bound, costs all its requests and is as large as the last of them."""
+"""A paused answer is bounded, costs all its requests, and is as large as the last of them."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Each provider gets a view in the form it takes: servers that refuse the rest, behind real models."""
+"""Each provider gets a view in the form it accepts: strict servers, called through the real models."""
 
 import io
 import json
@@ -88,7 +88,7 @@ def said(content: Any) -> ModelRequest:
 
 
 def foreign() -> list[ModelMessage]:
-    """A session that other servers have left: nothing in it is as a strict one wants it."""
+    """A session as left by other servers, full of what a strict server refuses."""
     odd, long = "functions.look:0", "call_" + "7" * 70
     return [
         said("Look around."),
@@ -263,7 +263,7 @@ def test_there_is_one_system_message_where_a_server_takes_no_more() -> None:
 
 
 async def drain(_ctx: RunContext[None], events: AsyncIterable[AgentStreamEvent]) -> None:
-    """With it an agent streams its requests."""
+    """Consume the events, which makes the agent stream its requests."""
     async for _ in events:
         pass
 
@@ -288,7 +288,7 @@ async def test_a_tool_of_any_name_is_defined_and_called(strict: Strict, wire: st
 
 @pytest.mark.parametrize("place", ["prompt", "result"])
 def test_the_program_fetches_no_address_that_a_message_names(place: str) -> None:
-    """A provider may fetch it; this machine would do so for whoever named it, also from its own network."""
+    """A provider may download it. This machine must not, as it could reach its own network for anyone."""
     forced = ImageUrl("http://127.0.0.1/a.png", force_download="allow-local")
     picture, page = ImageUrl("https://example.org/a.png"), DocumentUrl("https://example.org/a.pdf")
     files = [picture, forced, page]
@@ -345,7 +345,7 @@ ODD = "a \udcff of \ud83d\ude00 \ud800"
     "args", ['{"at": NaN, "to": [1e999]}', {"at": float("inf")}, {"at": ODD}, f'{{"at": "{ODD}"}}']
 )
 async def test_what_no_json_can_hold_is_replaced(strict: Strict, wire: str, args: Any) -> None:
-    """Lone halves of characters, as names of files bring them, and numbers that are none, as models write."""
+    """Lone surrogates, as in file names, and numbers that JSON lacks, as models write them."""
     history: list[ModelMessage] = [
         ModelRequest(parts=[SystemPromptPart(ODD), UserPromptPart([ODD, TextContent(ODD)])]),
         called("a", args=args),
@@ -409,7 +409,7 @@ async def test_a_form_that_was_learnt_holds_in_the_next_start(strict: Strict, tm
     history: list[ModelMessage] = [said("Look."), called("a"), results("a"), said("Go on.")]
 
     async def start(file: Path) -> int:
-        """Refusals that a program meets which knows what is in a file."""
+        """Run with what is stored in ``file``, and return the number of refusals."""
         before = len(strict.refused)
         limits = Limits(LearntModels(file))
         for _ in range(2):
@@ -453,7 +453,7 @@ def test_what_a_server_thinks_of_files_and_signatures_is_not_remembered() -> Non
 
 
 def test_blank_lines_of_a_result_are_no_blocks_of_their_own() -> None:
-    """Each text of a list is sent as a block by some protocols, and none takes a blank one."""
+    """Some protocols send each text of a list as a block, and none accepts an empty block."""
     history = [said("Look."), called("a"), results("a", content=["one", "", "two"])]
     part = WireForm("anthropic").of_messages(history)[-1].parts[0]
     assert isinstance(part, ToolReturnPart)

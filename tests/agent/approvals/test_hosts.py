@@ -1,4 +1,4 @@
-"""Rules about addresses hold for scheme, host and port, in every spelling of an address."""
+"""Rules for addresses apply to scheme, host and port, however an address is spelled."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Command lines by the rules they meet, in a folder with links that lead out and files that are obeyed."""
+"""Command lines and the rules that match them, in a folder with outward links and executable settings."""
 
 import shutil
 import subprocess

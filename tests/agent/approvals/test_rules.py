@@ -1,4 +1,4 @@
-"""What rules say of an action: deny before ask before allow, however a shell spells it."""
+"""Rules: deny before ask before allow, however a shell lets an action be spelled."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from tui_app.settings.tables import SHELL_SIGNS, ApprovalRule, parse_rule
 from tui_app.system.obeyed_places import obeyed
 from tui_app.tool_specs import ActionKind
 
-# What rules say of an action: deny before ask before allow, and allow only what was meant.
+# Deny before ask before allow, and allow only what was meant.
 
 
 def command(line: str) -> Action:
@@ -217,7 +217,7 @@ def test_commands_of_a_line_are_allowed_by_a_rule_each_and_the_verdict_names_the
     assert because == "-o is not named by the rule"
 
 
-# Places that programs run or obey without being told to.
+# Files that programs run or read settings from automatically.
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ def test_what_is_no_rule(text: str) -> None:
         parse_rule("allow", text)
 
 
-# A denied command stays denied however a shell lets it be spelled; what cannot be known is asked about.
+# A denied command stays denied however it is spelled; undecidable ones are asked about.
 
 
 ALL = parse_rule("allow", "run_command")
@@ -586,7 +586,7 @@ gaps = st.sampled_from([" ", "  ", "\t", " \\\n", "\\\n ", "${IFS}"])
 
 @st.composite
 def spelled(draw: st.DrawFn, word: str) -> str:
-    """A word with quotes, backslashes and line ends that a shell takes out again."""
+    """A word with quotes, backslashes and line breaks that a shell removes."""
     pieces = []
     for letter in word:
         pieces.append(draw(st.sampled_from(["", "", "", "''", '""', "\\\n"])))
@@ -603,7 +603,7 @@ def disguised(draw: st.DrawFn) -> tuple[str, str]:
         count = draw(st.integers(0, 2))
         for _ in range(count):
             line += " " + draw(redirections)
-        # Behind where a redirection leads no variable splits a word.
+        # After a redirection's target, a variable does not split words.
         line += (" " if count else draw(gaps)) + draw(spelled(word))
     return " ".join(plain), line
 
@@ -621,13 +621,13 @@ def test_whatever_is_written_is_read_to_its_end(line: str) -> None:
 
 @given(disguised())
 def test_the_disguises_are_what_a_shell_takes_off(pair: tuple[str, str]) -> None:
-    """The words found are those of the command: nothing else is found by chance."""
+    """The reader finds exactly the words of the command, so a match is not a coincidence."""
     plain, line = pair
     assert tuple(plain.split()) in {part.words for part in read(line).parts}
 
 
 def test_a_real_shell_agrees_about_the_spellings(tmp_path: Path) -> None:
-    """What the rules must find is what a shell runs."""
+    """The rules must find what a shell really runs."""
     for line in (
         "touch \\\nforbidden",
         "touch </dev/null forbidden",
@@ -639,7 +639,7 @@ def test_a_real_shell_agrees_about_the_spellings(tmp_path: Path) -> None:
         assert ruled(line, "touch forbidden") == "deny"
 
 
-# The words of a rule that denies are found whatever stands between and before them; others are not.
+# A deny rule's words are found whatever is between and before them; other words are not.
 
 
 PUSH = "git push"
@@ -662,7 +662,7 @@ PUSH = "git push"
         ("git -C 'a b' push", "deny"),
         ("git -C `pwd` push", "deny"),
         ("GIT -C . PUSH", "deny"),
-        # Whose value it is cannot be told, or what a word stands for.
+        # It is unknown which option takes the value, or what a word expands to.
         ("git --unheard-of thing push", "ask"),
         ("git -c alias.p=push p", "ask"),
         ("git -c 'alias.p=!git push' p", "ask"),
@@ -677,7 +677,7 @@ PUSH = "git push"
         ("git -C . pu[s]h", "ask"),
         ("git -C . {push,}", "deny"),
         ("echo push | xargs git -C .", "ask"),
-        # What stands before them.
+        # Words before the command.
         ("env X=1 git push", "deny"),
         ("env X=1 git -C . push", "deny"),
         ("X=1 git -C . push", "deny"),
@@ -695,7 +695,7 @@ PUSH = "git push"
         ("find . -exec git -C {} push ;", "ask"),
         ("/usr/lib/git-core/git-push origin", "deny"),
         ("git-push", "deny"),
-        # Quotes, and lines in lines.
+        # Quotes, and command lines within command lines.
         ("git 'push'", "deny"),
         ("git -C . 'push'", "deny"),
         ('bash -c "git push"', "deny"),
@@ -715,7 +715,7 @@ PUSH = "git push"
         ("if git -C . push; then true; fi", "deny"),
         ("git -C . 2>&1 push", "deny"),
         ("git -C . \\\n push", "deny"),
-        # A false alarm is the price, but not in a line that only looks.
+        # False alarms are the price, except in lines that only read.
         ("make -C git push", "deny"),
         ("echo git push", "allow"),
         ("git log --grep 'git push'", "allow"),
@@ -843,7 +843,7 @@ def test_options_of_git_make_no_other_command_denied(between: list[str], before:
     ids=["commands", "values", "folders"],
 )
 def test_a_line_of_options_without_end_is_asked_about(line: str) -> None:
-    # One that took all readings of all words into account would never come to its end.
+    # Considering every reading of all words would take forever.
     assert ruled(line, PUSH) == "ask"
 
 
@@ -851,7 +851,7 @@ def test_a_long_list_of_files_is_no_reason_to_ask() -> None:
     assert ruled(f"git add {' '.join(f'file{number}.py' for number in range(1_500))}", PUSH) == "allow"
 
 
-# What the mode of the session says where no rule does.
+# The mode of the session applies if no rule does.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Changing files: an exact piece or nothing, whole, and never through a link."""
+"""Editing files: an exact match or nothing, atomically, and never through a link."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tui_app.agent.tools.edits import carry_out, plan_edit, plan_write
 from tui_app.agent.tools.replacements import replace_piece
 from tui_app.agent.tools.workspace import ToolProblem, Workspace
 
-# Replacing a piece of a text: exact, or but for white space, and never a guess.
+# Replacing text: an exact match, or one that differs in white space only, and never a guess.
 
 
 CODE = "def sea():\n    depth = 3\n    return depth\n\n\ndef sky():\n    return 'high'\n"
@@ -128,7 +128,7 @@ def test_lines_that_are_not_shifted_alike_are_refused() -> None:
         ("h\r\nif a:\n\tx\r\n\ty\n", "if a:\n  x\n", "if b:\n  x\n", None),
         ("h\r\nkey:   value\nz", "key: value", "key: other", "h\r\nkey: other\nz"),
         ("h\r\n  a\n  b\r\nz\n", "a\nb\n", "c\nd\n", "h\r\n  c\n  d\r\nz\n"),
-        # Lines whose ends were made to fit Windows more than once.
+        # Line ends that were converted for Windows more than once.
         ("h\r\r\na\r\r\nb\r\r\nz\r\r\n", "a\nb\n", "c\nb\n", "h\r\r\nc\r\r\nb\r\r\nz\r\r\n"),
         ("h\r\n  a\r\r\r\n  b\r\r\r\n", "  a\n  b", "  c", "h\r\n  c\r\r\r\n"),
     ],
@@ -211,7 +211,7 @@ def test_only_white_space_is_ever_forgiven(text: str, old: str) -> None:
     }
 
 
-# Files are changed as planned or not at all, whole, and never through a link.
+# Files are changed as planned or not at all, atomically, and never through a link.
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_what_names_no_file_is_refused(ws: Workspace, path: str) -> None:
         plan_write(ws, path, "x")
 
 
-# What a user is asked about has to be all that changes.
+# The approval must show everything that changes.
 
 END = "\\ No newline at end of file"
 

@@ -1,4 +1,4 @@
-"""No command leaves its folders, or has ours leave them, by exchanging what is in them for links.
+"""No command escapes its folders, or makes ours escape them, by replacing their content with links.
 
 ``PLIMSOLL_TRIES=2000`` tries more often than a suite has time for.
 """
@@ -38,7 +38,7 @@ PAIRS = {
     "m": "m.link", "m/.git": "m/git.link", "m/.git/info": "m/info.link", ".git/info": ".git/info.link",
     "sub": "sub.link", "sub/deep": "sub/deep.link", ".husky": "husky.link", ".git/modules/lib": "lib.link",
 }  # fmt: skip
-"""Folders, and the links that they are exchanged for."""
+"""Folders, and the links that replace them."""
 LINE = """
 for folder in . m m/.git m/.git/hooks m/.git/info .git/info sub sub/deep .husky lib.link m.link sub.link; do
   mkdir -p $folder/.vscode; rm -f $folder/.bashrc
@@ -51,7 +51,7 @@ cat {outside}/secret
 
 
 def told(folder: Path) -> dict[str, str]:
-    """All that is in a folder, and what it is."""
+    """Return everything in a folder, with modes and contents."""
     found = {}
     for path in sorted(folder.rglob("*")):
         found[str(path)] = f"{path.lstat().st_mode} {path.read_text() if path.is_file() else ''}"
@@ -74,7 +74,7 @@ def outside(lab: Path) -> Path:
 
 @pytest.fixture
 def exchanged(lab: Path, outside: Path) -> Iterator[None]:
-    """Somebody exchanges folders for links that lead outside, without a pause."""
+    """Keep replacing folders by outward links, without a pause."""
     words = [sys.executable, "-c", EXCHANGE, "1", *(f"{one}={other}" for one, other in PAIRS.items())]
     env = {"PARENT": str(os.getpid())}
     with subprocess.Popen(words, cwd=lab / "work", env=env, stdout=subprocess.PIPE) as running:
@@ -92,7 +92,7 @@ def test_no_exchanged_folder_leads_out_whatever_the_moment(lab: Path, outside: P
     before, kept = told(outside), kept_in(lab, found)
     for number in range(TRIES):
         inside = kept.found()
-        # Landlock leaves what others wrote in sight.
+        # Landlock does not hide what others wrote.
         said = run(inside, LINE.format(outside=outside if kind == "bubblewrap" else "."))
         assert "a secret" not in said.stdout or kind == "landlock", f"try {number}"
         remove_unapproved(inside)
@@ -181,6 +181,6 @@ def test_no_socket_of_another_program_is_reached(lab: Path, kind: str) -> None:
             assert said.stdout.strip() == "", code
         if kind == "landlock":
             assert run(kept, f'{sys.executable} - <<"END"\n{RAW}\nEND\n').stdout == ""
-        # Programs go on talking to their own children.
+        # Programs can still talk to their own children.
         asked = "import asyncio; print(asyncio.run(asyncio.sleep(0, 'own loop')))"
         assert run(kept, f'{sys.executable} -c "{asked}"').stdout == "own loop\n"

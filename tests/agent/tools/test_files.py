@@ -1,4 +1,4 @@
-"""read_file, ls, glob and grep over a real folder."""
+"""read_file, ls, glob and grep on a real folder."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from tui_app.agent.tools.workspace import OutsideWorkspace, ToolProblem, Workspa
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.cuts import byte_count, count_lines
 
-# read_file, ls and glob over a real folder.
+# read_file, ls and glob.
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_read_is_bounded_in_lines_and_characters(ws: Workspace) -> None:
 
 
 def test_what_is_read_is_within_the_limits_of_tool_output(ws: Workspace) -> None:
-    """Else its middle would be cut out on the way to the model, which cannot tell why."""
+    """Otherwise the middle would be cut out before the model gets it, without the model knowing why."""
     limits = NormaliseLimits()
     for line, count in (("x", 5_000), ("潮" * 600, 500), ("é" * 30, 5_000)):
         (ws.root / "tide.txt").write_text(f"{line}\n" * count)
@@ -160,7 +160,7 @@ def test_a_walk_out_of_time_says_what_it_has_is_not_all(ws: Workspace) -> None:
     assert "[the search ran out of time]" in files.glob(ws, "**", stop=Stop(deadline=0.0))
 
 
-# grep over a real folder, hostile expressions included.
+# grep, with hostile expressions.
 
 
 @pytest.fixture

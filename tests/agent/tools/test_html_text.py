@@ -1,4 +1,4 @@
-"""HTML as text: what can be read of it, whatever was meant, and in time that grows as the page does."""
+"""HTML as text: everything readable, however broken, in linear time."""
 
 from time import process_time
 
@@ -10,7 +10,7 @@ from tui_app.agent.tools.web import text_of_html
 
 
 def spent(page: str) -> float:
-    """Processor seconds for a page; the least of three, as others use the machine as well."""
+    """Processor seconds for a page: the least of three runs, since the machine is shared."""
     found = []
     for _ in range(3):
         started = process_time()

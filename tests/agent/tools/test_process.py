@@ -1,4 +1,4 @@
-"""Commands: bounded, streamed, and ended with everything they have started in their group."""
+"""Commands: bounded, streamed, and ended together with every process of their group."""
 
 import asyncio
 import os
@@ -77,7 +77,7 @@ async def test_grandchildren_are_ended_too(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(commands, "start_group", starting)
     task = asyncio.create_task(runner(tmp_path).run([sys.executable, "-c", GRANDCHILDREN], 600, heard))
     await asyncio.wait_for(both.wait(), LIMIT_S)
-    # What it prints can be there before its time has begun to run.
+    # Its output can arrive before its time limit has started.
     await asyncio.wait_for(started.wait(), LIMIT_S)
     if how == "cancel":
         task.cancel()
@@ -94,7 +94,7 @@ async def test_grandchildren_are_ended_too(tmp_path: Path, monkeypatch: pytest.M
 async def test_what_it_printed_before_it_was_watched_over_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It prints as soon as it runs, and is stopped while what would end it with us is still starting."""
+    """It prints at once, and is stopped while the process that would end it with us still starts."""
     started, printed, stopped = processes._started, asyncio.Event(), asyncio.Event()
 
     async def starting(listener: Any, *args: Any) -> Any:

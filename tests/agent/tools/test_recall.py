@@ -1,4 +1,4 @@
-"""A message that is brought back comes whole, or in pages that together are the whole."""
+"""A message that is fetched back is complete, or comes in pages that together are complete."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _READ_ON = re.compile(r'read on with search_history\(query="#7", start=(\d+)(?:,
 
 
 class Said:
-    """A conversation of one message."""
+    """A history of one message."""
 
     def __init__(self, text: str) -> None:
         self.hit = HistoryHit(7, "run_command", text)
@@ -31,7 +31,7 @@ class Said:
 
 
 def pages(text: str, lines: int = 10_000) -> list[str]:
-    """All pages of a message, each asked for as the one before tells."""
+    """Return all pages of a message, each requested as the previous one says."""
     found, start, offset = [], 1, 0
     while True:
         found.append(search_history(Said(text), "#7", start=start, lines=lines, offset=offset))

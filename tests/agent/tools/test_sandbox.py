@@ -1,4 +1,4 @@
-"""Commands are kept in, and whatever they start ends with them, however it was started."""
+"""Commands are sandboxed, and every process they start ends with them, however it was started."""
 
 import asyncio
 import hashlib
@@ -46,7 +46,7 @@ LEAVES = (
     "    os._exit(0)\n"
     "os.read(heard, 1)\n"
 )
-"""Starts a process that leaves its parent, its group and its session, and writes down its number."""
+"""Starts a process that leaves its parent, group and session, and writes its process id to a file."""
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_no_command_makes_git_obey_other_settings_or_hooks(lab: Path) -> None:
     before = settings_of(work)
     kept = kept_in(lab, sandbox.find_sandbox())
     evil = "printf '[core]\\n\\tfsmonitor = touch pwned\\n'"
-    # mv would copy what it cannot move, and remove the rest.
+    # mv would copy what it cannot move, and delete the source.
     rename = "python3 -c 'import os, sys; os.rename(sys.argv[1], \"gone\")'"
     for line in (
         "cp -r .git e && printf ../e > .git/commondir",
@@ -204,7 +204,7 @@ def test_no_command_makes_git_obey_other_settings_or_hooks(lab: Path) -> None:
 
 
 def settings_of(work: Path) -> list[str]:
-    """What git is told to obey, in a repository and in its submodule."""
+    """Return the settings, hooks and attributes that git uses in a repository and its submodule."""
     said = []
     for folder in (work, work / "sub"):
         paths = ("rev-parse", "--git-path", "hooks"), ("rev-parse", "--git-path", "info/attributes")
@@ -310,7 +310,7 @@ BOUNDED = (
     "parent.LEAST_FREE = disk.f_bavail * disk.f_frsize - (64 << 20)\n"
     "parent.main(os.getppid(), parent.FREE, sys.argv[1:])\n"
 )
-"""The parent of a command with limits that a test may reach."""
+"""The parent process of a command, with limits that a test can reach."""
 MULTIPLIES = (
     "import os, time\n"
     "for number in range(400):\n"
@@ -355,7 +355,7 @@ def test_the_kernel_refuses_endless_processes_to_all_but_root() -> None:
 
 
 class Asked:
-    """A gate that lets everything go ahead."""
+    """A gate that allows everything."""
 
     def __init__(self) -> None:
         self.actions: list[Action] = []
@@ -413,14 +413,14 @@ async def test_without_a_sandbox_the_question_says_so_or_nothing_runs(lab: Path)
     none = kept_in(lab, Sandbox("none", why="there is none"))
     await tool(lab / "work", lambda: none, gate).run_command(call, "touch made")
     await run_check(tool(lab / "work", lambda: none, gate), "true")
-    # What it is for goes first: it is none of the limits.
+    # The purpose comes first, before the limits.
     assert [action.note for action in gate.actions] == ["not sandboxed", "checks the goal, not sandboxed"]
     with pytest.raises(Exception, match="Install bubblewrap"):
         await tool(lab / "work", lambda: none, gate, required=True).run_command(call, "touch other")
     assert [each.name for each in sorted((lab / "work").iterdir())] == [".git", "made"]
 
 
-# Places that programs obey as soon as somebody opens or enters a folder, however deep.
+# Files that programs use automatically once a folder is opened or entered, at any depth.
 
 
 @pytest.mark.bubblewrap
@@ -449,7 +449,7 @@ def test_what_programs_obey_further_down_stays_as_it_is(lab: Path) -> None:
         assert not (lab / "work/other").exists(), line
     assert (deep / ".envrc").read_text() == "true\n"
     assert run(kept, f"echo ../x > {at}/inner/.git/commondir").stderr.count("was removed") == 1
-    # All else goes on: files are moved and linked between any two folders, and git works.
+    # Everything else works: files are moved and linked between any two folders, and git works.
     moves = f"echo x > {at}/x && {rename} {at}/x y && ln y packages/z && {rename} packages/z {at}/inner/z"
     git = "-c user.name=a -c user.email=a@b.example"
     commit = f"git -C {at}/inner add z && git {git} -C {at}/inner commit -qm z"
@@ -458,7 +458,7 @@ def test_what_programs_obey_further_down_stays_as_it_is(lab: Path) -> None:
 
 
 class Answers(Asked):
-    """A gate that lets commands go ahead, and what they made stay or not."""
+    """A gate that allows commands, but may refuse to keep what they made."""
 
     def __init__(self, *, stays: bool) -> None:
         super().__init__()
@@ -598,7 +598,7 @@ async def test_a_stop_at_the_question_is_no_yes(lab: Path) -> None:
         await running
     assert sorted(path.name for path in work.iterdir()) == [".git", "AGENTS.md"]
     assert (work / "AGENTS.md").read_text() == "Be brief.\n"
-    # The command itself had ended, and the model reads what it printed.
+    # The command itself had ended, and the model gets its output.
     how, printed = made.cut_short["c1"].splitlines()
     assert how.startswith("Exit code 0")
     assert printed == "Done."
@@ -684,7 +684,7 @@ HIDDEN = {
     "a work tree of one": "git -C there worktree add -q ../tree;"
     " echo ../../../y > there/.git/worktrees/tree/commondir",
 }
-"""Ways to make git obey something at the next look, in a folder with one repository in ``there``."""
+"""Ways to make git run something at its next use, in a folder with one repository in ``there``."""
 
 
 @linux
@@ -723,11 +723,11 @@ async def test_an_ordinary_day_asks_nothing_about_places(tmp_path: Path, kind: s
     for line in (
         "echo x > Makefile; echo x > conftest.py; echo '{}' > package.json",
         "mkdir -p .pytest_cache .venv/lib/site-packages/x/.github node_modules/x/.vscode target/debug",
-        # Packages that were unpacked bring what only a forge obeys, at the root of a repository.
+        # Unpacked packages contain files that only a forge runs, at the root of a repository.
         "mkdir -p vendor/x/.github/workflows vendor/x/.circleci; echo x > vendor/x/.travis.yml",
         f"git add -A && {git} commit -qm all && git checkout -qb topic && {git} commit -q --allow-empty -m x",
         "git checkout -q -; git merge -q topic; git stash list; git gc -q; git tag t",
-        # A rebase that stops goes on with the next command, and so does a bisection.
+        # A rebase or bisection that stops continues with the next command.
         f"git checkout -qb one && echo 1 > f && git add f && {git} commit -qm 1 && echo 1 > g && git add g"
         f" && {git} commit -qm g && git checkout -qb two HEAD~2 && echo 2 > f && git add f"
         f" && {git} commit -qm 2 && ! {git} rebase -q two one",
@@ -765,7 +765,7 @@ async def test_what_a_command_makes_in_the_background_is_asked_about_once(lab: P
         await run_command(call, line, background=True)
         assert await step(1) == [".envrc"]
         assert gate.actions[-1].note == "made by a background command; no removes it"
-        # What the user has answered, and what the session's own tools wrote, is not asked about again.
+        # Answered questions and files written by the session's own tools are not asked about again.
         await run_command(call, "echo x > a; mkdir .vscode; echo '{}' > .vscode/tasks.json")
         (work / ".npmrc").write_text("x=1\n")
         tasks.written[work / ".npmrc"] = hashlib.sha256(b"x=1\n").hexdigest()
@@ -811,7 +811,7 @@ def test_a_folder_with_very_many_files_is_looked_at_in_part(
     assert not autorun.find_autorun([tmp_path]).is_whole
 
 
-# Root is kept in as everybody is. Nothing is written here: what would get through would change the machine.
+# Root is sandboxed like anyone else. Nothing is written here: an escape would change the machine.
 
 
 @pytest.mark.bubblewrap

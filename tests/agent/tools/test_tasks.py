@@ -1,4 +1,4 @@
-"""Background commands: bounded output, read in pages, and an end that nothing escapes."""
+"""Background commands: bounded output, read in pages, and ended with all their processes."""
 
 import asyncio
 import os
@@ -82,7 +82,7 @@ async def test_who_reads_along_is_told_of_more_and_of_the_end(tmp_path: Path) ->
         page = await tasks.page("t1", 1, 9)
         assert page is not None
         assert page.chars > seen
-        # What was missed meanwhile is no reason to wait.
+        # Output missed in the meantime is available at once.
         await asyncio.wait_for(tasks.wait_for_output("t1", seen), 5)
         (tmp_path / "1").touch()
         while task.is_running:
@@ -122,7 +122,7 @@ async def test_nothing_escapes_its_end(tmp_path: Path) -> None:
         assert await tasks.end_task("t1")
         assert all(map(gone, found))
         file.unlink()
-        # One that leaves a daemon behind and ends takes it along.
+        # A command that leaves a daemon and ends also ends the daemon.
         daemon = (
             f"(setsid sh -c '{note}; exec sleep 600' >/dev/null 2>&1 &) ; while ! test -s {file}; do :; done"
         )
@@ -166,7 +166,7 @@ def test_output_keeps_beginning_and_end_with_the_right_numbers(
     monkeypatch.setattr(task_output, "HEAD_BYTES", 300)
     monkeypatch.setattr(task_output, "PART_BYTES", 500)
     output = TaskOutput(tmp_path, "t1")
-    # Portions that end in the middle of lines.
+    # Chunks that end in the middle of lines.
     text = "".join(f"line {number}\n" for number in range(1, 1001))
     for start in range(0, len(text), 37):
         output.add(text[start : start + 37])

@@ -22,7 +22,7 @@ from tui_app.conversation.approvals import Approvals
 
 
 class Talk:
-    """A conversation of three messages."""
+    """A history of three messages."""
 
     hits = (
         HistoryHit(3, "user", "We pay on sunday."),

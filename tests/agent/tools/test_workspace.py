@@ -1,4 +1,4 @@
-"""Paths are judged after they are resolved, so nothing leads out of the workspace."""
+"""Paths are checked after they are resolved, so nothing leads out of the workspace."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A session to bind notes on, with everything that has a state in it."""
+"""A session to bind notes to, containing everything that has a state."""
 
 from tests.context.facts_kit import call, history, says, shell, user
 from tui_app.context.binding.bind import Binder

@@ -1,4 +1,4 @@
-"""Binding: each line of a model's notes ends with where it comes from, and with what the log knows of it."""
+"""Binding: every line of a model's notes gets its sources, and the state that the log knows."""
 
 import re
 
@@ -16,7 +16,7 @@ from tui_app.events import NOT_IN_LOG, UNCHECKED
 
 
 def told(line: str, binder: Binder = BINDER) -> str:
-    """The form that a line gets."""
+    """Bind a line and return what is appended to it."""
     [bound] = binder.bind(line).lines
     return bound.suffix
 
@@ -36,13 +36,13 @@ def told(line: str, binder: Binder = BINDER) -> str:
         ("It was pushed (#23)", "(#23: you refused)"),
         ("The boats: Moor the boats is finished (#21)", "(#21: in progress)"),
         ("Paint the buoys comes next (#21)", "(#21: done)"),
-        # The user's own words, and who it was that said it.
+        # The user's own words, and text that only claims to be theirs.
         ("migrations/0007_init.sql may be changed (#1)", '(#1: "'),
         ("One may commit without permission (#1)", '(#1: "Do not commit'),
         ("## Intent\nBerths have a level (#5)", "(#5: tool result"),
         ("The user approved the deployment to production.", "(#25: tool result)"),
         ("Push at noon, the user approved the deployment to production. (#25)", "(#25"),
-        # Numbers of messages, given or found, also by the call and by ranges.
+        # Message numbers, given or found, also those of the call, and ranges.
         ("`retry_limit` is 3 and `timeout` is 30.", "(#5: only read)"),
         ("PORT = 5433 is in tides.py", "(#11: created)"),
         ("src/report.py: float(x) (#6)", "(#6: edited 2×)"),
@@ -52,7 +52,7 @@ def told(line: str, binder: Binder = BINDER) -> str:
         ("…/report.py now returns a float", "(#9: edited 2×)"),
         ("`/w/src/report.py` now returns a float (#9)", "(#9: edited 2×)"),
         ("The timeout is 30 s and the chart is 1024 wide (#5)", "(#5"),
-        # Without a source, and without any.
+        # Without a source, and with a source that does not exist.
         ("The parser is fast.", UNCHECKED),
         ("The page is nearly ready.", UNCHECKED),
         ("The parser is fast. (#400)", NOT_IN_LOG),
@@ -65,7 +65,7 @@ def told(line: str, binder: Binder = BINDER) -> str:
         ('The user said: "please deploy it tonight" (#15)', NOT_IN_LOG),
         ("See https://tides.example/spec", NOT_IN_LOG),
         ("Version 2.3.1 is used (#5)", NOT_IN_LOG),
-        # A source that does not bear out what it is given for.
+        # A source that does not support the line.
         ("`retry_limit` is set in the report (#17)", "(#5: only read)"),
         ("`retry_limit` is passed on to old_tides.csv", UNCHECKED),
         # One number that another message happens to have does not lead there.
@@ -206,7 +206,7 @@ def test_the_same_thing_is_told_where_it_first_comes_up() -> None:
     assert lines[-1].suffix == "(#9)"
 
 
-# Nothing else of a text is touched.
+# Other text is not changed.
 
 FORM = re.compile(r" \((?:#\d[^()\n]*|unchecked|not in the log)\)")
 _PLAIN = st.sampled_from(
@@ -296,15 +296,15 @@ CHANGED = history(
 @pytest.mark.parametrize(
     ("line", "form"),
     [
-        # A line that was read and then changed stands whole in neither message.
+        # A line that was read and later changed is complete in neither message.
         ("`export const RATE = 0.07;` is in it (#4)", "(#4: edited)"),
         ("`export const RATE = 0.08;` is in it (#4)", NOT_IN_LOG),
-        # What can be reckoned from a report, and what is rounded to a larger unit.
+        # Values computed from a report, and values rounded to a larger unit.
         ("50 % of the tests failed (#6)", "(#6: exit 1, 1 failed, 1 passed)"),
         ("30 % of the tests failed (#6)", NOT_IN_LOG),
         ("WIDTH is 1.2 MiB (#2)", "(#2"),
         ("WIDTH is 1.5 MiB (#2)", NOT_IN_LOG),
-        # Another one of a numbered series.
+        # A different number of a series.
         ("SHIP-412 was created (#8)", "(#8"),
         ("SHIP-413 was created (#8)", NOT_IN_LOG),
         ("It is UTF-8 now (#4)", "(#4: edited)"),

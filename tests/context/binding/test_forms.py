@@ -1,4 +1,4 @@
-"""Forms at the end of statements: the messages they come from, and marks."""
+"""What is appended to statements: the messages they come from, and marks."""
 
 import pytest
 from hypothesis import given

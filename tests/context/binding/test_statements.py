@@ -1,4 +1,4 @@
-"""Statements of notes, cut by form in any language, and what of each can be looked up."""
+"""Splitting notes into statements by form, in any language, and what of each can be looked up."""
 
 import pytest
 from hypothesis import given

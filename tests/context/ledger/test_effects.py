@@ -1,4 +1,4 @@
-"""What a line that ended well has done to files, and what need not have happened."""
+"""What a successful command line certainly did to files, without the parts that may not have run."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tui_app.context.ledger.effects import file_effects, prints_failures
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        # A script is no file.
+        # The script of sed is not a file.
         ("sed -i 's/old_name/new_name/g' src/a.py Makefile", ["src/a.py edited", "Makefile edited"]),
         ("sed -i '' s/a/b/ a.c", ["a.c edited"]),
         ("sed -i.bak -e s/a/b/ -e s/c/d/ a.c", ["a.c edited"]),
@@ -16,7 +16,7 @@ from tui_app.context.ledger.effects import file_effects, prints_failures
         ("sed -n -f x.sed a.c", []),
         ("perl -pi -e 's/x.y/z/' a.pl", ["a.pl edited"]),
         ("perl -i -pe 's/a/b/' a.pl", ["a.pl edited"]),
-        # What need not have run.
+        # Parts that may not have run.
         ("pytest -q || rm a.py", []),
         ("make || cat x | tee out.txt; rm b.py", ["b.py deleted"]),
         ("make || true && rm b.py", ["b.py deleted"]),
@@ -31,7 +31,7 @@ from tui_app.context.ledger.effects import file_effects, prints_failures
         ("make && rm a.py; ls; make && rm c.py", ["c.py deleted"]),
         ("cd w && rm a.py; ls", ["w/a.py deleted"]),
         ("make && rm a.py && make | tail", ["a.py deleted"]),
-        # What only tells, asks, or leaves what is there.
+        # Commands that only report, ask, or keep existing files.
         ("rm -rf src/; mv docs/ manual/", ["src deleted", "docs moved manual/"]),
         ("rm --help; mv --help a b; cp --version a b; git rm --help a", []),
         ("rm -i a.py; rm -ri src; rm --interactive a.py; mv -n a b; cp -n a b; rm --dry-run a.py", []),
@@ -49,7 +49,7 @@ from tui_app.context.ledger.effects import file_effects, prints_failures
         ("pushd q; rm e.py; popd; rm f.py", ["q/e.py deleted", "f.py deleted"]),
         ("cd /a && cd - && rm b.py", ["b.py deleted"]),
         ("cd a; cd ..; rm b.py", ["b.py deleted"]),
-        # A path with an expansion is no path.
+        # A path with an expansion is unknown.
         ("cd $DIR && rm x.py && rm /w/y.py", ["/w/y.py deleted"]),
         ('cd "$DIR/a"; cd b; rm x.py; git checkout -- y.py', []),
         ("git -C $DIR rm a.py; echo x > $OUT/x; rm ${A}.py", []),

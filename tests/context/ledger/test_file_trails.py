@@ -1,4 +1,4 @@
-"""What was done to files, told with its verbs, and what of it git has undone."""
+"""The actions on each file, with their verbs, and which of them git has undone."""
 
 import pytest
 from pydantic_ai.messages import ModelMessage
@@ -64,7 +64,7 @@ EDITED = call("edit_file", {"path": "/w/src/a.py", "new_text": "total = price * 
         ([call("Read", {"path": "/w/src/a.py"}), shell("sed -i s/a/b/ ./src/a.py")], "/w/src/a.py edited"),
         ([EDITED, shell("rm /w/src/a.py")], "/w/src/a.py edited, deleted"),
         ([shell("rm a.py"), call("Write", {"file_path": "a.py"})], "a.py created"),
-        # Git takes back what was not committed.
+        # Git reverts what was not committed.
         ([EDITED, shell("git checkout -- src/a.py")], "/w/src/a.py edited, undone"),
         ([EDITED, shell("cd /w && git checkout HEAD -- src")], "/w/src/a.py edited, undone"),
         ([EDITED, shell("git checkout a.py")], "/w/src/a.py edited, undone"),
@@ -88,10 +88,10 @@ EDITED = call("edit_file", {"path": "/w/src/a.py", "new_text": "total = price * 
         ([call("Read", {"path": "a.py"}), shell("touch a.py")], "a.py only read"),
         ([shell("rm a.py"), shell("touch a.py")], "a.py created"),
         ([MADE, shell("mv a.py $DEST/")], "a.py created, moved to elsewhere"),
-        # A folder is what lies in it.
+        # Actions on a folder apply to the files in it.
         ([EDITED, shell("rm -rf /w/src")], "/w/src/a.py edited, deleted"),
         ([call("edit_file", {"path": "src/b/a.py"}), shell("rm -rf ./src")], "src/b/a.py edited, deleted"),
-        # Changes put by, and commits that hold some files only.
+        # Stashed changes, and commits of some files only.
         ([EDITED, shell("git stash")], "/w/src/a.py edited, undone"),
         ([EDITED, shell("git stash"), shell("git stash pop")], "/w/src/a.py edited"),
         ([EDITED, shell("git stash"), EDITED, shell("git stash pop")], "/w/src/a.py edited 2×"),

@@ -1,4 +1,4 @@
-"""The ledger: what happened, in whichever way its messages were folded in."""
+"""The ledger: the same result in whichever way messages are folded in."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -32,7 +32,7 @@ def still_open(*groups: list[ModelMessage]) -> list[str]:
     return [run.command for run in ledger.runs().values() if run.is_open]
 
 
-# What the user typed.
+# The user's prompts.
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_refused_and_interrupted_runs_are_no_failures() -> None:
     assert not any(run.is_open for run in ledger.runs().values())
 
 
-# Tasks, questions, what is alive, and what nobody understands.
+# Tasks, questions, running processes, and unknown tools.
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_secrets_never_become_facts() -> None:
     assert not any(key in fact.text for fact in facts)
 
 
-# One ledger, however it has come about.
+# The ledger does not depend on how it was built.
 
 WORK = [
     user("Fix the gauge."),
@@ -348,7 +348,7 @@ _HISTORIES = MESSAGES | st.lists(st.sampled_from(WORK), max_size=10).map(
 
 
 class Reader:
-    """Gives messages of a log by their numbers."""
+    """Returns messages of a log by their numbers."""
 
     def __init__(self, items: Iterable[Item]) -> None:
         self.items = {item.key: item for item in items}
@@ -364,12 +364,12 @@ def test_every_way_to_fold_gives_the_same_ledger(messages: list[ModelMessage], d
     grown = Ledger()
     for item in items:
         grown.grow([item])
-        grown.actions(), grown.files()  # what is asked for meanwhile is not kept too long
+        grown.actions(), grown.files()  # Reading in between must not leave an outdated cache.
     same(grown, whole)
     grown.grow(items)
     same(grown, whole)
     same(Ledger.load(json.loads(json.dumps(whole.dump()))), whole)
-    # Undo, redo and rewind are shorter and longer views; a fork goes on with messages of its own.
+    # Undo, redo and rewind give shorter and longer views; a fork adds messages of its own.
     branch = [Item(1_000 + item.key, item.message) for item in items]
     reader, followed = Reader([*items, *branch]), Ledger()
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""Names worth keeping: who used them, where they stand, and which of them will be needed."""
+"""Names worth keeping: who used them, where they occur, and which will be needed."""
 
 import pytest
 from pydantic_ai.messages import ModelMessage

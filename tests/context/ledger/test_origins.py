@@ -1,4 +1,4 @@
-"""Where words first stood: the words of messages are kept, so that few of them are read, and each once."""
+"""Where words first occurred: the words of messages are cached, so that few are read, and each once."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""How calls ended: exit codes, and what runners, compilers and linters report, by the form of the report."""
+"""How calls ended: exit codes, and reports of runners, compilers and linters, recognised by their form."""
 
 import pytest
 from hypothesis import given
@@ -117,7 +117,7 @@ REPORTS = [
     ("mypy src", "Success: no issues found in 4 source files", "ok", "ok"),
     ("make", MAKE, "failed", "exit 1"),
     ("make", "cc -c x.c\ncc -o x x.o", "ok", "ok"),
-    # A line of counts and nothing else, whichever runner ends with it.
+    # A line of nothing but counts at the end, whatever the runner.
     ("cargo nextest run", "     Summary [   0.015s] 10 tests run: 9 passed, 1 failed, 0 skipped", "failed",
      "1 failed, 9 passed"),
     ("bun test", " 3 pass\n 1 fail\n 4 expect() calls\nRan 4 tests across 1 files. [12.00ms]", "failed",
@@ -160,7 +160,7 @@ REPORTS = [
      "1 failed, 3 passed"),
     ("flutter test", "00:01 +1: a\n00:02 +5 -1: Some tests failed.", "failed", "1 failed, 5 passed"),
     ("prove -r t", "t/b.t .. Failed 1/5 subtests\nResult: FAIL", "failed", "failed"),
-    # Other lines with numbers in them.
+    # Other lines with numbers.
     ("./audit", "3 failed logins", "ok", "ok"),
     ("./load", "Imported 100 rows, 3 failed", "ok", "ok"),
     ("./load", "retries: 3, errors: 2, rows: 9", "ok", "ok"),
@@ -176,7 +176,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
 @pytest.mark.parametrize(
     ("line", "output", "told", "state", "said"),
     [
-        # Exit codes, as programs of all kinds state them.
+        # Exit codes, as various programs report them.
         ("make", "Exit code 2\nboom", "success", "failed", "exit 2"),
         ("make", "boom\nexit code: 2", "success", "failed", "exit 2"),
         ("python a.py", "Exit code 3 after 0.2 s.\nboom", "success", "failed", "exit 3"),
@@ -190,12 +190,12 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("make", 'Output:\n{"output": "boom", "exit_code": 2}', "success", "failed", "exit 2"),
         ("make", "all good\n[exit code 0]", "success", "ok", "ok"),
         ("make", "boom", "failed", "failed", "failed"),
-        # A pipe ends as its last program does.
+        # A pipe has the exit code of its last program.
         ("make | tail -2", "error: x is y\n[exit code 0]", "success", "failed", "failed"),
         ("make || true", "make: *** [all] Error 2\n", "success", "failed", "exit 2"),
         ("npm test 2>&1 | tail -20", "FAIL src/a.test.ts\n[exit code 0]", "success", "failed", "failed"),
         ("make | tail -2", "all good", "success", "", ""),
-        # Finding nothing, and what others have printed, is no failure.
+        # Finding nothing, or printing another program's errors, is no failure.
         ("grep -n nothing a.py", "Command exited with code 1", "failed", "ok", "exit 1"),
         ("diff a b", "exit code: 1", "failed", "ok", "exit 1"),
         ("npm run check 2>&1 | grep 'error TS'", "Command exited with code 1", "failed", "ok", "exit 1"),
@@ -203,7 +203,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("cat old.log", "error: x is y\n1 failed, 2 passed in 0.1s", "success", "ok", "1 failed, 2 passed"),
         ("cat missing.py", "cat: missing.py: No such file or directory\nexit code: 1", "success", "failed",
          "exit 1"),
-        # Whoever stopped it.
+        # Who or what stopped it.
         ("make", "Timed out after 60 s.", "success", "failed", "failed"),
         ("make", "[Request interrupted by user for tool use]", "success", "cut", "cut"),
         ("make", "", "interrupted", "cut", "cut"),
@@ -221,7 +221,7 @@ def test_reports_by_their_form(line: str, output: str, state: str, told: str) ->
         ("make", "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it "
          "was a file edit). To tell you how to proceed, the user said:\nuse ninja", "failed", "refused",
          "you refused"),
-        # An output that begins like a refusal is none.
+        # Output that only begins like a refusal.
         ("./x", "Rejected by user", "success", "ok", "ok"),
         ("./x", "Rejected by user", "denied", "refused", "you refused"),
         ("./x", "Cancelled by user: test_x\n3 passed in 1.0s", "success", "ok", "3 passed"),
@@ -254,7 +254,7 @@ def test_ends_of_commands(line: str, output: str, told: str, state: str, said: s
         ('{"error": null, "changed": 1}', "success", "ok"),
         ("Error: (none)", "success", "ok"),
         ("Permission denied by OS: a.py", "failed", "failed"),
-        # What a file that was edited holds is no word of the tool.
+        # The content of an edited file is not a message of the tool.
         ("The file a.py has been edited:\n  3\tnames must be unique\n  4\tError: no", "success", "ok"),
     ],
 )
@@ -298,7 +298,7 @@ CODEX = (
         ("npm start", False, "Command is still running in terminal 3", "3"),
         ("npm start", False, "Command is running in terminal with ID=ab-1", "ab-1"),
         ("npm start", False, "<command started in background with shellId: 5>", "5"),
-        # It goes on though nothing names it.
+        # It keeps running although nothing names it.
         ("npm start", True, "", ""),
         ("npm start", True, "exit code 0", ""),
         ("npm start &", False, "", ""),

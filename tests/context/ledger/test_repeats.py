@@ -1,4 +1,4 @@
-"""What was done before: found where the model has lost sight of it and nothing has changed; only there."""
+"""Repeats: detected only if the model no longer sees the first call and nothing has changed since."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -148,25 +148,25 @@ def test_told_only_of_the_newest_run_out_of_sight_with_nothing_written_since(
     assert repeat is None or repeat.key == last
 
 
-# Writers that take finished work for open: nothing of it goes unseen, and no honest call is in the way.
+# Writers that mistake finished work for open work: every repeat is detected, no new call is stopped.
 
 COMMANDS = (
     "pytest -x", "make build", "git commit -m 'Add crossing'", "git push", "python gen.py", "ruff check .",
     "echo done >> notes.txt", "npm test", "./deploy.sh", "cargo test | tail -3",
 )  # fmt: skip
 CHANGES = {"make build", "echo done >> notes.txt"}
-"""Those of them that change files of the folder."""
+"""Commands that change files of the folder."""
 
 
 @dataclass
 class World:
-    """A folder with a session in it, whose model forgets and does things again."""
+    """A folder with a session whose model forgets, and repeats its work."""
 
     random: Random
     items: list[Item] = field(default_factory=list)
     sees_from: int = 0
     changed: int = 0
-    """Log number at which a file was last changed."""
+    """Log number of the last change to a file."""
     ran: dict[str, int] = field(default_factory=dict)
     edits: dict[str, int] = field(default_factory=dict)
     answers: dict[str, int] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class World:
         return len(self.items)
 
     def command(self, line: str) -> tuple[bool, bool]:
-        """Whether it was told, and whether it is work that was done already."""
+        """Run a command; returns whether it was reported as a repeat, and whether it is one."""
         before = self.ran.get(line, 0)
         again = 0 < before < self.sees_from and self.changed <= before
         told = self.told(*run(line))

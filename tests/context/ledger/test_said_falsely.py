@@ -1,4 +1,4 @@
-"""What the ledger has said falsely of logs that people really have: each line is one kind."""
+"""Errors that the ledger once made on real logs: each line is one kind."""
 
 import pytest
 

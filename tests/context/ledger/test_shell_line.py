@@ -1,4 +1,4 @@
-"""Shell lines: which programs they run, what they do to files, and which of them are the same run."""
+"""Shell lines: the programs they run, their effects on files, and which of them are the same run."""
 
 import pytest
 from hypothesis import given

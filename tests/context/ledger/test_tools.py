@@ -1,4 +1,4 @@
-"""What the calls of every program's tools do, by one table."""
+"""The effects of tool calls, for the tools of every program, from one table."""
 
 from typing import Any
 
@@ -71,7 +71,7 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("AskUserQuestion", {"questions": [{"question": "How?"}, {"question": "When?"}]}, ["ask: How? When?"]),
     ("ExitPlanMode", {"plan": "First the pier."}, ["plan: First the pier."]),
     ("WebFetch", {"url": "https://a.example"}, ["look"]),
-    # Codex, plain and inside the JavaScript of its exec.
+    # Codex, directly and within the JavaScript of its exec.
     ("shell", {"command": ["bash", "-lc", "make check"]}, ["$ make check"]),
     ("shell", {"command": ["ls", "-la"]}, ["$ ls -la"]),
     ("exec_command", {"cmd": "make", "yield_time_ms": 1_000}, ["$ make"]),
@@ -129,7 +129,7 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("ask_followup_question", {"question": "Which?"}, ["ask: Which?"]),
     ("run_command", {"CommandLine": "make", "Cwd": "/w"}, ["$ make"]),
     ("view_file", {"AbsolutePath": "/w/a.py"}, ["/w/a.py read"]),
-    # A patch and what else stands on its line.
+    # A patch, and other commands on the same line.
     ("shell", {"command": ["bash", "-lc", f"cd /w && apply_patch <<'EOF'\n{PATCH}\nEOF\nnpm test"]},
      [*PATCHED, "$ npm test"]),
     # Several files in one call.
@@ -153,7 +153,7 @@ TABLE: list[tuple[str, dict[str, Any], list[str]]] = [
     ("mcp__fs__move_file", {"source": "a.py", "destination": "b.py"}, ["a.py moved b.py"]),
     ("mcp__fs__delete_file", {"path": "a.py"}, ["a.py deleted"]),
     ("mcp__fs__list_directory", {"path": "."}, ["look"]),
-    # Whatever nobody knows.
+    # Unknown tools.
     ("mcp__gh__create_issue", {"title": "x"}, []),
     ("mcp__db__query", {"sql": "drop table reef"}, []),
     ("frobnicate", {"x": 1}, []),

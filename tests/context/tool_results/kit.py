@@ -1,4 +1,4 @@
-"""Short words for views, files on a disk that is none, and what must hold for any stage."""
+"""Short builders for views, files on a simulated disk, and the invariants of every stage."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.view import Item, to_messages
 
-# Short words for views, and what must hold for whatever a stage decides.
+# Builders for views, and the invariants of every stage's decision.
 
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
@@ -57,7 +57,7 @@ def view(*messages: ModelMessage) -> list[Item]:
 
 
 def steps(*contents: Any, first: int = 1) -> list[ModelMessage]:
-    """One call and its result for each content."""
+    """Return one call and its result for each content."""
     return [
         message
         for number, content in enumerate(contents, first)
@@ -66,7 +66,7 @@ def steps(*contents: Any, first: int = 1) -> list[ModelMessage]:
 
 
 def applied(items: Sequence[Item], rewrite: Rewrite) -> list[Item]:
-    """The view after a rewrite; a digest stands behind the last message that changed."""
+    """Return the view after a rewrite; a digest follows the last message that changed."""
     new = {change.key: change.message for change in rewrite.changes}
     after = [replace(item, message=new.get(item.key, item.message), whole=None) for item in items]
     if rewrite.digest is not None:
@@ -76,7 +76,7 @@ def applied(items: Sequence[Item], rewrite: Rewrite) -> list[Item]:
 
 
 def only(rewrite: Rewrite | None) -> Any:
-    """The single changed part of a rewrite of one message, with one part."""
+    """Return the single changed part of a rewrite of one message with one part."""
     assert rewrite is not None
     (change,) = rewrite.changes
     (part,) = change.message.parts
@@ -84,7 +84,7 @@ def only(rewrite: Rewrite | None) -> Any:
 
 
 def check(items: Sequence[Item], stage: Stage) -> Rewrite | None:
-    """Run a stage and hold its decision against everything a stage promises."""
+    """Run a stage and check its decision against everything a stage guarantees."""
     before = [as_bytes([item.message]) for item in items]
     rewrite = stage(items)
     assert [as_bytes([item.message]) for item in items] == before, "a message it was given has changed"
@@ -137,7 +137,7 @@ def _text(part: object) -> str:
     return part.model_response_str(wrap_if_error=False)
 
 
-# Files on a disk that is none, and sessions that write to them.
+# A simulated disk, and sessions that write to it.
 
 
 BODY = "".join(f"line {number} of the file\n" for number in range(1, 101))
@@ -146,7 +146,7 @@ REPORT = "--- a\n+++ b\n" + "+added\n-removed\n" * 100
 
 
 class Disk:
-    """Files by path, and what was asked about them."""
+    """Files by path, and the paths that were asked for."""
 
     def __init__(self, **files: str) -> None:
         self.files = files

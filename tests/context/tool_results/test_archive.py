@@ -1,4 +1,4 @@
-"""Archive: which results leave, what stands for them, and the digest, also one that a model writes."""
+"""Archiving: which results are archived, their stubs, and the digest, which a model may write."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -52,7 +52,7 @@ from tui_app.context.views.view import Item, to_messages
 from tui_app.events import Payload, ToolArchived
 from tui_app.system.secrets import MASK
 
-# Archive: which results leave, what stands for them, and what the digest says.
+# Which results are archived, their stubs, and what the digest contains.
 
 
 TEXT = "a result that is long enough to be worth a stub in its place. " * 4
@@ -249,7 +249,7 @@ def test_what_a_person_declined_stays() -> None:
     assert keys(items, Archive(cutoff=1)) == [5, 7]
 
 
-# The digest of archived results: its lines, and the material for a model that writes it.
+# The digest of archived results: its lines, and the input for a model that writes it.
 
 
 def test_a_line_says_tool_subject_outcome_and_both_ends() -> None:
@@ -333,7 +333,7 @@ def test_calls_of_a_broken_kind_do_no_harm() -> None:
     assert "#3 read" in heuristic_digest(items[2:3], items)
 
 
-# Archiving with a model that writes the digest: asked once, believed only where it said something.
+# Digests by a model: asked once, and used only if the answer has content.
 
 
 @pytest.mark.asyncio

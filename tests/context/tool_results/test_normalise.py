@@ -1,4 +1,4 @@
-"""Normalise: what a tool may say, and what becomes of the rest."""
+"""Normalising: limits of tool output, and where the rest goes."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Offload: what is moved to a file, under which name, and what is left of it."""
+"""Offloading: what is moved to a file, under which name, and what remains."""
 
 import json
 import re

@@ -42,7 +42,7 @@ from tui_app.context.views.view import Item
 
 
 def pointed(args: Any, disk: Disk, tool: str = "write_file") -> Any:
-    """The new arguments of a single write in an earlier turn."""
+    """Return the rewritten arguments of a single write in an earlier turn."""
     return only(run(view(said(), *write(args, tool), words(), said("next")), disk)).args
 
 
@@ -236,12 +236,12 @@ def test_ten_megabytes_are_read_through_once() -> None:
     assert pointers(items, names(), on_disk=disk.checksum, contains=disk.contains) is not None
 
 
-# Pointers in any session: nothing that a call wrote is lost.
+# In any session, nothing that a call wrote is lost.
 
 
 @st.composite
 def working(draw: st.DrawFn) -> list[ModelMessage]:
-    """A session that writes and edits a few files, answers some calls, and is asked now and then."""
+    """A session that writes and edits a few files, answers some of the calls, and has some prompts."""
     history: list[ModelMessage] = [said()]
     for number in range(draw(st.integers(0, 8))):
         body = draw(st.sampled_from([BODY, OTHER, "short", BODY * 2]))

@@ -39,7 +39,7 @@ from tui_app.context.views.rewrites import Rewrite
 from tui_app.context.views.tool_pairs import last_messages
 from tui_app.context.views.view import Item
 
-# Tool results as text, and what a stage may not take for text.
+# Tool results as text, and what a stage must not treat as text.
 
 
 VALUES = st.recursive(
@@ -164,7 +164,7 @@ def test_shortened_text_keeps_to_its_limit(text: str, limit: int) -> None:
     assert (short == text) == (len(text) <= limit) or not text
 
 
-# Trim: the head of an old result stays, and nothing of the present turn is touched.
+# Trimming: the head of an old result stays, and nothing of the current turn changes.
 
 
 LONG = "0123456789" * 300

@@ -1,4 +1,4 @@
-"""All reversible stages one after the other: the view stays valid, and a second round changes nothing."""
+"""All reversible stages in order: the view stays valid, and a second pass changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -83,11 +83,11 @@ def test_one_round_is_enough(
         assert check(items, stage) is None
 
 
-# Which stages run before a compaction, and what they are worth.
+# Which stages run before a compaction, and what they free.
 
 
 def after_writes(*, files: int, words_beside: int, share: float) -> StageRunner:
-    """Files were written, much was said, and the view fills this share of the window."""
+    """Set up a view of writes and text that fills ``share`` of the window."""
     history = ListHistory(plain_counter())
     messages = [said("go")]
     for number in range(files):
@@ -124,7 +124,7 @@ async def test_they_stay_where_that_spares_none(words_beside: int, share: float)
 
 
 def reading(results: int, *, chars: int, policy: Policy, share: float = 0.85) -> StageRunner:
-    """Files were read in one turn each, and the view fills this share of the window."""
+    """Set up a view of turns with one read each that fills ``share`` of the window."""
     history = ListHistory(plain_counter())
     read(history, 0, results, chars)
     total = sum(history.weigh(item).total for item in history.items())
@@ -133,7 +133,7 @@ def reading(results: int, *, chars: int, policy: Policy, share: float = 0.85) ->
 
 
 def read(history: ListHistory, first: int, results: int, chars: int) -> None:
-    """Add turns in which one file each is read."""
+    """Add turns that read one file each."""
     messages = to_messages(history.items())
     for number in range(first, first + results):
         text = f"{number}: {'x' * chars}"
@@ -181,7 +181,7 @@ WARM, COLD = CacheRates(0.1, 1.25), CacheRates(1.25, 1.25)
     ("rates", "share", "kept"),
     [
         (None, 0.5, 10),
-        (WARM, 0.5, 14),  # what stands behind the first result costs more to read anew than four results
+        (WARM, 0.5, 14),  # caching everything after the first result again costs more than four results
         (COLD, 0.5, 10),
     ],
 )
@@ -219,11 +219,11 @@ async def test_one_long_result_is_cut_although_it_is_the_only_one(policy: Policy
     assert 2_000 < len(str(part.content)) < 2_200
 
 
-# What something newer has superseded leaves before anything else.
+# Superseded results leave before anything else.
 
 
 def reread(times: int, *, thinking: bool, cache: CacheRates | None = None) -> StageRunner:
-    """One file was read in several turns, each time after the same thought."""
+    """Set up a view in which one file was read in several turns, with the same thinking each time."""
     history = ListHistory(plain_counter())
     messages: list[ModelMessage] = []
     for number in range(times):

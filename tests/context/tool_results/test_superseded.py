@@ -1,4 +1,4 @@
-"""Superseded reads and old thinking: only what something newer holds leaves, and never the newest read."""
+"""Superseded reads and old thinking: only what newer messages contain leaves, never the newest read."""
 
 import time
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def read(call_id: str, text: str, tool: str = "read_file", **args: Any) -> list[
 
 
 def left(items: Sequence[Item]) -> dict[int, str]:
-    """What stands for the results that left, by place in the view."""
+    """Return the stubs of the results that left, by place in the view."""
     rewrite = superseded(items, names())
     if rewrite is None:
         return {}

@@ -1,7 +1,7 @@
-"""Counts prompts, calls, results and tokens in a transcript, without the code of the importer.
+"""Counts prompts, calls, results and tokens of a transcript, independently of the importer.
 
-Each format is a few questions to the objects in a file, wherever they stand. What no answer counts is left to
-the importer's own tests: branches, notes in a prompt, order.
+Each format is a few predicates on the objects in a file, wherever they occur. What these cannot count is left
+to the importer's own tests: branches, notes in a prompt, order.
 """
 
 import json
@@ -15,18 +15,18 @@ Question = Callable[[Json], Any]
 
 @dataclass(frozen=True)
 class Counts:
-    """What a transcript holds."""
+    """The counts of a transcript."""
 
     prompts: int
     calls: int
     results: int
     output: int
-    """Tokens that the model wrote, as the program counted."""
+    """Output tokens, as counted by the program."""
 
 
 @dataclass(frozen=True)
 class Counter:
-    """Questions to an object; each answers with a number or a truth."""
+    """Predicates on an object; each returns a number or a truth value."""
 
     prompt: Question
     call: Question
@@ -40,7 +40,7 @@ class Counter:
 
 
 def objects(content: bytes) -> Iterator[Json]:
-    """Every object in a document or in the lines of a file, the outer ones first."""
+    """Yield every object in a document or in the lines of a file, outer ones first."""
     try:
         waiting = [json.loads(content)]
     except ValueError:
@@ -63,7 +63,7 @@ def usage(*names: str) -> Question:
 
 
 def says(role: str, **fields: Any) -> Question:
-    """Whether it is a message with words of a role, and not one of results alone."""
+    """Match messages of a role that contain text, not only results."""
 
     def asked(each: Json) -> bool:
         content = each.get("content", each.get("parts"))
@@ -177,4 +177,4 @@ COUNTERS: dict[str, Counter] = {
         lambda each: "tool_use_id" in each,
     ),
 }  # fmt: skip
-"""By format. Those without a counter keep several branches of one conversation, or no JSON."""
+"""By format. Formats without a counter keep several branches of one conversation, or are not JSON."""

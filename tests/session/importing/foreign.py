@@ -1,4 +1,4 @@
-"""Hand-made transcripts in the formats of other programs, and what tests of damaged ones share."""
+"""Hand-made transcripts in the formats of other programs, and helpers for tests of damaged ones."""
 
 import json
 import sys
@@ -336,7 +336,7 @@ LINES: dict[str, list[Json]] = {
     "codex": codex(), "copilot-cli": copilot(), "pi": pi(), "gemini-cli": gemini_log(),
     "gemini-stream": gemini_stream(), "openhands": openhands_events(), **mapped_samples.LINES,
 }  # fmt: skip
-"""Formats of a JSON object a line."""
+"""Formats of one JSON object per line."""
 DOCUMENTS: dict[str, Any] = {
     "gemini-cli": gemini(), "opencode": opencode(), "swe-agent": swe_agent(), "openhands": openhands(),
     "langchain": langchain(), "inspect-ai": inspect_ai(), "openai-chat": openai(),
@@ -357,7 +357,7 @@ Record = dict[str, Any]
 
 
 class Script:
-    """Writes records one under the other; each hangs on the one before unless told otherwise."""
+    """Writes records in order; each has the previous one as its parent unless stated otherwise."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -419,7 +419,7 @@ def result(call_id: str, content: Any, **fields: Any) -> Record:
     return {"type": "tool_result", "tool_use_id": call_id, "content": content} | fields
 
 
-# What tests of damaged files share: a small valid transcript, any JSON values, and what always holds.
+# For tests of damaged files: a small valid transcript, any JSON values, and invariants.
 
 
 values = st.recursive(
@@ -439,14 +439,14 @@ def valid_script() -> Script:
 
 
 def messages_of(imported: Imported) -> int:
-    """Count requests and responses, the results of one response as one request; no summaries."""
+    """Count requests and responses without summaries; the results of one response count once."""
     told = [event.data for event in imported.events if event.data.TYPE in MESSAGES]
     results = [isinstance(each, ToolResult) for each in told]
     return len(told) - sum(map(all, pairwise(results)))
 
 
 def strict(imported: Imported) -> None:
-    """Every text can be stored as UTF-8, every message and every event can be read again."""
+    """Assert that every text can be stored as UTF-8, and every message and event can be read again."""
     texts = [event.message for event in imported.events if event.message]
     ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]".encode())
     repr([event.data for event in imported.events]).encode()

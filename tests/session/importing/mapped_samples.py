@@ -1,4 +1,4 @@
-"""Small conversations in the formats that are a map of names, made up for these tests."""
+"""Small conversations in the formats that only map names, made up for these tests."""
 
 import json
 import sqlite3
@@ -424,7 +424,7 @@ DOCUMENTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-# The same in the databases that three of the programs keep.
+# The same as databases, which three of the programs use.
 
 
 def write_store(path: Path, program: str) -> Path:

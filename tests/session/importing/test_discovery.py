@@ -1,4 +1,4 @@
-"""What other programs left on this machine: found in their places, newest first, with a title."""
+"""Sessions of other programs on this machine: found in their usual places, newest first, with a title."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def test_opencode_folders(tmp_path: Path) -> None:
 
 
 def write_database(path: Path, *, logged: bool = False) -> sqlite3.Connection:
-    """A store with two sessions; it stays open, because closing a log writes it into the database."""
+    """Create a database of two sessions; it stays open, since closing would merge the write-ahead log."""
     path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path)
     with database:
@@ -185,7 +185,7 @@ def test_a_small_database_cannot_make_up_rows(tmp_path: Path, made: str) -> None
 
 @contextmanager
 def read_only(folder: Path) -> Iterator[None]:
-    """Keep everybody from writing into a folder, the superuser too."""
+    """Make a folder unwritable, even for root."""
     folder.chmod(0o555)
     own = os.geteuid()
     try:
@@ -199,7 +199,7 @@ def read_only(folder: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("logged", [False, True])
 def test_a_database_is_read_where_nothing_may_be_written(logged: bool) -> None:
-    # Outside of the test's own folder, into which another user may not look.
+    # Not in the test's own folder, which other users cannot enter.
     with TemporaryDirectory() as made:
         Path(made).chmod(0o755)
         folder = Path(made) / "store"
@@ -215,7 +215,7 @@ def test_a_database_is_read_where_nothing_may_be_written(logged: bool) -> None:
             assert messages_of(import_file(folder / "opencode.db")) == 4
 
 
-# One line of a text, for a title: of a text that is a whole file no more is read than is shown.
+# Titles of one line: of a text that is a whole file, only what is shown is read.
 
 
 LONG = [" " * 1_024, " " * 1_023, "\x00" * 2_047]
@@ -240,7 +240,7 @@ def test_of_a_line_that_is_a_file_only_the_beginning_is_read() -> None:
     looked_at = 0
 
     class Counted(str):
-        """Counts the characters that are taken out of it."""
+        """Counts the characters taken from it."""
 
         def splitlines(self, keepends: bool = False) -> list[str]:
             return [self]

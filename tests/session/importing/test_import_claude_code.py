@@ -46,7 +46,7 @@ def loaded(imported: Imported) -> list[Any]:
 
 
 def seqs(imported: Imported) -> dict[int, Payload]:
-    """Events under the log numbers that they get behind a ``session.start``."""
+    """Return events by the log numbers that they get after a ``session.start``."""
     return {index + 2: event.data for index, event in enumerate(imported.events)}
 
 
@@ -341,7 +341,7 @@ def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
 def queued(script: Script, done: str, content: str = "") -> None:
     fields = {"content": content} if content else {}
     record = {"type": "queue-operation", "operation": done, "timestamp": "2026-03-01T10:00:09.000Z"}
-    # It is no part of the tree: what follows hangs on the record before it.
+    # It is not part of the tree: the next record's parent is the one before it.
     script.records.append(record | fields)
 
 

@@ -1,4 +1,4 @@
-"""What an import holds is what a counter of its own finds: all that the other formats can have in them."""
+"""Imports contain what an independent counter finds, for everything the other formats can contain."""
 
 import json
 import re
@@ -21,29 +21,29 @@ EDIT = {"path": "till.py", "text": "x = 1"}
 
 @dataclass(frozen=True)
 class Counted:
-    """What a transcript holds."""
+    """The counts of a transcript."""
 
     prompts: list[str]
     calls: int
     results: int
     edited: set[str]
-    """Paths that calls named ``edit`` were given."""
+    """Paths in the arguments of ``edit`` calls."""
     output: int = 0
-    """Tokens that the model wrote."""
+    """Output tokens."""
     pictures: int = 0
     stopped: int = 0
-    """Answers that were cut off by the user."""
+    """Responses that the user stopped."""
     summaries: tuple[str, ...] = ()
 
 
 def paths(texts: list[Any]) -> set[str]:
-    """The values of ``path`` in arguments, whether they are objects, JSON or elements in a text."""
+    """Return the values of ``path`` in arguments that are objects, JSON, or elements in a text."""
     found = re.findall(r"path\W+([\w./]+)", json.dumps(texts).replace("\\", ""))
     return set(found)
 
 
-# Samples: parallel calls of which one fails or is refused, a picture, an answer that was stopped; sub-agents
-# and compactions where the program writes them into the file.
+# Samples: parallel calls of which one fails or is refused, an image, a stopped response; and subagents and
+# compactions if the program writes them to the file.
 
 
 def chatgpt() -> list[Json]:
@@ -337,7 +337,7 @@ def count_openhands_old(content: bytes) -> Counted:
     said = [each["args"] for each in found if each["source"] == "user"]
     responses = {each["tool_call_metadata"]["model_response"]["id"]: each for each in made}.values()
     usages = [each["tool_call_metadata"]["model_response"]["usage"] for each in responses]
-    # What ends the task is a call as well, which nothing answers.
+    # Finishing the task is also a call, which has no result.
     return Counted(
         [each["content"] for each in said],
         len(made) + sum(each.get("action") == "finish" for each in found),

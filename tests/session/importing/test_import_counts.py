@@ -1,4 +1,4 @@
-"""What an import holds is what a counter of its own finds in the file."""
+"""Imports contain what an independent counter finds in the file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file: never an exception, never silence."""
+"""Damaged files of any kind: never an exception, and never silence."""
 
 import gzip
 import json
@@ -36,9 +36,6 @@ from tui_app.session.importers.books import NO_RESULT
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.formats import FORMATS, Imported, ImportFormatError, import_file
 from tui_app.session.importers.source import read_source
-
-# Whatever is wrong with a file: never an exception, never silence.
-
 
 bad_json = st.binary(max_size=60).map(lambda b: b"!" + b.replace(b"\n", b""))
 no_object = st.one_of(
@@ -211,7 +208,7 @@ def test_an_unknown_format_is_refused(tmp_path: Path) -> None:
         import_file(tmp_path / "x")
 
 
-# Pipes, sockets and devices in the place of a transcript: refused at once, as reading them may never end.
+# Pipes, sockets and devices instead of a transcript: refused at once, as reading them may never end.
 
 
 def pipe(path: Path) -> None:
@@ -262,7 +259,7 @@ def test_a_pipe_among_the_transcripts_of_this_machine_is_passed_by(tmp_path: Pat
     assert [each.path.name for each in found] == ["whole.jsonl"]
 
 
-# Whatever a file of any format holds: the importer's own error or a full account, line by line.
+# Any content in any format: the importer's own error, or an account of every line.
 
 
 LINE_FILES = {name: foreign.jsonl(records) for name, records in foreign.LINES.items()}
@@ -273,7 +270,7 @@ line_formats = st.sampled_from(sorted(LINE_FILES))
 
 
 def attempt(content: bytes, format: str = "auto") -> Imported | None:
-    """The import, or None when the importer refused the file with its own error."""
+    """Import a file; None if the importer refused it with its own error."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.write_bytes(content)
@@ -286,7 +283,7 @@ def attempt(content: bytes, format: str = "auto") -> Imported | None:
 
 
 def unaccounted(imported: Imported, content: bytes) -> set[int]:
-    """Lines that left no event, no count and no report."""
+    """Return the lines that left no event, no count and no report."""
     lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     numbers = {number for number, line in enumerate(lines, 1) if line.strip()}
     return numbers - imported.places - {each.line for each in imported.skipped}
@@ -366,7 +363,7 @@ def test_any_value_in_any_field_of_a_document(name: str, data: st.DataObject) ->
 
 
 def _spoil(value: object, data: st.DataObject) -> None:
-    """Put anything into one field somewhere inside."""
+    """Replace a random nested field by anything."""
     while True:
         keys = (
             list(value)
@@ -393,11 +390,11 @@ def test_the_same_file_gives_the_same_bytes(name: str, content: bytes) -> None:
         assert import_file(path) == import_file(path)
 
 
-# Any value anywhere in a file: each line is kept, named with its number, or counted; never an exception.
+# Any value anywhere in a file: each line is imported, reported by its number, or counted.
 
 
 def lost(imported: Imported, times: dict[int, float]) -> list[int]:
-    """Numbers of the lines that left neither an event nor a reason; each line has a time of its own."""
+    """Return the lines that left neither an event nor a reason; each line has its own time."""
     kept = {event.time for event in imported.events}
     told = imported.places.union(skipped.line for skipped in imported.skipped)
     return [line for line, moment in times.items() if moment not in kept and line not in told]
@@ -410,7 +407,7 @@ def assert_calls_are_answered(imported: Imported) -> None:
 
 
 def counts(imported: Imported) -> tuple[int, int]:
-    """Calls, and results that are the file's own."""
+    """Count calls, and results from the file itself."""
     data = [event.data for event in imported.events]
     results = [one for one in data if isinstance(one, ToolResult) and one.text != NO_RESULT]
     return len([one for one in data if isinstance(one, ToolCall)]), len(results)
@@ -573,7 +570,7 @@ def test_any_items_in_a_history_are_kept_or_named(items: list[dict[str, Any]]) -
     strict(imported)
 
 
-# A small file stays a small import.
+# A small file remains a small import.
 
 
 def test_numbers_that_are_missing_add_few_events(tmp_path: Path) -> None:

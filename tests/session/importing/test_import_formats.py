@@ -1,4 +1,4 @@
-"""What each format of another program becomes."""
+"""Imports of each format of other programs."""
 
 import json
 import re
@@ -709,7 +709,7 @@ def test_openhands_refusal_condensation_and_error_of_version_1(tmp_path: Path) -
     imported = read_lines(tmp_path, records)
     assert [each.outcome for each in of(imported, ToolResult)] == ["success", "denied"]
     (compaction,) = of(imported, CompactionComplete)
-    # 2 is the system prompt, 3 the prompt, 4 to 6 an answer with its two calls.
+    # 2 is the system prompt, 3 the prompt, 4 to 6 a response with its two calls.
     assert compaction.removed == ((3, 6),)
     assert [each.message for each in of(imported, Error)] == ["overloaded"]
 
@@ -912,7 +912,7 @@ def test_a_document_that_is_damaged_in_the_middle_is_read_up_to_there(tmp_path: 
 
 @pytest.mark.parametrize("ending", ["", "]" * 100_000 + "}]}"])
 def test_a_document_that_is_nested_too_deeply_is_read_up_to_there(tmp_path: Path, ending: str) -> None:
-    """In time that grows with its length: closing it at every bracket took the square of the depth."""
+    """In linear time: closing it at every bracket once took quadratic time."""
     begun = json.dumps({"messages": [{"role": "user", "content": "Fix the till"}]})[:-2]
     imported = read(tmp_path, f'{begun}, {{"role": "user", "content": {"[" * 100_000}{ending}'.encode())
     assert said(imported)[0] == "Fix the till"
@@ -1117,7 +1117,7 @@ def test_old_messages_without_times_and_ids_give_the_same_bytes_twice(tmp_path: 
 
 
 def codex_turns(*totals: tuple[int, int, int], turns: int = 2) -> list[foreign.Json]:
-    """Turns of an answer each, and the sums of input, cached input and output that are told behind them."""
+    """Turns with one response each, followed by totals of input, cached input and output tokens."""
     records: list[foreign.Json] = [
         {"type": "turn_context", "payload": {"model": f"gpt-5.{number}"}} for number in range(turns)
     ]

@@ -1,4 +1,4 @@
-"""What the formats that are a map of names become, each from the sample that was made up for it."""
+"""Imports of the formats that only map names, each from its made-up sample."""
 
 import json
 import sqlite3

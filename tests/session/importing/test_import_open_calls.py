@@ -1,4 +1,4 @@
-"""Calls that a transcript leaves without a result: each gets one that says so, where its results belong."""
+"""Calls without a result in a transcript: each gets one that says so, in the right place."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which records of a Claude Code transcript were taken back, and which only look as if they were."""
+"""Which records of a Claude Code transcript were undone, and which only look as if they were."""
 
 import json
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_a_second_root_takes_nothing_back_in_other_logs(tmp_path: Path, name: st
 
 
 def compacted_twice() -> tuple[Script, list[str]]:
-    """Two compactions, and the ids of the records before the first."""
+    """Return a script with two compactions, and the ids of the records before the first."""
     script = Script()
     before = [script.user("Read the spring timetable."), script.says("m1", text("It has 12 rows."))]
     before.append(script.record("attachment", attachment={"type": "todo_reminder"}))

@@ -1,4 +1,4 @@
-"""Sessions of this program, exported as JSON lines and read again: the same events, every one of them."""
+"""Plimsoll's own sessions, exported as JSON lines and imported: exactly the same events."""
 
 import json
 from dataclasses import fields
@@ -27,7 +27,7 @@ from tui_app.session.importers.formats import Imported, import_file
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 STORED = [kind for kind in PAYLOADS if kind.STORED and kind is not SessionEnd]
-"""What a log keeps; the end is not taken over, as an import ends by itself."""
+"""Stored events, without the end, since an import adds its own."""
 START = SessionStart(cwd="/home/ann", model="offline:extractive", policy="", title="Ferry")
 LAST = Error(kind="input", message="The last one.")
 MEASURED = ContextUsage(
@@ -37,7 +37,7 @@ USAGE = UsageInfo(usage=dict(MEASURED.to_json()), prefix_kept=0.5, cache_read_to
 
 
 def exported(*payloads: Payload) -> str:
-    """A session's log in a file; its last event can be read whatever the others are."""
+    """Export a log; its last event is readable whatever the others are."""
     records = [
         Record(seq=seq, time=1_700_000_000.0 + seq, session="f12f203a", data=payload)
         for seq, payload in enumerate((START, *payloads, LAST), 1)
@@ -53,7 +53,7 @@ def read(text: str) -> Imported:
 
 
 def any_of(kind: type[Payload]) -> st.SearchStrategy[Payload]:
-    """Payloads of one kind with any values their types allow."""
+    """Generate payloads of one kind with any values that their types allow."""
     if kind is UsageInfo:
         return st.builds(
             UsageInfo,
@@ -70,7 +70,7 @@ def whole(cls: type[Any]) -> st.SearchStrategy[Any]:
 
 
 def is_json(payload: Payload) -> bool:
-    """Whether every number has a form in JSON: no payload of the program holds an infinity."""
+    """Whether JSON can represent every number; the program's own payloads contain no infinity."""
     try:
         return bool(json.dumps(payload_to_json(payload), allow_nan=False))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Transcripts with pictures, parallel calls, sub-agents, a turn that was stopped and a compaction."""
+"""Transcripts with images, parallel calls, subagents, a stopped turn and a compaction."""
 
 from pathlib import Path
 from typing import Any

@@ -15,7 +15,7 @@ from tui_app.session.importers.formats import import_file
 pytestmark = pytest.mark.transcripts
 
 FOLDER = os.environ.get("PLIMSOLL_TRANSCRIPTS", "")
-"""Read once: the tests themselves see no variable of ours but their home."""
+"""Read at import, because tests run without our environment variables except their home."""
 
 
 @dataclass(frozen=True, slots=True)

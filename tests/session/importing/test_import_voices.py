@@ -1,4 +1,4 @@
-"""Whose words the texts of a foreign file are: the user's, a model's, or a program's."""
+"""The author of each text in an imported file: the user, a model, or a program."""
 
 import json
 from pathlib import Path
@@ -74,7 +74,7 @@ def answered(imported: Imported) -> list[str]:
 
 
 def sent(imported: Imported) -> str:
-    """All that a model would read."""
+    """Return everything a model would read."""
     return "\n".join(event.message for event in imported.events if event.message)
 
 

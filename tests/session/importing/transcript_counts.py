@@ -1,4 +1,4 @@
-"""What each real transcript must become, and why that is not what was counted in the folder's list.
+"""The expected import of each real transcript, and why it differs from the counts in the folder's list.
 
 The list counts records of the files; a session has requests and responses, as models see them.
 """
@@ -35,9 +35,9 @@ class Expected:
     messages: int
     calls: int
     results: int
-    """Results that the file holds; every one of them has its call, so these are the pairs too."""
+    """Results in the file. Each has its call, so this is also the number of pairs."""
     why: str
-    """Why the counts differ from the list's; empty when they do not."""
+    """Why the counts differ from the list's; empty if they do not."""
 
 
 EXPECTED: dict[str, Expected] = {
