@@ -178,7 +178,7 @@ def test_wrapped_lines_know_what_was_between_them() -> None:
 
 
 @given(
-    st.text(alphabet=st.sampled_from("ab \n語é·"), max_size=200),
+    st.text(alphabet=st.sampled_from("ab \n語é·/"), max_size=200),
     st.integers(1, 30),
     st.sampled_from(["", " · "]),
 )
@@ -195,6 +195,13 @@ def test_a_list_is_broken_between_its_parts() -> None:
     rows = [text[start:stop] for start, stop, _ in wrap_spans(text, 46, " · ")]
     assert rows == ["import.py edited · 14 of 23 lines sourced", "9 not in the log"]
     assert [text[a:b] for a, b, _ in wrap_spans(text, 14, " · ")][:2] == ["import.py", "edited"]
+
+
+def test_a_path_that_is_wider_than_a_line_goes_on_behind_a_slash() -> None:
+    path = "/home/ada/work/ferry-timetable/src/ferry/importers/legacy_timetable_importer.py"
+    rows = [path[start:stop] for start, stop, _ in wrap_spans(path, 44)]
+    assert rows == ["/home/ada/work/ferry-timetable/src/ferry/", "importers/legacy_timetable_importer.py"]
+    assert next(wrap_spans("a/" + "b" * 30, 12)) == (0, 12, "\n"), "half a line is not left empty"
 
 
 # Nothing that an answer says is lost in its layout.

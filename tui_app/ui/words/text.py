@@ -19,9 +19,6 @@ from tui_app.text import UNSEEN
 TAB = "    "
 MOST_CHARS = 200_000
 """Characters above which only beginning and end of a text are shown for reading."""
-BIDI_MARK = "�"
-"""Replaces a bidirectional override or isolate, and half a surrogate pair."""
-
 _STRING_SEQUENCE = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 _CSI_SEQUENCE = r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
 _OTHER_ESCAPE = r"\x1b[ -/]*[0-Z\\-~]?"
@@ -78,7 +75,8 @@ def clean(text: str, *, keep_newlines: bool = True, keep_tabs: bool = False) -> 
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         text = text if keep_tabs else text.replace("\t", TAB)
         text = text.replace("\u2028", "\n").replace("\u2029", "\n")
-        text = UNSEEN.sub("", _HIDDEN.sub(BIDI_MARK, _CONTROLS.sub("", text)))
+        # The mark is for a bidirectional override or isolate, and for half a surrogate pair.
+        text = UNSEEN.sub("", _HIDDEN.sub("�", _CONTROLS.sub("", text)))
         text = _FLOOD.sub(r"\1", text)
     return text if keep_newlines else text.replace("\n", " ")
 
@@ -139,7 +137,7 @@ def _cut(text: str) -> str:
 
 
 def wrap_spans(text: str, width: int, apart: str = "") -> Iterator[tuple[int, int, str]]:
-    r"""Break text into lines at spaces, or anywhere if a word is wider than a line.
+    r"""Break text into lines at spaces; a word wider than a line at a slash, or anywhere.
 
     Joining the spans with their ``join`` gives back the text exactly.
 
@@ -166,6 +164,8 @@ def wrap_spans(text: str, width: int, apart: str = "") -> Iterator[tuple[int, in
                 yield start, space, join
                 start, join = space + 1, " "
             else:
+                # A path breaks after one of its slashes, unless that leaves half of the line empty.
+                cut = text.rfind("/", start + width // 2, cut) + 1 or cut
                 yield start, cut, join
                 start, join = cut, ""
         yield start, stop, join
