@@ -12,7 +12,7 @@ from tests.ui.app.scenes import compared
 from tests.ui.app.story import Story
 from tests.ui.kit import USUAL, WIDE, Deck, Desk, shown
 from tui_app.conversation.work import Prompt
-from tui_app.events import CompactionComplete
+from tui_app.events import CompactionComplete, CompactionProgress, Record
 from tui_app.ui.chat.compaction_outcome import CANCELLED
 from tui_app.ui.chat.state import PROPOSED
 from tui_app.ui.dialogs.actions import ONE_RUNS, send
@@ -174,6 +174,16 @@ async def test_the_summary_is_read_along_while_it_is_written(
         await deck.press("ctrl+o")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
         assert deck.app.chat.session.followers == told, "whoever has left hears no more"
+
+
+async def test_what_is_written_while_the_screen_to_read_along_opens_is_shown(desk: Desk) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        screen = ReadAlongScreen(1, "Fix the ")
+        more = CompactionProgress(job="1", part=1, parts=1, tokens_written=3, text="importer.")
+        screen.keep_up(Record(seq=0, time=0.0, session="", data=more))
+        deck.app.push_screen(screen)
+        await deck.until(lambda: "Fix the importer." in deck.text, "all of it")
 
 
 async def test_while_one_runs_the_context_screen_says_so_and_a_second_is_refused(

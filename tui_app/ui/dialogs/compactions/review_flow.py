@@ -38,13 +38,13 @@ class ReadAlongScreen(Dialog[None], place="details", style="review", size="-full
 
     def keep_up(self, record: Record) -> None:
         """Show what an event adds."""
-        if not self.is_open:
-            return
         match record.data:
             case CompactionProgress() as progress:
+                # Also before it is built: what was written by then is part of it.
                 self.area.hear(progress)
-                self.query_one("#review-numbers", Static).update(progress_line(progress))
-            case CompactionComplete() as done:
+                if self.is_open:
+                    self.query_one("#review-numbers", Static).update(progress_line(progress))
+            case CompactionComplete() as done if self.is_open:
                 self.write_head(clean(outcome_text(done)[0]))
 
     async def action_copy_all(self) -> None:
