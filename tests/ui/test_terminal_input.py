@@ -71,6 +71,7 @@ SLOW, FAST = 0.75 * SPLIT_S, BY_HAND_S / 2
         pytest.param([b"\x1b[1;3D\x1b[1;9C\x1bb"], ["ctrl+left", "ctrl+right", "ctrl+left"], id="alt+arrows"),
         pytest.param([b"\x1b\x7f"], ["ctrl+w"], id="alt+backspace"),
         pytest.param([b"\x1bx\x1b\xc3\xa9"], ["alt+x", "alt+é"], id="alt+letters"),
+        pytest.param([b"\x10\x1b?"], ["ctrl+p", "escape", "'?'"], id="esc, question mark in one piece"),
         pytest.param([b"\x1b!l\x1b/"], ["'!'", "'l'", "'/'"], id="signs of commands behind esc"),
         pytest.param([b"\x1b[27;2;13~\x1b[13;2u"], ["shift+enter"] * 2, id="shift+enter"),
         pytest.param([b"\x1b[27;5;99~\x1b[99;5u"], ["ctrl+c"] * 2, id="ctrl+c, extended"),

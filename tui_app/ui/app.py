@@ -161,7 +161,7 @@ class PlimsollApp(TellsFailures, Host):
 
     async def on_event(self, event: events.Event) -> None:
         """Buffer what is typed before a session or a dialog is ready, so that no key is lost."""
-        if self.type_ahead.hold(event):
+        if not event.is_forwarded and self.type_ahead.hold(event):
             return
         if isinstance(event, events.Key | events.Paste):
             if self._held is not None and (self._held or not self._is_written(event)):
@@ -304,7 +304,7 @@ class PlimsollApp(TellsFailures, Host):
         """Close the session after the last frame, and keep unsent prompts."""
         from tui_app.ui.chat.unsent import Unsent, kept_text
 
-        first, *others = written((*self.type_ahead.take(), *(self._held or ())))
+        first, *others = written((*self.type_ahead.held, *(self._held or ())))
         drafts = (f"{self.chat.pane.draft}{first}", *others)
         if not self.chat.is_ready:
             left = Unsent(self.launch.paths, self.launch.cwd)

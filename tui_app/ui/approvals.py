@@ -292,7 +292,6 @@ def rule_text(asked: "ApprovalRequested", rule: str) -> str:
 
 
 _RULE = "the rule to add"
-_REASON = "Tell the model why (optional)"
 _NO_FIT = f"That rule does not allow this call. A rule is TOOL PATTERN, such as: {RUN_COMMAND.name} git log …"
 
 
@@ -571,7 +570,7 @@ class ApprovalBox(AskBox, can_focus=True):
 
     def _open_line(self, text: str, *, editing: bool) -> None:
         self._editing = editing
-        self._line.value, self._line.placeholder = text, _RULE if editing else _REASON
+        self._line.value, self._line.placeholder = text, _RULE if editing else "Tell the model why (optional)"
         self.add_class("-typing")
         self.screen.set_focus(self._line)  # immediately, because what is typed next belongs there
         self._explain()

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tui_app.ui.chat.session import ChatSession
     from tui_app.ui.host import Chat, Host
 
-_WAY_OUT = "esc esc leaves"
 _MARK, _GAP = 2, 2
 """Cells of the leading sign, and between two pieces."""
 
@@ -55,7 +54,7 @@ class TourRow(Widget):
     def render(self) -> Content:
         if self.hint is None:
             return Content("")
-        place, key, text, way_out = hint_pieces(self.hint, self.size.width, _WAY_OUT)
+        place, key, text, way_out = hint_pieces(self.hint, self.size.width, "esc esc leaves")
         leave, between, does = way_out.rpartition(" ")
         mark, where = (UNICODE.load_line, "$text-accent"), (f" {place}  ", "bold")
         left = Content.assemble(mark, where, (f"{key} " if key else "", "bold"), (text, MUTED))

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 NO_EDITOR = "No editor is set. Set VISUAL or EDITOR, for example EDITOR=nano, and start again."
-NO_TERMINAL = "There is no terminal for an editor here. Write in the prompt."
 _KEPT = "The draft is kept."
 
 
@@ -44,7 +43,7 @@ def edit_draft(app: "Host", session: ChatSession, start: str) -> None:
             except EditorProblem as error:  # raised out of the block, it would leave the screen suspended
                 problem = str(error)
     except SuspendNotSupported:
-        problem = NO_TERMINAL
+        problem = "There is no terminal for an editor here. Write in the prompt."
     except EditorProblem as error:
         problem = str(error)
     if problem:

@@ -279,7 +279,7 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         """Stop what runs, or go one step back."""
         from tui_app.ui.dialogs.actions import step_back
 
-        step_back(self, self.app.type_ahead.opening)
+        step_back(self)
 
     def action_interrupt(self) -> None:
         """Copy, clear or stop; pressed twice, quit."""

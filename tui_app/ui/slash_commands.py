@@ -98,14 +98,6 @@ async def _new(chat: "Chat", _: str) -> None:
     await go_to(chat.app, chat.session, Chosen(""))
 
 
-async def _find(chat: "Chat", argument: str) -> None:
-    await chat.pane.finding.open(argument)
-
-
-async def _quit(chat: "Chat", _: str) -> None:
-    await chat.app.leave(ask=True)
-
-
 COMMANDS += (
     SlashCommand("compact", "Summarise old history; --review, --extract, --try, --from, --up-to",
         Flow("actions.compact"), aliases=("summarize", "offload"), argument="[focus]", busy="queue"),
@@ -157,7 +149,8 @@ COMMANDS += (
         Flow("session_info.show_audit"), opens="always"),
     SlashCommand("copy", "Copy the last answer as Markdown", Flow("message_actions.copy_message"),
         argument="[text|code] [n|#number]"),
-    SlashCommand("find", "Find words in the conversation", _find, argument="[words]", opens="always"),
+    SlashCommand("find", "Find words in the conversation",
+        lambda chat, words: chat.pane.finding.open(words), argument="[words]", opens="always"),
     SlashCommand("diff", "What this session changed, and what git says", Flow("changes.show_changes"),
         opens="always"),
     SlashCommand("commit", "Propose a commit message, then commit if you agree", Flow("changes.commit"),
@@ -200,7 +193,8 @@ COMMANDS += (
     SlashCommand("theme", "Change the theme", Flow("settings_desk.choose_theme"), argument="[name]",
         opens="alone"),
     SlashCommand("help", "Keys and commands", Flow("help_rows.show_help"), opens="always"),
-    SlashCommand("quit", "Leave; it can be resumed", _quit, aliases=("exit",)),
+    SlashCommand("quit", "Leave; it can be resumed", lambda chat, _: chat.app.leave(ask=True),
+        aliases=("exit",)),
     SlashCommand("detach", "Leave it running in the background, and quit", Flow("actions.detach"),
         leaves=True),
     SlashCommand("queue", "Edit, remove or reorder queued prompts", Flow("extensions.queue.show_queue"),

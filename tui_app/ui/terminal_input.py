@@ -50,8 +50,6 @@ BURST_S = 0.03
 """Seconds that are too short to type a letter, enter and another letter by hand."""
 MANY_LINES = 3
 """Lines in one burst that make it a paste although the terminal did not mark it as one."""
-ASK_STATUS = "\x1b[5n"
-"""Requests the terminal's status: the answer arrives after all input already on its way."""
 
 _ESCAPE = b"\x1b"
 _WANTED_IN_PASTE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
@@ -205,6 +203,9 @@ def _alt_key(letter: str) -> str:
     if letter in "!/":
         # Typed right after esc they begin a command, which without this character would be sent as a prompt.
         return letter
+    if letter == "?":
+        # alt+? is bound to nothing: it was typed right after esc.
+        return _ESCAPE_KEY + letter
     code = _ENTER if letter in "\r\n" else ord(letter.lower()[0])
     return _coded(code, _ALT | (_SHIFT if letter.isupper() else 0))
 
@@ -513,7 +514,7 @@ def _relay(terminal: int, reader: socket.socket, translated: bool, write: Callab
             passed = typed.feed(data.replace(b"\n", b"\r") if early else data, monotonic(), ahead=early)
             early = False
             if typed.is_escape_held:
-                write(ASK_STATUS)
+                write("\x1b[5n")  # request the status: the answer arrives after all input already on its way
         elif data is None:
             continue
         else:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 KEEP_TITLE, TITLE_BACK = "\x1b[22;2t", "\x1b[23;2t"
 """Make the terminal save its title, and restore it (xterm's window operations)."""
 NO_PROGRESS = "\x1b]9;4;0;0\x07"
-_SOME_PROGRESS = "\x1b]9;4;3;0\x07"
 _TITLE_CELLS = 60
 
 
@@ -135,7 +134,7 @@ def progress(state: "ChatState") -> str:
     """Return the progress sequence for taskbars: a compaction's share, or just that something runs."""
     if state.background:
         return f"\x1b]9;4;1;{round(state.background * 100)}\x07"
-    return _SOME_PROGRESS if state.busy else NO_PROGRESS
+    return "\x1b]9;4;3;0\x07" if state.busy else NO_PROGRESS
 
 
 def notification(env: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """What fails: a sentence on the screen with what to do, never silence, and nothing written is lost."""
 
 import ast
+import asyncio
 import logging
 import sqlite3
 import threading
@@ -29,6 +30,7 @@ from tui_app.ui.chat.presenter import Presenter
 from tui_app.ui.dialogs import session_info as stats
 from tui_app.ui.dialogs import stats as stats_module
 from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.extensions import approvals as approvals_list
 from tui_app.ui.dialogs.extensions.approvals import ApprovalsScreen
 from tui_app.ui.dialogs.questions import ConfirmDialog, EditDialog
 from tui_app.ui.dialogs.sessions import export as files
@@ -422,8 +424,16 @@ async def test_a_file_that_was_broken_meanwhile_is_told_and_the_list_works_on(se
 
 
 async def test_rules_that_were_closed_before_they_were_written_anew_cause_no_error(
-    served: Desk,
+    served: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    grant, closed = approvals_list._grant, asyncio.Event()
+
+    async def until_closed(*args: Any) -> str:
+        said = await grant(*args)
+        await closed.wait()
+        return said
+
+    monkeypatch.setattr(approvals_list, "_grant", until_closed)
     served.paths.config_file.parent.mkdir(parents=True, exist_ok=True)
     served.paths.config_file.write_text('[approvals]\nallow = ["run_command ls"]\n')
     served.change(approvals={"allow": ["run_command ls"]})
@@ -434,6 +444,7 @@ async def test_rules_that_were_closed_before_they_were_written_anew_cause_no_err
         await deck.says("run_command ls")
         await deck.hurry("f8", "escape")
         await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+        closed.set()
         await deck.says("run_command ls: removed from")
 
 

@@ -179,6 +179,21 @@ async def test_nothing_behind_a_command_that_shows_something_is_sent(desk: Desk)
             await deck.back()
 
 
+@pytest.mark.parametrize("is_there", [False, True], ids=["opens", "is there"])
+async def test_a_key_behind_the_one_that_closes_a_dialog_means_what_is_below(
+    desk: Desk, is_there: bool
+) -> None:
+    async with shown(desk.app()) as deck:
+        await deck.ready()
+        if is_there:
+            await deck.press("ctrl+p")
+            await deck.until(lambda: elsewhere(deck), "the palette")
+        else:
+            deck.app.post_message(events.Key("ctrl+p", None))
+        await deck.hurry("escape", "question_mark")
+        await deck.until(lambda: isinstance(deck.app.screen, HelpScreen), "the keys")
+
+
 async def test_letters_behind_f3_are_not_written_into_the_prompt(desk: Desk) -> None:
     async with shown(desk.app()) as deck:
         await deck.ready()

@@ -61,7 +61,6 @@ def with_window(launch: Launch, info: SessionInfo, known: Known, *, chosen: str 
 T = TypeVar("T")
 PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 """Seconds to wait before each further attempt."""
-AGAIN = "The log cannot be read just now ({}). Trying again."
 
 
 async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], None]) -> T:
@@ -78,6 +77,6 @@ async def persistently(read: Callable[[], Awaitable[T]], say: Callable[[str], No
         try:
             return await read()
         except sqlite3.Error as error:
-            say(AGAIN.format(error))
+            say(f"The log cannot be read just now ({error}). Trying again.")
             await asyncio.sleep(pause)
     return await read()

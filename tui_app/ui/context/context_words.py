@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tui_app.session.figures.receipts import Receipt
 
 UNMEASURED_YET = "Nothing is measured yet."
-ASKING = "a tool waits for your answer: esc goes back to it"
 MARKED = 2
 """Number of marked items from which it is shown."""
 _MANY = 99
@@ -115,7 +114,7 @@ def limits(view: ContextView, *, brief: bool = False) -> str:
         brief: Whether :func:`facts` are shown elsewhere.
     """
     usage, outlook = view.usage, view.outlook
-    parts = [ASKING] if view.asking else []
+    parts = ["a tool waits for your answer: esc goes back to it"] if view.asking else []
     if usage is None:
         return " · ".join([*parts, UNMEASURED_YET])
     if not brief:

@@ -42,18 +42,14 @@ async def edit_queued(session: ChatSession) -> None:
     session.pane.prompt.editor.restore_prompt(await session.take_back())
 
 
-def step_back(screen: "Chat", opening: object | None) -> None:
+def step_back(screen: "Chat") -> None:
     """Handle esc on the chat screen: cancel a lookup, else stop what runs.
 
     With nothing to stop it focuses the prompt; pressed twice in an empty prompt it offers earlier prompts. It
     never clears a draft and never leaves the screen.
-
-    Args:
-        screen: The chat screen.
-        opening: What was being opened when the key was pressed; anything requested later is not cancelled.
     """
     session, editor = screen.session, screen.pane.prompt.editor
-    if cancel_lookup(editor.screen) or _stop_opening(screen, opening) or screen.pane.step_back():
+    if cancel_lookup(editor.screen) or _stop_opening(screen) or screen.pane.step_back():
         return
     row = screen.pane.transcript.cursor_entry if screen.pane.transcript.has_focus else None
     if row is not None and row.at_work:
@@ -74,9 +70,9 @@ def step_back(screen: "Chat", opening: object | None) -> None:
         editor.focus()
 
 
-def _stop_opening(screen: "Chat", opening: object | None) -> bool:
+def _stop_opening(screen: "Chat") -> bool:
     """Cancel what a key or command is about to open; returns whether there was anything."""
-    if opening is None or screen.app.type_ahead.opening is not opening:
+    if screen.app.type_ahead.opening is None or not screen.app.type_ahead.opens:
         return False
     screen.workers.cancel_group(screen, FLOW)
     screen.app.type_ahead.end()

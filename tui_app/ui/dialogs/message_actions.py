@@ -132,7 +132,7 @@ class ExcludeScreen(ListDialog[Entry]):
                 Column(lambda row: "excluded" if row.excluded else "", 10, snug=True),
             ),
             title=lambda _: title,
-            note=lambda row: _COMES_BACK if row.excluded else _LEAVES,
+            note=lambda row: "It is excluded; enter brings it back." if row.excluded else _LEAVES,
             empty="No matching message.",
             enter=verb,
         )
@@ -140,8 +140,6 @@ class ExcludeScreen(ListDialog[Entry]):
 
 
 _LEAVES = "The model no longer sees it. Of a prompt you are asked whether its whole turn goes."
-
-_COMES_BACK = "It is excluded; enter brings it back."
 
 
 async def exclude_by_number(app: "Host", session: ChatSession, argument: str, *, excluded: bool) -> None:

@@ -5,9 +5,11 @@ from bisect import insort
 from collections.abc import Callable, Coroutine, Sequence
 from operator import attrgetter
 from typing import Any
+from weakref import WeakSet
 
 from textual import events
 from textual.app import App
+from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
@@ -48,14 +50,16 @@ class TypeAhead:
 
     def __init__(self, app: App[Any], prompt: Callable[[], Widget]) -> None:
         self._app, self._prompt = app, prompt
-        self._held: list[Typed] = []
+        self.held: list[Typed] = []
+        """Buffered events, in the order they were typed."""
         self.opening: object | None = None
         """Token of the current buffering; None while keys are handled at once."""
-        self._opens = False
+        self._acting = WeakSet[Typed]()
+        """Events released while others still wait: each widget they pass through asks again."""
         self._built: object | None = None
         """Token while a screen is being built: a screen closed before that cannot end the buffering."""
-        self._is_above = False
-        """Whether a screen is open above the chat."""
+        self.opens = self._is_above = False
+        """Whether keys are buffered for something that opens; whether a screen is open above the chat."""
 
     def begin(self, *, opens: bool = True) -> object:
         """Start buffering keys.
@@ -66,7 +70,7 @@ class TypeAhead:
         Returns:
             A token with which :meth:`end` ends just this buffering.
         """
-        self.opening, self._opens = object(), opens
+        self.opening, self.opens = object(), opens
         return self.opening
 
     def end(self, opening: object | None = None) -> None:
@@ -77,8 +81,13 @@ class TypeAhead:
         """
         if self.opening is None or opening not in (None, self.opening):
             return
-        under_way: App[Any] | Widget = self._app.focused or self._app
-        under_way.call_later(self._app.call_later, self._release, self.opening)
+        self._climb(self._app.focused or self._app.screen, self.opening)
+
+    def _climb(self, node: DOMNode, opening: object) -> None:
+        """Follow a key from its widget to the app, where bindings are run."""
+        # A widget that is being removed accepts no messages.
+        if node.parent is None or not node.call_later(self._climb, node.parent, opening):
+            self._app.call_later(self._release, opening)
 
     def during(self, flow: Flow) -> Flow:
         """Start buffering keys, and release them when a flow has ended."""
@@ -102,38 +111,47 @@ class TypeAhead:
         was_above, self._is_above = self._is_above, len(self._app.screen_stack) > 1
         if self._is_above or (was_above and self.opening in (None, self._built)):
             # If nothing was built, the keys are still meant for what is opening.
-            self._built = self.begin(opens=self._is_above or self.opening is not None)
+            self._built = self.begin(opens=self._is_above or (self.opening is not None and self.opens))
             screen.call_after_refresh(self.end, self._built)
 
     def hold(self, event: events.Event) -> bool:
         """Buffer an event; returns whether it has to wait."""
-        if self.opening is None or not isinstance(event, Typed):
+        if not isinstance(event, Typed) or (event.is_forwarded and event in self._acting):
             return False
-        if isinstance(event, events.Key) and (
-            event.key in _NEVER_HELD or (event.key == "escape" and len(self._app.screen_stack) == 1)
-        ):
+        if self.opening is None:
+            if self._is_above and isinstance(event, events.Key) and not event.is_forwarded:
+                # It may close the dialog or open another one: later keys wait until it is handled.
+                self._acting.add(event)
+                self._built = self.begin(opens=False)
+                self._app.call_later(self.end, self._built)
+            return False
+        never = _NEVER_HELD if len(self._app.screen_stack) > 1 else {*_NEVER_HELD, "escape"}
+        if isinstance(event, events.Key) and event.key in never:
             return False
         # Keys already sent to a widget come here after younger ones.
-        insort(self._held, event, key=attrgetter("time"))
+        insort(self.held, event, key=attrgetter("time"))
         return True
 
-    def take(self) -> list[Typed]:
-        """End the buffering and return the events."""
-        held, self._held, self.opening = self._held, [], None
-        return held
-
     async def _release(self, opening: object) -> None:
+        """Release one event; later ones wait until it is handled, as it may close or open something."""
         if opening is not self.opening:
             return
-        in_prompt = self._opens and self._app.focused is self._prompt()
-        for event in self.take():
-            if isinstance(event, events.Paste):
-                await self._app.on_event(events.Paste(event.text))
-            elif in_prompt and event.key == "enter":
-                # Nothing has opened: an enter meant for it must not send the prompt.
-                await self._app.on_event(events.Paste("\n"))
-            else:
-                await self._app.on_event(typed_key(event.key, event.character))
+        self.opening = None
+        if not self.held:
+            return
+        event = self.held.pop(0)
+        if isinstance(event, events.Paste):
+            acts: Typed = events.Paste(event.text)
+        elif self.opens and event.key == "enter" and self._app.focused is self._prompt():
+            # Nothing has opened: an enter meant for it must not send the prompt.
+            acts = events.Paste("\n")
+        else:
+            acts = typed_key(event.key, event.character)
+        self._acting.add(acts)
+        await self._app.on_event(acts)
+        if self.held and self.opening is None:
+            self.opening = opening
+            self.end(opening)
 
 
 def is_text(event: Typed, *, empty: bool) -> bool:

@@ -47,7 +47,6 @@ _COLOURS = {
 }  # fmt: skip
 """By category; unmeasured tokens have no colour of their own."""
 _LEGEND_COLUMNS, _LEGEND_ROWS = 3, 3
-UNMEASURED = "not measured"
 
 
 @frozen
@@ -64,7 +63,7 @@ def category_rows(usage: ContextUsage, *, coloured: bool = True) -> list[Categor
     """Return the non-empty categories; together with ``not measured`` they sum to the total."""
     held = [*((name, getattr(usage.parts, name)) for name in CATEGORIES), ("", usage.unmeasured)]
     return [
-        CategoryRow(NAMES.get(name, UNMEASURED), size, (_block(number, coloured), _COLOURS[name]))
+        CategoryRow(NAMES.get(name, "not measured"), size, (_block(number, coloured), _COLOURS[name]))
         for number, (name, size) in enumerate((name, size) for name, size in held if size)
     ]
 

@@ -102,7 +102,6 @@ class ApprovalsScreen(OpenList[RuleRow], place="approvals", style="approvals"):
 
 
 _NO_TOOL, _OTHER = "no such tool", "anything else that writes, runs or fetches"
-_WINS = "Deny wins over ask, and ask over allow."
 _TONES: Mapping[str, str] = {
     "ask": "$text-accent", "deny": "$text-error", "guard": "$text-error", "allow": "$text-success",
     "looks": "$text-success", _NO_TOOL: "$text-warning",
@@ -136,7 +135,7 @@ def rule_rows(
         misnamed: Problems of rules whose tool cannot exist.
         guards: By their log numbers.
     """
-    default = RuleRow("ask", _OTHER, _WINS, "built in")
+    default = RuleRow("ask", _OTHER, "Deny wins over ask, and ask over allow.", "built in")
     shown = (rule_row(rule, misnamed.get(rule, "")) for rule in rules)
     return [*starmap(guard_row, guards.items()), *shown, default, *starmap(decision_row, decisions)]
 
