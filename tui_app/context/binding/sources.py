@@ -1,7 +1,7 @@
 """The log as an index of the occurrences of names, numbers and quotes."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -90,9 +90,9 @@ class Unit:
         return frozenset(map(plain_number, (*_DIGITS.findall(self.folded), *pieces)))
 
     @cached_property
-    def measures(self) -> frozenset[float]:
-        """Those that can be rounded."""
-        return frozenset(float(each) for each in self.numbers if _MEASURE.fullmatch(each))
+    def measures(self) -> Sequence[float]:
+        """Those that can be rounded, in order."""
+        return sorted(float(each) for each in self.numbers if _MEASURE.fullmatch(each))
 
 
 @lru_cache(maxsize=8_192)
@@ -261,10 +261,11 @@ class _Look:
         whole, dot, digits = self.anchor.text.lstrip("-~≈").partition(".")
         if not (dot or scale) or not (whole + digits).isdecimal():
             return False
-        exact = f"{whole}.{digits}"
-        return any(each.startswith(f"{exact}.") for each in unit.numbers) or any(
-            round(each / (scale or 1), len(digits)) == float(exact) for each in unit.measures
-        )
+        exact, size = f"{whole}.{digits}", scale or 1
+        low, high = ((float(exact) + sign / 2 / 10 ** len(digits)) * size for sign in (-1, 1))
+        at = bisect_left(unit.measures, low)
+        rounds = at < len(unit.measures) and unit.measures[at] <= high
+        return rounds or (not scale and any(each.startswith(f"{exact}.") for each in unit.numbers))
 
     def _scattered(self, text: str) -> bool:
         """Whether the words of a quote occur in order, with little between them."""
