@@ -205,7 +205,7 @@ NOTHING_TO_DO = (
     ("/compact", "Nothing to compact yet: there are fewer than two messages."),
     ("/queue", "Nothing is queued."),
     ("/stats", "0 turns, 0 requests, 0 tool calls"),
-    ("/memory", "Nothing is remembered here yet."),
+    ("/memory", "No memories yet."),
     ("/history", "Nothing has been said yet."),
     ("/session checkpoints", "There is no checkpoint yet."),
     ("/skills", "There are no skills."),

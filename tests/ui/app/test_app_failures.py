@@ -420,7 +420,7 @@ async def test_a_file_that_was_broken_meanwhile_is_told_and_the_list_works_on(se
         await deck.press("escape")
         served.paths.config_file.write_text("bell_after_s = 7.0\n")
         await deck.press("f8")
-        await deck.says("bell_after_s has its built-in value")
+        await deck.says("bell_after_s is at its default")
 
 
 async def test_rules_that_were_closed_before_they_were_written_anew_cause_no_error(

@@ -304,7 +304,7 @@ async def test_a_compaction_that_cannot_help_is_not_offered(both: Desk, dinghy: 
     async with shown(both.app(both.store(story))) as deck:
         await asked_for_small(deck)
         assert "not possible: " in deck.text
-        assert " must stay, " in deck.text
+        assert " must be kept, " in deck.text
         await deck.press("home", "enter")
         await deck.until(lambda: model(deck) == SMALL_MODEL, "the change")
         assert "compaction" not in deck.kinds

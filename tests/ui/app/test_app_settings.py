@@ -201,9 +201,9 @@ async def test_a_flag_toggles_and_acts_at_once(desk: Desk, file: Path) -> None:
         assert text_of(file) == FILE.replace("\n\n[keymap]", "\ntimeline = false\n\n[keymap]")
         assert not deck.app.chat.pane.has_class("-timeline")
         await deck.press("f8")
-        await deck.until(lambda: "built-in value" in note(deck))
+        await deck.until(lambda: "is at its default" in note(deck))
         assert "Written" not in note(deck)
-        assert "sets it" in note(deck)
+        assert "does not set it" in note(deck)
         assert text_of(file) == FILE
         assert deck.app.chat.pane.has_class("-timeline")
 
@@ -467,7 +467,7 @@ async def test_the_effort_is_shown_and_changed(served: Desk, fake_openai: FakeOp
         await deck.send("/effort")
         await deck.says("default current")
         await deck.press("down", "down", "down", "down")
-        await deck.says("What most work needs.")
+        await deck.says("Enough for most work.")
         await deck.press("enter")
         await deck.says("effort medium")
         await deck.send("/effort enormous")

@@ -114,7 +114,7 @@ async def test_undo_and_redo_only_when_they_mean_something(
     [
         (VIEW, "r", "it is applied already"),
         (replace(VIEW, undone=True), "u", "it is undone already"),
-        (replace(VIEW, can_undo=False), "u", "only the newest one, and not in a read-only session"),
+        (replace(VIEW, can_undo=False), "u", "only the latest compaction, and not in a read-only session"),
         (replace(VIEW, done=replace(DONE, outcome="failed")), "u", "it changed nothing"),
     ],
 )
@@ -611,7 +611,7 @@ def test_facts_say_in_words_what_became_of_them_worst_first() -> None:
     facts = (*FACTS, replace(FACTS[0], text="easter", put_back=True))
     lines = [str(option.prompt) for option in fact_options(facts)]
     heads = [
-        "At risk, the model can look them up  1",
+        "Not in the summary, but still searchable  1",
         "Added by Plimsoll  1",
         "In the summary  1",
         "Details, not counted as facts  1",

@@ -296,10 +296,7 @@ async def test_what_cannot_make_it_fit_is_not_offered(
 def test_a_compaction_that_cannot_help_says_why_with_both_numbers() -> None:
     window = ContextWindow(limit=32_000, source="model", reserve=4_000)
     forecast = replace(SWITCH, can_compact=False, after_compaction=33_400, window=window)
-    assert (
-        switch_choices(forecast, CURRENT)[0].what
-        == "not possible: 33.4k must stay, 28k fit beside the answer"
-    )
+    assert switch_choices(forecast, CURRENT)[0].what == "not possible: 33.4k must be kept, only 28k fits"
 
 
 def test_a_model_that_counts_otherwise_is_said_to() -> None:

@@ -236,7 +236,7 @@ def send(screen: "Chat", wanted: Prompt | Shell) -> None:
         pane.prompt.editor.restore_prompt(typed)
 
 
-NO_COMMAND = "Type a command behind the !. Begin with a space to send a prompt that starts with it."
+NO_COMMAND = "Type a command after the !. To send a prompt that starts with !, put a space first."
 
 
 def run_shell(screen: "Chat", asked: Shell) -> None:

@@ -56,11 +56,11 @@ _EFFORTS = {
     "default": "The model's default.",
     "off": "Not at all, or as little as the model can.",
     "minimal": "Barely.",
-    "low": "Little: quick and cheap.",
-    "medium": "What most work needs.",
-    "high": "Much: for hard problems.",
-    "xhigh": "More than that, where the model can.",
-    "max": "As much as the model can.",
+    "low": "Quick and cheap.",
+    "medium": "Enough for most work.",
+    "high": "For hard problems.",
+    "xhigh": "Beyond high, where supported.",
+    "max": "The maximum.",
 }
 
 
@@ -90,7 +90,7 @@ def accept_plan(session: ChatSession, argument: str) -> None:
     if mode is None or mode == "plan":
         raise Refusal("/accept takes ask or edit: the mode in which the plan is carried out.")
     if is_over(session.launch.settings.budget, session.state.costs.usd):
-        raise Refusal("The budget of this session is used up: leave plan mode with /mode, then say go.")
+        raise Refusal("Budget spent. Leave plan mode with /mode, then send a prompt.")
     if state.mode != "plan":
         raise Refusal(f"No plan to accept: this is {state.mode} mode. /mode plan asks the model for one.")
     session.submit(AcceptPlan(mode))

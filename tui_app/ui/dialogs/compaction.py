@@ -279,7 +279,7 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
             return "it changed nothing"
         if self._view.undone is undone:
             return "it is undone already" if undone else "it is applied already"
-        return "" if self._view.can_undo else "only the newest one, and not in a read-only session"
+        return "" if self._view.can_undo else "only the latest compaction, and not in a read-only session"
 
     def action_edit(self) -> None:
         done, original = self._view.done, self._view.original

@@ -249,7 +249,7 @@ def switch_choices(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, 
     usable = window_text(forecast.window.effective)
     compact = f"about {after} after · summary by {model}{price}"
     if not forecast.can_compact:
-        compact = f"not possible: {after} must stay, {usable} fit beside the answer"
+        compact = f"not possible: {after} must be kept, only {usable} fits"
     turns = f"keeps the last {count(forecast.keeps_turns, 'turn')}"
     anyway = f"drops the oldest {window_text(forecast.drops)} from each request, {turns}"
     if not forecast.can_truncate:

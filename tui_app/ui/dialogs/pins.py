@@ -29,7 +29,7 @@ class PinRow:
     """Whether the next request contains it."""
 
 
-_STAYS = "It stays word for word: no compaction takes it, no stage rewrites it."
+_STAYS = "Kept word for word through every compaction."
 
 _HAS_LEFT = "It is not in the next request: it had left the context before it was pinned."
 

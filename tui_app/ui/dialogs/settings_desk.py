@@ -194,7 +194,7 @@ def _changed(desk: SettingsDesk, entry: Entry, text: str | None) -> str:
     when = "" if entry.takes_effect is Effect.NOW else f", {entry.takes_effect.value}"
     if text:
         return f"{entry.key} is {text}{when}. Written to {desk.place}"
-    return f"{entry.key} has its built-in value{when}. Nothing in {desk.place} sets it."
+    return f"{entry.key} is at its default{when}. {desk.place} does not set it."
 
 
 async def _show_table(app: "Host", desk: SettingsDesk, entry: Entry) -> None:

@@ -110,7 +110,7 @@ def fate(fact: Fact) -> str:
     if fact.state == "lost":
         return "Left out"
     if fact.state == "recoverable":
-        return "At risk, the model can look them up"
+        return "Not in the summary, but still searchable"
     return "Added by Plimsoll" if fact.put_back else "In the summary"
 
 

@@ -519,7 +519,7 @@ def compacting_text(session: ChatSession) -> str:
     """Word the running compaction; empty if none runs."""
     state = session.state
     if state.reviewing:
-        return "a summary waits for your decision"
+        return "a summary is waiting for your review"
     if state.compacting:
         return "compacting now: c cancels it"
     return "compacting in the background: c cancels it" if state.background is not None else ""

@@ -22,7 +22,7 @@ BRIEF = ReviewTexts(
     "begin it",
     ("Goal", "What is the new session for? The brief is rewritten; nothing has changed yet."),
     rewrites="another goal",
-    unchanged="Not handed over. Nothing changed.",
+    unchanged="Handoff cancelled. Nothing changed.",
 )
 
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from tui_app.conversation.assembly import OpenSession
     from tui_app.ui.host import Host
 
-EMPTY = "Nothing is remembered here yet. f6 adds something; each session is read once, when it ends."
-OFF = "Memory is off: nothing is remembered automatically, and sessions do not get this board."
+EMPTY = "No memories yet. f6 adds one. Plimsoll also reads each session when it ends."
+OFF = "Memory is off. Nothing is saved automatically or sent to sessions."
 
 
 def source_text(entry: Entry) -> str:

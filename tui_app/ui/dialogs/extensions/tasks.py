@@ -50,7 +50,7 @@ def task_note(row: TaskRow) -> str:
     """Describe the size of its output, and what can be done."""
     what = "ctrl+u stops it and everything it started." if row.is_running else "It has ended."
     if row.keep:
-        what = "It keeps running when the session ends, unattended."
+        what = "It keeps running after the session ends."
     return f"{count(row.lines, 'line')} of output. {what}"
 
 

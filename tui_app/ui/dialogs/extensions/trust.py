@@ -98,6 +98,6 @@ async def _asked(app: "Host", launch: Launch, question: str) -> bool:
     try:
         await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
     except OSError as error:
-        app.chat.session.report(f"The answer could not be kept ({error.strerror}): you will be asked again.")
+        app.chat.session.report(f"Could not save your answer ({error.strerror}). You will be asked again.")
         return False
     return trusted

@@ -123,7 +123,7 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
         if self._stop():
             self.dismiss(None)
         else:
-            self.show("It is being written and can no longer be stopped.")
+            self.show("Saving the session; too late to cancel.")
 
 
 class ImportedDialog(DetailedChoice, place="imported"):

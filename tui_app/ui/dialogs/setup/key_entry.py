@@ -99,6 +99,6 @@ async def _keep(app: "Host", session: ChatSession, name: str, key: str, check: "
 
     trouble = await look_up(app.chat, session, "Asking the system keyring", store)
     if trouble is None:
-        trouble = f"{name} may not be in the keyring."
+        trouble = f"Could not save {name} to the keyring."
     if trouble:
         session.report(f"{trouble} It is used until Plimsoll is closed.")
