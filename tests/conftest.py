@@ -1,4 +1,4 @@
-"""What holds for every test: a home of its own, no keys, no network; and the servers to talk to."""
+"""Fixtures and setup for all tests: a home per test, no API keys, no network, and test servers."""
 
 import asyncio
 import functools
@@ -31,21 +31,22 @@ if TYPE_CHECKING:
     from tests.servers.postgres import Cluster
 
 NODE_MODULES = os.environ.get(VARIABLE)
-"""Read once: the tests themselves see no variable of ours but their home."""
+"""Read at import, because the ``plimsoll_home`` fixture removes our variables from the environment."""
 FOREIGN_ENDINGS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 FOREIGN_NAMES = ("NO_COLOR", "NO_ANIMATION", "OLLAMA_HOST")
 
-# A screen is a large web of objects: looking through them after every 700 new ones takes a sixth of the time.
+# A screen creates many objects. The default threshold of 700 spends a sixth of the time in the collector.
 gc.set_threshold(500_000, 20, 20)
-# Nothing of what is read and collected at first is ever garbage.
+# Nothing allocated during import and collection becomes garbage; ``pytest_collection_finish`` enables it
+# again.
 gc.disable()
-# Every client reads the machine's certificates anew; no test speaks TLS to anybody.
+# Each client would load the machine's certificates again, and no test uses TLS with a remote host.
 httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 _fresh_context, _kept_context = ssl.create_default_context, functools.cache(ssl.create_default_context)
 
 
 def _context(*purpose: ssl.Purpose, **certificates: Any) -> ssl.SSLContext:
-    """One for each file of certificates: the client of Google reads it twice."""
+    """Cache the context per certificate file: Google's client loads the same file twice."""
     make = _kept_context if certificates.get("cafile") else _fresh_context
     return make(*purpose, **certificates)
 
@@ -60,7 +61,7 @@ WORKER, WORKERS = (os.environ.get(f"PYTEST_XDIST_WORKER{end}", "") for end in ("
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Each worker begins to read in another place: what one has rewritten and compiled, the others find."""
+    """Rotate the order per worker: each compiles other test modules first and finds the rest compiled."""
     report = yield
     if WORKER and isinstance(collector, pytest.Directory):
         start = len(report.result) * int(WORKER.removeprefix("gw")) // int(WORKERS)
@@ -70,26 +71,26 @@ def pytest_make_collect_report(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of them number the tests alike."""
+    """Sort the tests, because xdist requires the same order in all workers."""
     if WORKER:
         items.sort(key=lambda item: item.path)
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage from now on, and only in what tests leave."""
+    """Enable the collector, and exclude everything allocated so far from it."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _what_stays_is_not_searched() -> Iterator[None]:
-    """Modules and caches, a gigabyte at the end, are passed over when garbage is looked for."""
+    """Exclude loaded modules and caches (about 1 GB at the end of a run) from later collections."""
     yield
     gc.collect()
     gc.freeze()
 
 
-# Nobody cuts the power of a test, and a thousand of them wait for the disk at every event.
+# fsync is disabled: tests need no durability, and it is slow.
 SYNCHRONOUS = sqlite_connection.SYNCHRONOUS
 sqlite_connection.SYNCHRONOUS = "OFF"
 os.fsync = lambda _file: None
@@ -106,7 +107,7 @@ _FOLDERS = Counter[str]()
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a test, named as pytest does, which looks through all folders for a free number."""
+    """A temporary folder per test. Pytest's own fixture scans all folders for a free number: slow."""
     return _numbered(re.sub(r"\W", "_", request.node.name)[:30], tmp_path_factory)
 
 
@@ -117,15 +118,15 @@ def _numbered(name: str, factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A fresh home for each test, and nothing of the developer's own environment that changes behaviour."""
+    """Give each test an empty home, and remove environment variables that change behaviour."""
     for name in tuple(os.environ):
         if name.endswith(FOREIGN_ENDINGS) or name in FOREIGN_NAMES or name.startswith("PLIMSOLL_"):
             monkeypatch.delenv(name)
     home = _numbered("plimsoll-home", tmp_path_factory)
     monkeypatch.setenv("PLIMSOLL_HOME", str(home))
-    # The folders of tests are their own; those about trust take it away.
+    # Trust every folder. Tests of trust remove this variable.
     monkeypatch.setenv("PLIMSOLL_TRUST", "/")
-    # Nobody's own keyring is touched; tests that need one bring it.
+    # Never use the developer's keyring. Tests that need a keyring install a fake one.
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
@@ -134,7 +135,7 @@ def plimsoll_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
 
 @pytest.fixture(autouse=True)
 def _no_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same on every machine, unless a test is about it."""
+    """Disable the sandbox unless a test is marked ``bubblewrap``, so that machines behave alike."""
     if request.node.get_closest_marker("bubblewrap") is None:
         none = sandbox.Sandbox("none", why="no sandbox in tests")
         monkeypatch.setattr(sandbox, "_tried", lambda: none)
@@ -142,14 +143,14 @@ def _no_sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(autouse=True)
 def _no_language_servers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """None of those that are installed here, unless a test is about them."""
+    """Hide installed language servers unless a test is marked for them."""
     if request.node.get_closest_marker("language_servers") is None:
         monkeypatch.setattr(finder.ServerFinder, "any", lambda _self: False)
 
 
 @pytest.fixture(autouse=True)
 def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Refuse every other address, and fail a test that tried one even if the code under test shrugged."""
+    """Refuse all addresses but loopback. A refused one fails the test even if the error was swallowed."""
     attempts: Attempts = []
     monkeypatch.setattr(socket.socket, "connect", guarded_connect(socket.socket.connect, attempts))
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_connect(socket.socket.connect_ex, attempts))
@@ -167,22 +168,22 @@ def llamacpp_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaS
 
 @pytest.fixture
 def fake_openai() -> Iterator[FakeOpenAI]:
-    """A scripted OpenAI server with an empty script; the test adds its answers."""
+    """A scripted OpenAI server without answers; the test adds them."""
     with FakeOpenAI() as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AiMock]:
-    """The aimock server with our fixtures; fails, never skips, when it is not installed."""
+    """The aimock server with our fixtures. Fails rather than skips when aimock is not installed."""
     with running_aimock(tmp_path_factory.mktemp("aimock"), NODE_MODULES) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
 def postgres() -> "Iterator[Cluster]":
-    """A PostgreSQL cluster of its own; fails, never skips, when the server is not installed."""
-    # The driver belongs to an extra.
+    """A private PostgreSQL cluster. Fails rather than skips when the server is not installed."""
+    # Imported here because the driver is an optional extra.
     from tests.servers.postgres import running_postgres
 
     with running_postgres() as cluster:
@@ -191,7 +192,7 @@ def postgres() -> "Iterator[Cluster]":
 
 @pytest_asyncio.fixture
 async def no_job_left() -> AsyncIterator[None]:
-    """Stop compactions that a test leaves running in the background, while its loop still can."""
+    """Stop background compactions that a test left running, while its event loop is still open."""
     yield
     jobs = [task for task in asyncio.all_tasks() if task.get_name().startswith("compaction-")]
     for job in jobs:

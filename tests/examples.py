@@ -1,18 +1,18 @@
-"""How many examples generated tests try: a tenth by default, a fifth with ``HYPOTHESIS_PROFILE=ci``."""
+"""Number of examples per property-based test: a tenth by default, a fifth with ``HYPOTHESIS_PROFILE=ci``."""
 
 import os
 
 import hypothesis
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "quick")
-"""``quick`` by default, ``ci`` in ``.ci/run``; ``thorough`` looks long at what has no number of its own."""
+"""``quick`` by default, ``ci`` in ``.ci/run``. ``thorough`` tries 5,000 where a test sets no number."""
 
 USUAL = 50
-"""Examples of a test without a number of its own."""
+"""Examples of a test that sets no number itself."""
 
 
 def examples(every: int) -> int:
-    """How many of them are tried now."""
+    """Scale a number of examples to the active profile; at least 5."""
     return max(5, every // {"quick": 10, "ci": 5}.get(PROFILE, 1))
 
 

@@ -1,4 +1,4 @@
-"""Keyrings for tests: one behind our own port, one behind the library that programs may be pointed to."""
+"""Fake keyrings: an in-memory one for our keyring port, and a file-based backend for the keyring library."""
 
 import json
 import os
@@ -11,13 +11,13 @@ from keyring.errors import KeyringLocked, PasswordDeleteError
 from tui_app.api_keys import KeyringTrouble
 
 BACKEND = "tests.fake_keyring.FileKeyring"
-"""For the variable ``PYTHON_KEYRING_BACKEND``."""
+"""Value for the variable ``PYTHON_KEYRING_BACKEND``."""
 PLACE = "FAKE_KEYRING_FILE"
 
 
 @dataclass
 class FakeKeyring:
-    """Behind our port; counts how often it is asked."""
+    """An in-memory implementation of our keyring port that counts reads."""
 
     keys: dict[str, str] = field(default_factory=dict)
     broken: bool = False
@@ -42,7 +42,7 @@ class FakeKeyring:
 
 
 class FileKeyring(KeyringBackend):
-    """Behind the library: a JSON file that the environment names, so that processes share it."""
+    """A keyring backend that keeps keys in a JSON file named by the environment, shared by processes."""
 
     priority = 1  # type: ignore[assignment]
 

@@ -1,8 +1,8 @@
-"""The program, and modules that use it, as processes that have nothing to load: forks of one that has it all.
+"""Start the program, or a module, as a fork of a server process that has imported everything already.
 
-A start takes two to four seconds of the processor, nearly all of it for imports. What a test does with its
-process (pipes, terminal, signals, exit code, environment, folder) is as with any other. Tests of starts start
-it; so do those that look at the environment or the command line of a process from outside.
+A normal start takes two to four seconds of CPU time, nearly all of it for imports. Pipes, terminal, signals,
+exit code, environment and folder behave as in any other process. Tests of start-up start the real program
+instead, and so do tests that inspect a process's environment or command line from outside.
 """
 
 import asyncio
@@ -24,13 +24,13 @@ from typing import Any
 from tui_app.__main__ import main
 
 LOADED = "tests.forked_modules"
-"""What the server loads before it forks."""
+"""The module that the fork server imports before it forks."""
 _context = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file descriptor that goes along to the process."""
+    """A file descriptor passed to the child process."""
 
     number: int
 
@@ -45,7 +45,7 @@ def _detached(file: Any) -> _File:
 def _run(
     files: Sequence[_File], terminal: str, argv: Sequence[str], env: Mapping[str, str], cwd: Path, module: str
 ) -> None:
-    """Be the program, on three files or as the leader of a session that owns a terminal; or a module."""
+    """Run the program or a module in the child: on three open files, or as session leader of a terminal."""
     os.setsid()
     numbers = [file.number for file in files] or [os.open(terminal, os.O_RDWR)] * 3
     for number, file in enumerate(numbers):
@@ -69,7 +69,7 @@ def _run(
 
 
 class Forked:
-    """A running command: what tests use of ``subprocess.Popen``."""
+    """A running command with the parts of ``subprocess.Popen`` that tests use."""
 
     def __init__(
         self,
@@ -81,11 +81,11 @@ class Forked:
         cwd: Path,
         module: str = "",
     ) -> None:
-        """Run a command on three open files, or in a terminal; or a module with arguments, as ``-m`` does."""
+        """Start the program on three open files or in a terminal, or a module as ``-m`` does."""
         given = ([*map(_File, files)], terminal, [*argv], dict(env), cwd, module)
         self._process = _context.Process(target=_run, args=given)
         before = os.environ.copy()
-        # Whoever looks for what a test has left behind finds it by its home; the server has none.
+        # The check for leftover processes finds them by PLIMSOLL_HOME, so the fork server must not have it.
         for name in [name for name in before if name.startswith("PLIMSOLL_")]:
             del os.environ[name]
         try:
@@ -97,7 +97,7 @@ class Forked:
         assert self._process.pid is not None
         self.pid = self._process.pid
         self.sentinel = self._process.sentinel
-        """What can be read once it has ended."""
+        """A file descriptor that becomes readable when the process ends."""
 
     @property
     def returncode(self) -> int | None:
@@ -122,7 +122,7 @@ class Forked:
 def completed(
     argv: Sequence[str], *, env: Mapping[str, str], cwd: Path, limit_s: float, module: str = ""
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command to its end, or a module with arguments, without a stdin."""
+    """Run the program or a module to its end, without stdin."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, Path(os.devnull).open() as nothing:
         files = (nothing.fileno(), out.fileno(), err.fileno())
         process = Forked(argv, files=files, env=env, cwd=cwd, module=module)
@@ -147,7 +147,7 @@ class Read(Forked):
         self.stderr = os.fdopen(stderr, encoding="utf-8")
 
     def communicate(self, *, timeout: float) -> tuple[str, str]:
-        """What is left to read, once it has ended."""
+        """Read the remaining output and wait for the end."""
         with self.stdout, self.stderr, ThreadPoolExecutor(1) as pool:
             err = pool.submit(self.stderr.read)
             out = self.stdout.read()
@@ -156,7 +156,7 @@ class Read(Forked):
 
 
 class Piped:
-    """A running command with pipes: what tests use of ``asyncio.subprocess.Process``."""
+    """A running command with pipes and the parts of ``asyncio.subprocess.Process`` that tests use."""
 
     stdin: asyncio.StreamWriter
     stdout: asyncio.StreamReader
@@ -164,7 +164,7 @@ class Piped:
 
     @classmethod
     async def start(cls, argv: Sequence[str], *, cwd: Path, limit: int, module: str = "") -> "Piped":
-        """Begin; ``limit`` is that of a line in bytes."""
+        """Start the command; ``limit`` is the maximum length of a line in bytes."""
         self, loop = cls(), asyncio.get_running_loop()
         (their_in, stdin), (stdout, their_out), (stderr, their_err) = os.pipe(), os.pipe(), os.pipe()
         theirs = (their_in, their_out, their_err)
@@ -204,7 +204,7 @@ class Piped:
         return self.returncode
 
     async def communicate(self) -> tuple[bytes, bytes]:
-        """What is left to read; stdin is closed already."""
+        """Read the remaining output; stdin is closed already."""
         out, err = await asyncio.gather(self.stdout.read(), self.stderr.read())
         await self.wait()
         return out, err

@@ -1,4 +1,4 @@
-"""Loads all that commands of the program load, also for sessions with a model; see ``forked``."""
+"""Imports everything that the program's commands need, including sessions with a model (see ``forked``)."""
 
 import gc
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Lets tests reach this machine's loopback and nothing else."""
+"""A guard that lets tests connect only to loopback."""
 
 import errno
 import ipaddress
@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 Attempts = list[str]
-"""Addresses that were refused."""
+"""The refused addresses."""
 
 
 def is_local(host: object) -> bool:
-    """Whether a host is this machine itself, or means "any" (as for a server's own port)."""
+    """Whether a host is loopback or the wildcard address (as for a server's own port)."""
     if host in (None, "", b"", "localhost", b"localhost"):
         return True
     text = host.decode("ascii", "replace") if isinstance(host, bytes) else str(host)
@@ -23,7 +23,7 @@ def is_local(host: object) -> bool:
 
 
 def guarded_connect(original: Callable[..., Any], attempts: Attempts) -> Callable[..., Any]:
-    """Wrap ``socket.connect`` or ``connect_ex``: internet addresses other than loopback are refused."""
+    """Wrap ``socket.connect`` or ``connect_ex`` to refuse all addresses except loopback."""
 
     def connect(self: socket.socket, address: Any) -> Any:
         if self.family in (socket.AF_INET, socket.AF_INET6) and not is_local(address[0]):
@@ -35,7 +35,7 @@ def guarded_connect(original: Callable[..., Any], attempts: Attempts) -> Callabl
 
 
 def guarded_getaddrinfo(original: Callable[..., Any], attempts: Attempts) -> Callable[..., Any]:
-    """Wrap ``socket.getaddrinfo``: no name of another machine is ever looked up."""
+    """Wrap ``socket.getaddrinfo`` to refuse all names except this machine's."""
 
     def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
         if not is_local(host):

@@ -1,4 +1,4 @@
-"""Waiting for the end of processes that others have started; nobody here can bury them."""
+"""Waiting for processes that are not our children, so ``wait`` cannot be used."""
 
 import asyncio
 import os
@@ -10,11 +10,11 @@ from pathlib import Path
 import psutil
 
 LIMIT_S = 20.0
-"""Seconds after which an end that never comes fails the test."""
+"""Seconds after which waiting fails the test."""
 
 
 def alive(pid: int) -> bool:
-    """Whether a process still runs; one that only waits to be buried does not."""
+    """Whether a process still runs; a zombie does not count."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -22,7 +22,7 @@ def alive(pid: int) -> bool:
 
 
 def gone(pid: int) -> bool:
-    """Wait until a process has ended, which the system tells: a signal is on its way for a moment."""
+    """Wait until a process has ended; a signal takes a moment to arrive. Return whether it has."""
     if hasattr(os, "pidfd_open"):
         with suppress(ProcessLookupError):
             ending = os.pidfd_open(pid)
@@ -37,18 +37,17 @@ def gone(pid: int) -> bool:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for what other processes bring about."""
+    """Poll until the condition is true."""
     async with asyncio.timeout(LIMIT_S):
-        while not condition():  # noqa: ASYNC110 - nobody tells us
+        while not condition():  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.01)
 
 
 async def written_pids(file: Path, number: int) -> list[int]:
-    """Wait until so many processes have written their numbers into a file; which they are."""
+    """Wait until ``number`` processes have written their ids to a file, and return the ids."""
     await until(lambda: file.exists() and len(file.read_text().split()) >= number)
     return numbers_in(file)
 
 
 def numbers_in(file: Path) -> list[int]:
-    """The numbers in a file."""
     return list(map(int, file.read_text().split()))

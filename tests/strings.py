@@ -1,8 +1,7 @@
-"""Every string that a user may read, to be read in one go: ``python -m tests.strings [PART OF A PATH]``.
+"""Lists every string a user may see, for proofreading: ``python -m tests.strings [PART OF A PATH]``.
 
-Texts of the program's own files are listed by file and line: what is said on the screen, in a terminal, and
-in messages of errors. Docstrings, names, patterns, styles and keys of tables are left out as far as a look at
-a text can tell them apart.
+Prints file, line and text of what appears on the screen, in a terminal or in error messages. Docstrings,
+names, patterns, styles and table keys are left out as far as the text alone shows what it is.
 """
 
 import ast
@@ -13,16 +12,16 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "tui_app"
 _WORDS = re.compile(r"[A-Za-z]{2,}[.,:;!?]? [A-Za-z`/{(]")
-"""Two words behind each other: what is said, rather than a name."""
+"""Two consecutive words, which suggests a sentence rather than a name."""
 _CODE = re.compile(
     r"^\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|WITH|ALTER|DROP|BEGIN)\b"
     r"|[{;]\s*(color|height|width|background|padding|margin|border|display)\s*:|\(\?|\\[bswd]"
 )
-"""Statements of a database, styles and patterns."""
+"""SQL statements, styles and patterns."""
 
 
 def docstrings(tree: ast.AST) -> set[int]:
-    """The texts that only describe code, those below a name among them."""
+    """Nodes of docstrings, including those below attributes."""
     found = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -34,7 +33,7 @@ def docstrings(tree: ast.AST) -> set[int]:
 
 
 def text_of(node: ast.AST) -> str | None:
-    """A text as it is written, its places in braces."""
+    """The text of a string node; the fields of an f-string become braces."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
@@ -44,7 +43,7 @@ def text_of(node: ast.AST) -> str | None:
 
 
 def strings(path: Path) -> Iterator[tuple[int, str]]:
-    """Line and text of what a file may say."""
+    """Yield line and text of each string in a file."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     unsaid = docstrings(tree)
     for node in ast.walk(tree):

@@ -1,4 +1,4 @@
-"""Where API keys come from, and where they never go."""
+"""Reading and storing API keys, and keeping them out of everything else."""
 
 import stat
 import subprocess

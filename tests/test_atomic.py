@@ -1,4 +1,4 @@
-"""Writing files: whole or not at all, whoever else writes them, and still there after the power has gone."""
+"""Atomic file writes: complete or not at all, with concurrent writers, and durable after a power failure."""
 
 import os
 from pathlib import Path

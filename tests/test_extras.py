@@ -1,4 +1,4 @@
-"""What a person is told to type for a part that is missing works where they are."""
+"""The install command suggested for a missing extra works in the user's environment."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _ROOT = Path(tui_app.__file__).parent.parent
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package in an environment with pip."""
+    """A checkout of the package in an environment with pip."""
     monkeypatch.setattr(extras, "ROOT", tmp_path)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(sys, "executable", "/some where/python")
@@ -101,7 +101,7 @@ _ASKED_FOR = [
     ("postgres", "PLIMSOLL_STORE=postgresql://ada@127.0.0.1/tides; sessions"),
     ("postgres", "memory"),
 ]
-"""Commands that need each extra; telemetry goes on without its own, see the tests of telemetry."""
+"""Commands that need each extra. Telemetry works without its extra (see the tests of telemetry)."""
 
 
 def _without_extras(folder: Path, *lines: str) -> str:

@@ -1,4 +1,4 @@
-"""Rules of the house, a test each: how files depend on each other, their names, what start-up may load."""
+"""House rules, one test each: dependencies between files, names, sizes, and what start-up may import."""
 
 import ast
 import io
@@ -19,14 +19,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "tui_app"
 FILE_LINES, MOST_IMPORTS, MOST_OWNERS = 1_000, 25, 8
 
-# Each list below may only shrink: what is not needed any more fails as well.
+# Each list below may only shrink: an entry that is no longer needed fails too.
 ALLOWED_TAILS: set[str] = {
-    # Loaded with the protocol's library, when a server is first started.
+    # imports the MCP library, so it is loaded only when the first server starts
     "agent.mcp.connection",
     "agent.mcp.program",
     "agent.diagnostics.connection",
     "agent.diagnostics.server",
-    # One of several kinds, which the module that picks among them imports.
+    # one of several kinds, imported by the module that selects one
     "cli.sessions.plot",
     "cli.setup.repair",
     "context.tool_results.pointers",
@@ -46,7 +46,7 @@ ALLOWED_TAILS: set[str] = {
     "ui.dialogs.sessions.sessions",
     "ui.question_page",
     "ui.transcript.highlights",
-    # Parts of one thing that are too long for one file.
+    # parts of one component that would be too long for one file
     "agent.mcp.server",
     "agent.offline.answer",
     "context.tool_results.normalise",
@@ -60,16 +60,16 @@ ALLOWED_TAILS: set[str] = {
     "ui.dialogs.help",
     "ui.screen",
 }
-"""Modules that one neighbour alone imports."""
+"""Modules that only one neighbouring module imports."""
 FIELD_MAPS = "session.importers."
-"""Files of a format each, which their list alone imports."""
+"""One module per file format, imported only by the list of formats."""
 HOW_VALUES_ARE_DECLARED = "tui_app.records"
-"""A decorator like the standard one; who uses it knows no more of the program."""
+"""A decorator like ``dataclass``. Importing it adds no knowledge of the rest of the program."""
 ALLOWED_BUSY: set[str] = {
     "conversation.agents.agent_sessions",
     "conversation.assembly",
 }
-"""Files with more imports of our own than `MOST_IMPORTS`."""
+"""Modules with more imports of our own than `MOST_IMPORTS`."""
 ALLOWED_METHODS: set[str] = {
     "add",
     "ask",
@@ -86,7 +86,7 @@ LIBRARY_METHODS = {
     *("compose", "on_mount", "on_resize", "render", "action_close", "check_action"),
     *("before_model_request", "get_ordering", "write"),
 }
-"""Names that Textual and pydantic-ai call."""
+"""Method names that Textual and pydantic-ai call."""
 NO_NOUN = re.compile(r"(ing|ed|ly)$")
 ALLOWED_WORDS = {"assembly", "binding", "counting", "tally"}
 
@@ -106,14 +106,14 @@ MOST_CODE = {
     "the ground floor": 3_549,  # places that programs obey, hosts of rules, what errors offer, refusals
     "wires": 1_818,  # a server that fails twice at a new file is asked without it
 }
-"""Lines of code of each room at most."""
+"""Maximum lines of code per package."""
 NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
     *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
 }
 
 SCREEN_LIBRARIES = ("textual",)
-"""A library of ours may load Rich for itself; that no module of the core does is one of the contracts."""
+"""Without Rich, which a library may import itself; an import contract keeps our core from importing it."""
 AGENT_LIBRARIES = ("pydantic_ai", "tiktoken", "openai", "anthropic", "google.genai")
 CORE_ROOMS = ("conversation", "agent", "session", "context", "wires", "settings", "system")
 LIGHT_MODULES = (
@@ -127,8 +127,9 @@ LIGHT_MODULES = (
     "tui_app.usage",
     "tui_app.context.policy",
 )
-"""What is loaded before the first paint, or on the screen's loop right behind it: none of it may wait for the
-agent side."""
+"""Modules loaded before the first paint, or on the UI's event loop right after it. They must not import the
+agent.
+"""
 
 
 def sources() -> list[Path]:
@@ -146,7 +147,7 @@ def core_modules() -> list[str]:
 
 
 def loaded_by(modules: list[str], unwanted: tuple[str, ...]) -> dict[str, list[str]]:
-    """Import modules one after the other in a fresh process; which unwanted ones has each brought in?"""
+    """Import modules one after the other in a fresh process; return the unwanted modules that each loaded."""
     code = (
         "import importlib, json, sys\n"
         "found = {}\n"
@@ -163,7 +164,7 @@ def loaded_by(modules: list[str], unwanted: tuple[str, ...]) -> dict[str, list[s
 
 
 def tracked_files() -> list[Path]:
-    """Files of the repository as git sees them, new ones included; every file where there is no git."""
+    """Files known to git, untracked ones included; all files where there is no git."""
     git = shutil.which("git")
     if git is None or not (ROOT / ".git").exists():
         return [path for path in sources() if path.is_file()]
@@ -174,7 +175,7 @@ def tracked_files() -> list[Path]:
 
 @cache
 def own_imports() -> dict[str, set[str]]:
-    """The modules of the package that each module names, also in functions and for types alone."""
+    """Map each module to our modules that it imports, including imports in functions and for types."""
     known = set(trees())
     found: dict[str, set[str]] = {name: set() for name in known}
     for name, tree in trees().items():
@@ -189,7 +190,7 @@ def own_imports() -> dict[str, set[str]]:
 
 
 def circles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
-    """Groups of nodes that reach each other."""
+    """Strongly connected groups of nodes (import cycles)."""
     reach: dict[str, set[str]] = {}
     for start in graph:
         seen, todo = set[str](), [start]
@@ -204,14 +205,14 @@ def circles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
 
 
 def place(name: str) -> str:
-    """A file directly in a room stands for itself; a file further down for the folder it is in."""
+    """The module itself for a file directly in a package, else the folder that contains it."""
     parts = FILES[name].relative_to(PACKAGE).parts
     return "/".join(parts[:2])
 
 
 @cache
 def trees() -> dict[str, ast.Module]:
-    """Every module, read once and only by whoever runs a test of them."""
+    """Syntax trees of all modules, parsed once and only when a test needs them."""
     return {module_name(path): ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
 
 
@@ -299,7 +300,7 @@ def test_no_file_is_too_long() -> None:
 
 
 def code_lines(text: str) -> int:
-    """Lines of code, without imports, documentation, comments and blank lines."""
+    """Count lines of code without imports, docstrings, comments and blank lines."""
     left_out: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -313,13 +314,13 @@ def code_lines(text: str) -> int:
 
 
 def test_a_file_has_no_chapters() -> None:
-    """Two chapters are two files, or one thought."""
+    """A file that needs section headings should be two files."""
     chapter = re.compile(r"\n\n# [^\n]+\n(# [^\n]+\n)*\n")
     assert {str(path) for path in sources() if chapter.search(path.read_text("utf-8"))} == set()
 
 
 def test_no_room_grows() -> None:
-    """A room that has become smaller is held to that; one that must grow says in its row what for."""
+    """A package that shrank lowers its limit. One that must grow says why in its row."""
     sizes = Counter[str]()
     for path in PACKAGE.rglob("*.py"):
         parts = path.relative_to(PACKAGE).parts
@@ -368,7 +369,7 @@ def test_directions_of_imports() -> None:
 
 
 def test_no_path_of_a_developer_machine() -> None:
-    # Put together here, so that this file does not find itself.
+    # Built from parts, so that this file does not match itself.
     homes = re.compile(rb"(?<![\w.])/(?:" + b"|".join((b"wo" + b"rk", b"ro" + b"ot")) + rb")/")
     suspects = {
         f"{path.relative_to(ROOT)}:{number}"
@@ -381,7 +382,7 @@ def test_no_path_of_a_developer_machine() -> None:
 
 
 def test_a_name_is_given_once_in_a_module() -> None:
-    """A second import, constant, function or class of a name hides the first, wherever that is used."""
+    """A second import, constant, function or class of the same name would hide the first one."""
     twice = {}
     for module, tree in trees().items():
         names: list[str] = []

@@ -1,4 +1,4 @@
-"""What libraries have to say goes to the log file, never to the terminal."""
+"""Messages of libraries go to the log file, never to the terminal."""
 
 import logging
 import stat

@@ -1,4 +1,4 @@
-"""Records behave as frozen dataclasses do."""
+"""The ``frozen`` decorator behaves like a frozen dataclass."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from tui_app.records import frozen, like, picked
 
 @frozen
 class Place:
-    """A place with one value that is not compared, and one that is not shown."""
+    """A record with a field that is not compared and one that is not in its repr."""
 
     name: str
     row: int = 0
@@ -22,7 +22,7 @@ class Place:
 
 @frozen(kw_only=True)
 class Named:
-    """Values that are given by name alone."""
+    """A record with keyword-only fields."""
 
     first: int
     second: int = 2
@@ -30,7 +30,7 @@ class Named:
 
 @frozen
 class Finished:
-    """A value that is derived when it is made."""
+    """A record with a field computed in ``__post_init__``."""
 
     text: str
     length: int = field(init=False)

@@ -1,1 +1,1 @@
-"""Speed, always as a ratio to something measured beside it: machines differ, ratios hardly do."""
+"""Benchmarks, always as a ratio to a baseline measured alongside: ratios hardly differ between machines."""

@@ -1,4 +1,4 @@
-"""All benchmarks, one after the other: ``python -m tests.benchmarks``."""
+"""Runs all benchmarks: ``python -m tests.benchmarks``."""
 
 import sys
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""What a transcript would cost with a prompt cache: ``python -m tests.benchmarks.bill FILES``.
+"""The cost of a transcript with a prompt cache: ``python -m tests.benchmarks.bill FILES``.
 
-Each is played request by request, as Anthropic's protocol sends it, against a server that keeps a cache by
-Anthropic's rules: under ``plimsoll``, and without asking for the cache. What that costs is compared with a
-cache that forgets nothing under a policy that never compacts, and with what was predicted. The clock is the
-server's own. Summaries are extracted, so they cost nothing; answers are not counted.
+Each transcript is played request by request over Anthropic's protocol against a server with Anthropic's cache
+rules: with the policy ``plimsoll``, and without requesting the cache. The cost is compared with that of a
+perfect cache under a policy that never compacts, and with the predicted cost. The clock is the server's own.
+Summaries are extracted, so they cost nothing; answers are not counted.
 """
 
 import argparse
@@ -58,7 +58,7 @@ WORK_S = 30.0
 """Seconds between two requests of a turn."""
 PAUSES_MIN = (0, 3, 10, 70)
 NEVER = 10_000_000
-"""A window in which everything fits."""
+"""A context window in which everything fits."""
 HEAD = ModelRequestParameters(
     function_tools=[
         ToolDefinition(name=f"tool_{number}", description=f"Does what tool {number} does. " * 20)
@@ -69,7 +69,7 @@ HEAD = ModelRequestParameters(
 
 
 class BilledReplay(Replay):
-    """A replay whose requests go to a server."""
+    """A replay whose requests are sent to a server."""
 
     def __init__(self, *how: Any, server: CachingAnthropic) -> None:
         super().__init__(*how)
@@ -79,7 +79,7 @@ class BilledReplay(Replay):
         self._out, self._prompts = list[ModelMessage](), 0
 
     def head(self, parameters: ModelRequestParameters) -> None:
-        """Send tools and instructions in front of the messages of every request."""
+        """Put tools and instructions before the messages of every request."""
         self._request = replace(self._request, model_request_parameters=parameters)
 
     def clock(self, answer: ModelResponse) -> float:
@@ -101,7 +101,7 @@ class BilledReplay(Replay):
         return ModelSettings(cache="1h" if self.retention == "1h" else True)
 
     async def summarised(self) -> tuple[Billed, Billed]:
-        """What a summary of all but the last fifth costs behind the last request, and from a transcript."""
+        """The cost of summarising all but the last fifth, after the last request and from a transcript."""
         assert self.model is not None
         items = list(self.history.items())
         leaving, left = list[Item](), 0.8 * self.history.usage().total
@@ -160,12 +160,12 @@ class Played:
     bill: Sequence[Billed]
     bodies: Sequence[Json]
     times: Sequence[float]
-    """When each was sent, in seconds."""
+    """Time of each request in seconds."""
     predicted_usd: float
     rewrites: int
-    """How often what had been sent was changed."""
+    """Number of changes to what had been sent before."""
     summary: tuple[Billed, Billed]
-    """On the warm prefix, and from a transcript."""
+    """With the warm prefix, and from a transcript."""
 
     @property
     def usd(self) -> float:
@@ -177,7 +177,7 @@ class Played:
 
 
 def dollars(bill: Sequence[Billed]) -> float:
-    # Of a size below which no list asks more for a long request.
+    # Small enough to be below every price list's surcharge for long requests.
     plain = request_price(MODEL, input_tokens=100_000, cached_tokens=0, output_tokens=0)
     assert plain is not None
     return sum(each.cost for each in bill) * plain / 100_000
@@ -205,7 +205,7 @@ def played(
 
 
 def predicted(answers: Sequence[CachedAnswer], retention: str) -> float:
-    """The price of all requests by what was predicted of each, from the one before it."""
+    """The price of all requests, with each cache read predicted from the previous request."""
     rule, total = cache_rule(MODEL, retention), 0.0
     for number, last in enumerate(answers):
         read = predicted_read(rule, answers[number - 1], last) if number else 0
@@ -215,16 +215,16 @@ def predicted(answers: Sequence[CachedAnswer], retention: str) -> float:
 
 
 def perfect(bodies: Sequence[Json]) -> list[Billed]:
-    """What requests cost with a cache that forgets nothing."""
+    """The cost of requests with a cache that never expires."""
     cache = PromptCache()
     return [cache.perfect(body) for body in bodies]
 
 
 def foreseen(bill: Sequence[Billed], times: Sequence[float]) -> list[Billed]:
-    """The same with a cache that forgets by the rules, for somebody who knows when the next request comes.
+    """The cost with a cache that expires by the rules, if the time of the next request were known.
 
-    In front of a pause that an hour outlives, what is new is written for an hour; behind a longer one, all is
-    written again.
+    Before a pause shorter than an hour, new content is written with the one-hour lifetime; after a longer
+    one, everything is written again.
     """
     known = list(bill)
     for place, (before, now) in enumerate(pairwise(times), 1):

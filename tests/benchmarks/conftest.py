@@ -1,4 +1,4 @@
-"""A place to measure in."""
+"""Fixtures of benchmarks."""
 
 from pathlib import Path
 
@@ -19,5 +19,5 @@ def lab(tmp_path: Path) -> Lab:
 
 @pytest.fixture
 def paths(lab: Lab) -> Paths:
-    """The folders of the lab's home."""
+    """Paths of the lab's home."""
     return Paths.from_env({"PLIMSOLL_HOME": str(lab.home)})

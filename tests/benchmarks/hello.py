@@ -1,14 +1,11 @@
-"""The smallest Textual app there is: what the program's start and memory are compared with."""
+"""The smallest Textual app: the baseline of the program's start-up time and memory."""
 
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
 
 class Hello(App[None]):
-    """One line of text."""
-
     def compose(self) -> ComposeResult:
-        """Show it."""
         yield Static("Hello, world")
 
 

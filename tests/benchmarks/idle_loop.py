@@ -1,6 +1,6 @@
-"""An event loop with nothing to do: how late it is woken is the machine's own doing.
+"""An idle event loop, whose wake-up delays are the machine's own.
 
-It notes its delays until its input is closed, then prints them in milliseconds as a JSON list.
+Records its delays until stdin is closed, then prints them in milliseconds as a JSON list.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ STEP_S = 0.002
 
 
 async def watch() -> list[float]:
-    """Sleep in small steps until the input ends; returns how late each awakening was."""
+    """Sleep in short steps until stdin is closed; returns the delay of each wake-up."""
     late: list[float] = []
     closed = asyncio.ensure_future(asyncio.to_thread(sys.stdin.read))
     while not closed.done():

@@ -1,4 +1,4 @@
-"""Measuring in turn, saying what came out, and the programs that are measured."""
+"""Alternating measurements, their report, and the programs that are measured."""
 
 import os
 import sys
@@ -12,23 +12,23 @@ import psutil
 
 from tests.pty.terminal import Child
 
-# Measuring in turn, and saying what came out.
+# Alternating measurements, and their report.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """Samples of two things, taken in turn so that a busy moment hits both."""
+    """Samples of two things, taken alternately so that load affects both."""
 
     name: str
     ours: Sequence[float]
     baseline: Sequence[float]
     unit: str
     most: float
-    """Largest ratio that is good enough."""
+    """Largest acceptable ratio."""
 
     @property
     def ratio(self) -> float:
-        """Median of ours over median of the baseline."""
+        """Median of ours divided by the median of the baseline."""
         return median(self.ours) / median(self.baseline)
 
     @property
@@ -47,14 +47,14 @@ class Comparison:
 def in_turn(
     ours: Callable[[], float], baseline: Callable[[], float], rounds: int
 ) -> tuple[list[float], list[float]]:
-    """Measure two things alternately, after one round that only warms caches up."""
+    """Measure two things alternately, after one round to warm the caches."""
     ours(), baseline()
     pairs = [(ours(), baseline()) for _ in range(rounds)]
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
 
 def percentile(samples: Sequence[float], share: float) -> float:
-    """The smallest sample that at least this share of all do not exceed."""
+    """The smallest sample that at least this share of the samples does not exceed."""
     ordered = sorted(samples)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
@@ -64,7 +64,7 @@ def _spread(samples: Sequence[float], unit: str) -> str:
     return f"{middle} {unit} ({min(samples):.4g} to {max(samples):.4g}, n={len(samples)})"
 
 
-# The programs that are measured, in terminals of their own.
+# The measured programs, each in its own terminal.
 
 
 ROOT = Path(__file__).parents[2]
@@ -78,13 +78,13 @@ MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Lab:
-    """A home and a folder to work in."""
+    """A home and a workspace."""
 
     home: Path
     workspace: Path
 
     def start(self, *command: str, env: Mapping[str, str] | None = None) -> Child:
-        """Run something in a new terminal of 120 columns and 40 rows."""
+        """Run a command in a new terminal of 120 columns and 40 rows."""
         clean = {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.home),
@@ -96,19 +96,19 @@ class Lab:
         return Child(command, env={**clean, **(env or {})}, cwd=self.workspace)
 
     def seconds_to_paint(self, marker: bytes, *command: str, env: Mapping[str, str] | None = None) -> float:
-        """Seconds from starting a program until it has painted these bytes; it is ended afterwards."""
+        """Seconds from the start of a program until it has painted these bytes; the program is then ended."""
         with self.start(*command, env=env) as child:
             return child.read_until(marker) - child.started
 
 
 def settle(child: Child, seconds: float) -> None:
-    """Let a program come to rest: read what it paints for some time."""
+    """Read a program's output for some time, so that it becomes idle."""
     until = monotonic() + seconds
     while monotonic() < until:
         child.read(until - monotonic())
 
 
 def memory(child: Child) -> tuple[float, float]:
-    """Mebibytes of a program: resident set, and its own share where shared pages count once (0: unknown)."""
+    """A program's memory in MiB: resident set size, and proportional set size (0 if unknown)."""
     full = psutil.Process(child.process.pid).memory_full_info()
     return full.rss / MEBIBYTE, getattr(full, "pss", 0) / MEBIBYTE

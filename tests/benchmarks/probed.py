@@ -1,7 +1,7 @@
-"""The program with a probe in its screen's event loop: how long is anything kept waiting?
+"""The program with a probe in the UI's event loop that measures its delays.
 
-The probe wakes up every two milliseconds and notes how late it was and what the screen showed then. It
-writes its notes to the file named by its first argument; the rest goes to the program.
+The probe wakes up every two milliseconds and records how late it was and what the screen showed. It writes to
+the file named by the first argument; the other arguments go to the program.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ STEP_S = 0.002
 
 
 class Probe:
-    """Collects one row for each wake-up: moment, seconds late, turn under way, compaction under way."""
+    """Records one row per wake-up: time, delay in seconds, whether a turn and a compaction are running."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows: list[tuple[float, float, bool, bool]] = []
 
     async def run(self, app: PlimsollApp) -> None:
-        """Watch until the application ends."""
+        """Record until the app ends."""
         try:
             while True:
                 due = monotonic() + STEP_S
@@ -40,7 +40,7 @@ class Probe:
 
 
 def install(probe: Probe) -> None:
-    """Let the application start the probe as soon as it is mounted."""
+    """Start the probe when the app is mounted."""
     mounted = PlimsollApp.on_mount
 
     def on_mount(app: PlimsollApp) -> None:

@@ -1,9 +1,9 @@
-"""Receipts of transcripts against their bill: ``python -m tests.benchmarks.receipts FILES``.
+"""Receipts of transcripts compared with the bill: ``python -m tests.benchmarks.receipts FILES``.
 
-Each is played as a real session, whose tool answers as the transcript has it, against a server that keeps a
-cache by Anthropic's rules and writes a bill. On the way its prefix is broken in every way there is: by other
-instructions, another model, a rewind, an exclusion, compactions and a pause. The receipts
-must come to the bill within 1 %, and name each miss of the cache and nothing else.
+Each transcript is played as a real session, whose tool returns the transcript's results, against a server
+with Anthropic's cache rules that computes the price. On the way its prefix changes in every possible way:
+other instructions, another model, a rewind, an exclusion, compactions and a pause. The receipts must agree
+with the bill within 1%, and name each cache miss and nothing else.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from tui_app.settings import Endpoint, Settings
 MODEL, OTHER = "anthropic:claude-sonnet-5", "anthropic:claude-haiku-4-5"
 WINDOW = 60_000
 MOST_STEPS, MOST_CHARS = 6, 20_000
-"""Calls of a turn, and characters of a text or result."""
+"""Maximum calls of a turn, and maximum characters of a text or result."""
 PAUSE_S = 70 * 60.0
 PROMPT, NOTES = "Part {} of the work.", "Title: Work\n## Intent\nGo on with the work."
 AGENT = """
@@ -57,14 +57,14 @@ def look(number: int) -> str:
 
 @dataclass
 class Script:
-    """What the server answers, and what the tool does."""
+    """The server's answers and the tool's results."""
 
     prompts: list[str] = field(default_factory=list)
     answers: list[list[list[Json]]] = field(default_factory=list)
-    """Of each prompt, blocks of one answer after the other."""
+    """For each prompt, the content blocks of each answer."""
     results: list[str] = field(default_factory=list)
     at: Iterator[list[Json]] = field(default_factory=lambda: iter(()))
-    """The answers that are left of the prompt that was sent."""
+    """The remaining answers to the current prompt."""
 
     def answer(self, body: Json) -> str | list[Json]:
         newest = body["messages"][-1]["content"]
@@ -76,7 +76,7 @@ class Script:
 
 
 def script_of(messages: Sequence[ModelMessage]) -> Script:
-    """Cut a transcript into turns of a few steps; several calls of one answer become one."""
+    """Cut a transcript into turns of a few steps; several calls of one answer become one call."""
     script = Script()
     for message in messages:
         text = message_text(message, labels=False)[:MOST_CHARS] or "…"
@@ -110,13 +110,13 @@ def _begin(script: Script, text: str) -> list[list[Json]]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The receipts of a session beside what its server says."""
+    """The receipts of a session, and the server's bill."""
 
     receipts: Sequence[Receipt]
     bill: float
     """In dollars."""
     missed: Sequence[bool]
-    """By answer, as the server says."""
+    """Whether each answer missed the cache, according to the server."""
 
     @property
     def paid(self) -> float:
@@ -141,7 +141,7 @@ class Outcome:
 
 
 async def play(script: Script, folder: Path) -> Outcome:
-    """Play a script in a folder of its own."""
+    """Play a script in its own folder."""
     home, cwd = folder / "home", folder / "work"
     for each in (home, cwd):
         each.mkdir()
@@ -208,7 +208,7 @@ def _instruct(cwd: Path, hour: str) -> None:
 def _outcome(desk: Desk, server: CachingAnthropic, session: str, pauses: Sequence[int]) -> Outcome:
     settings = Settings(endpoints=desk.endpoints)
     with closing(SqliteStore(desk.opening().paths.database, read_only=True)) as store:
-        # The server's clock is the one that counts.
+        # The server's clock decides.
         heads = [
             replace(each, time=each.time + PAUSE_S * sum(each.seq >= pause for pause in pauses))
             for each in store.heads(session)
@@ -220,7 +220,7 @@ def _outcome(desk: Desk, server: CachingAnthropic, session: str, pauses: Sequenc
 
 
 def misses(found: Sequence[Receipt], bill: Sequence[Billed]) -> list[bool]:
-    """Of each receipt of an answer, whether the request read less than the one before it had written."""
+    """For each receipt, whether its request read less from the cache than the previous one had written."""
     by_size = {(billed.total, billed.read): billed for billed in bill}
     answers = [each for each in found if each.kind == "answer"]
     sizes = [by_size[each.input_tokens, each.cache_read_tokens] for each in answers]

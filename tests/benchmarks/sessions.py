@@ -1,4 +1,4 @@
-"""Sessions of any length, written straight into a log."""
+"""Sessions of any length, written directly to a log."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -32,7 +32,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.stores.store import Event
 
 LAST_WORD = "harbourmaster"
-"""Stands in the last answer only, and in one piece whatever the formatting."""
+"""A word that occurs only in the last answer, and that no formatting splits."""
 _WORDS = [
     "tide",
     "hull",
@@ -63,12 +63,12 @@ def {d}_{number}(weight: float) -> float:
 
 
 def words(number: int, count: int) -> str:
-    """Words that differ from message to message."""
+    """Words that differ between messages."""
     return " ".join(_WORDS[(number * 7 + step * step) % len(_WORDS)] for step in range(count))
 
 
 def turn(number: int, length: int, *, last: bool) -> Iterator[tuple[Payload, ModelMessage]]:
-    """One prompt and one answer of about ``length`` words."""
+    """A prompt and an answer of about ``length`` words."""
     question = f"What about the {words(number, 6)}?"
     a, b, c, d = (_WORDS[(number + step) % len(_WORDS)] for step in range(4))
     rest = f"{words(number, length)} {LAST_WORD if last else ''}".strip()
@@ -85,13 +85,13 @@ def turn(number: int, length: int, *, last: bool) -> Iterator[tuple[Payload, Mod
 
 
 def write_session(paths: Paths, messages: int, *, length: int = 20, model: str = "offline:extractive") -> str:
-    """Write a session; returns its id.
+    """Write a session, and return its id.
 
     Args:
-        paths: Whose log.
-        messages: How many, prompts and answers together.
+        paths: Folders of the log.
+        messages: Number of prompts and answers together.
         length: Words in the last paragraph of each answer.
-        model: What the session was begun with.
+        model: Model at the session's start.
     """
     paths.ensure()
     store = SqliteStore(paths.database)
@@ -110,7 +110,7 @@ def write_session(paths: Paths, messages: int, *, length: int = 20, model: str =
 
 
 class LongLife:
-    """The events of a session with tools: archives as results pile up, a compaction every 25 turns."""
+    """The events of a session with tools: archived results, and a compaction every 25 turns."""
 
     def __init__(self) -> None:
         self._seq = 1
@@ -120,7 +120,7 @@ class LongLife:
         self._events: list[Event] = []
 
     def turn(self, *, last: bool = False) -> list[Event]:
-        """What one more turn adds: about nine events; the last one ends with the word that only it has."""
+        """The events of one more turn, about nine; the last one ends with a unique word."""
         self._turns += 1
         number, self._events = self._turns, []
         self._say(UserMessage(text=f"What about {words(number, 60)}?", tokens={"user": 90}))
@@ -172,7 +172,7 @@ class LongLife:
 
 
 def _message(payload: Payload) -> str | None:
-    """The messages that an event carries, as the log keeps them."""
+    """The messages of an event, as stored in the log."""
     match payload:
         case UserMessage(text=text) | CompactionComplete(summary=text):
             return to_json_text(ModelRequest(parts=[UserPromptPart(text)]))
@@ -190,7 +190,7 @@ def _message(payload: Payload) -> str | None:
 
 
 def write_long_session(paths: Paths, events: int) -> tuple[str, LongLife]:
-    """Write a session of at least so many events, turn by turn; returns its id, and how it goes on."""
+    """Write a session of at least so many events; returns its id, and the generator of further turns."""
     paths.ensure()
     life = LongLife()
     with closing(SqliteStore(paths.database)) as store:

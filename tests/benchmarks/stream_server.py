@@ -1,7 +1,7 @@
-"""A model server that writes at a steady pace: answers at 200 tokens a second, summaries at its own.
+"""A model server with a steady rate: answers at 200 tokens per second, summaries at their own.
 
-Run as a program of its own, so that it takes no time from the interpreter that is measured. It prints its
-port and serves until it is ended.
+A separate process, so that it takes no time from the measured interpreter. Prints its port and serves until
+it is killed.
 """
 
 import asyncio
@@ -28,18 +28,18 @@ Go on with the next question.
 
 
 def token(number: int) -> str:
-    """The n-th piece of an answer, five characters as of an average token; its number can be read from it."""
+    """The n-th chunk of an answer: five characters, as an average token, containing its number."""
     digits = "".join(_DIGITS[number // 36**place % 36] for place in (2, 1, 0))
     return ("\n\n" if number % PARAGRAPH_WORDS == 0 else " ") + f"x{digits}"
 
 
 def number_of(word: str) -> int:
-    """The number in a piece."""
+    """The number in a chunk."""
     return int(word[1:], 36)
 
 
 def chunk(text: str, finish: str | None = None) -> bytes:
-    """One server-sent event, as one chunk of the transfer."""
+    """A server-sent event as one HTTP chunk."""
     choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
     body = {
         "id": "1",
@@ -56,7 +56,7 @@ def _framed(data: bytes) -> bytes:
 
 
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Answer one request and close."""
+    """Answer one request and close the connection."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
         length = next((line for line in head.split("\r\n") if line.startswith("content-length:")), ":0")
@@ -64,19 +64,19 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         if "chat/completions" not in head:
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         elif not body.get("tools"):
-            # Turns carry tools, requests for a summary none.
+            # Only requests of turns contain tools, not those for summaries.
             await summarise(writer, streams=bool(body.get("stream")))
         else:
             await answer(writer)
         await writer.drain()
     except (ConnectionError, asyncio.IncompleteReadError):
-        pass  # Whoever asked has gone.
+        pass  # The client has gone.
     finally:
         writer.close()
 
 
 async def answer(writer: asyncio.StreamWriter) -> None:
-    """Write numbered words at a steady pace, catching up after any delay of our own."""
+    """Stream numbered words at a steady rate, catching up after delays of our own."""
     begin(writer)
     started, total = monotonic(), int(ANSWER_TOKENS_PER_S * ANSWER_S)
     for number in range(total):
@@ -87,7 +87,7 @@ async def answer(writer: asyncio.StreamWriter) -> None:
 
 
 async def summarise(writer: asyncio.StreamWriter, *, streams: bool) -> None:
-    """Write a summary over some seconds."""
+    """Stream a summary over some seconds."""
     if not streams:
         await asyncio.sleep(SUMMARY_S)
         message = {"role": "assistant", "content": _SUMMARY}
@@ -108,7 +108,7 @@ async def summarise(writer: asyncio.StreamWriter, *, streams: bool) -> None:
 
 
 def begin(writer: asyncio.StreamWriter) -> None:
-    """Open a stream of events."""
+    """Start an event stream."""
     writer.write(
         b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
         b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
@@ -116,12 +116,12 @@ def begin(writer: asyncio.StreamWriter) -> None:
 
 
 def end(writer: asyncio.StreamWriter) -> None:
-    """Close a stream of events."""
+    """Finish an event stream."""
     writer.write(chunk("", "stop") + _framed(b"data: [DONE]\n\n") + b"0\r\n\r\n")
 
 
 async def main() -> None:
-    """Serve on a free port of the loopback."""
+    """Serve on a free loopback port."""
     server = await asyncio.start_server(serve, "127.0.0.1", 0, limit=1 << 24)
     sys.stdout.write(f"{server.sockets[0].getsockname()[1]}\n")
     sys.stdout.flush()

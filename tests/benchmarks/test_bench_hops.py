@@ -1,4 +1,4 @@
-"""How many functions of ours a key, a streamed token and a compaction pass on their way."""
+"""Number of our functions on the way of a key, a streamed token and a compaction."""
 
 import asyncio
 import sys
@@ -34,12 +34,12 @@ pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 PACKAGE = str(Path(tui_app.__file__).parent)
 PROMPT_HOPS, COMPACTION_HOPS, TOKEN_HOPS = 14, 35, 15
 FUNCTIONS, FILES = 785, 118
-"""What a prompt enters at most, as measured when it was last less: these may only shrink."""
+"""Maximum functions and files that a prompt enters, as measured at their lowest; they may only shrink."""
 SUMMARY = "# Ferries\n\n## Goal\nKnow the ferry timetable.\n\n## Progress\nAsked four times."
 
 
 def own(code: CodeType) -> str:
-    """A function of ours as ``file:name``; empty for one of others, and for what is part of a function."""
+    """One of our functions as ``file:name``; empty for others, and for code inside a function."""
     if not code.co_filename.startswith(PACKAGE):
         return ""
     return f"{code.co_filename[len(PACKAGE) + 1 :]}:{code.co_qualname}"
@@ -47,7 +47,7 @@ def own(code: CodeType) -> str:
 
 @dataclass
 class Way:
-    """What is passed from one end to another, in pieces: each ends where another thread or task goes on."""
+    """The functions between two ends, in pieces; a piece ends where another thread or task continues."""
 
     name: str
     most: int
@@ -55,7 +55,7 @@ class Way:
 
     @property
     def hops(self) -> list[str]:
-        """What begins two pieces, such as a loop that waits for what the first one leads to, counts once."""
+        """A function that starts two pieces, such as a loop awaiting the first one's result, counts once."""
         return list(dict.fromkeys(hop for piece in self.pieces for hop in piece))
 
     def __str__(self) -> str:
@@ -67,7 +67,7 @@ class Way:
 
 
 def frames() -> list[str]:
-    """Our functions from the event loop, or the thread, to whoever calls the function that is watched."""
+    """Our functions on the stack, from the event loop or thread to the caller of the watched function."""
     found: list[str] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "_run_once":
@@ -82,7 +82,7 @@ def always(*_: object, **__: object) -> bool:
 
 
 class Watch:
-    """Notes the way to functions the first time that they are called for something."""
+    """Records the stack of watched functions at their first matching call."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.on = True
@@ -107,7 +107,7 @@ class Watch:
 
 
 class Entered:
-    """The functions that are entered in any thread while this is on; start it before the threads."""
+    """Our functions entered in any thread while active; start it before the threads."""
 
     def __init__(self) -> None:
         self.on = False
@@ -128,7 +128,7 @@ class Entered:
 
     @property
     def functions(self) -> set[str]:
-        """Comprehensions and lambdas are parts of the functions that they stand in."""
+        """Comprehensions and lambdas count as part of the function that contains them."""
         return {name for code in self._found if (name := own(code)) and not name.endswith(">")}
 
 
@@ -148,7 +148,7 @@ async def test_hops(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.Mon
     prompt, token = Way("key to log", PROMPT_HOPS), Way("token to screen", TOKEN_HOPS)
     compaction = Way("ctrl+g to the committed event", COMPACTION_HOPS)
     watch = Watch(monkeypatch)
-    # The bus keeps what it delivers to from the beginning on.
+    # The bus binds its receivers at the start.
     watch.reach(token, Inbox, "put", lambda _, record: isinstance(record.data, AssistantDelta))
     async with shown(desk.app()) as deck:
         await deck.ready()

@@ -1,4 +1,4 @@
-"""What it costs to decide about a call, against the work of a library on the same texts."""
+"""The cost of deciding on a tool call, relative to a library on the same texts."""
 
 import random
 import re
@@ -23,9 +23,9 @@ from tui_app.settings.tables import parse_rule
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(300)]
 MOST = 60
-"""Times of the library's reader at most, which takes some ten to twenty microseconds for a line."""
+"""Maximum as a multiple of the library's reader, which takes 10 to 20 µs per line."""
 MOST_READ = 4
-"""Times that it takes to find the words of what was said, which is read once, before the first decision."""
+"""Maximum for reading messages, once before the first decision, as a multiple of finding their words."""
 TABLE = Path(__file__).parents[1] / "agent/approvals/rule_lines.tsv"
 ROWS = [row.split("\t") for row in TABLE.read_text("utf-8").splitlines() if not row.startswith("# ")]
 
@@ -51,7 +51,7 @@ def test_deciding_about_a_line_costs_little(tmp_path: Path) -> None:
 
     ratios = []
     for _, _, line in ROWS:
-        decide(line)  # rows of the table are read when a program is met first
+        decide(line)  # the table's rows are read when a program is first seen
         read_line.cache_clear()
         ratios.append(seconds(lambda line=line: decide(line)) / seconds(lambda line=line: split(line)))
     print(f"{len(rules)} rules, {len(ratios)} lines: {median(ratios):.0f} times the library's reader")

@@ -1,4 +1,4 @@
-"""What a user waits for on the screen: start, keys, streaming, the gauge; and memory at rest."""
+"""What a user waits for on the screen: start, keys, streaming, the gauge; and idle memory."""
 
 import json
 import re
@@ -40,7 +40,7 @@ from tui_app.usage import ContextWindow, Overhead
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
 
-# How soon a person can type, and how soon an old conversation is there.
+# Time until the user can type, and until an old conversation is shown.
 
 
 ROUNDS = 15
@@ -60,7 +60,7 @@ def test_prompt_ready(lab: Lab) -> None:
 
 
 def test_open_a_long_session(lab: Lab, paths: Paths) -> None:
-    """One in which nothing was ever compacted, so that all of it is in the model's view."""
+    """A session without compactions, so that all of it is in the agent view."""
     long, short = write_session(paths, 10_000), write_session(paths, 200)
     ours, baseline = in_turn(
         lambda: lab.seconds_to_paint(LAST_WORD.encode(), *PLIMSOLL, "--resume", long),
@@ -75,7 +75,7 @@ def test_open_a_long_session(lab: Lab, paths: Paths) -> None:
 
 
 def test_open_a_session_with_a_long_life(lab: Lab, paths: Paths) -> None:
-    """One with tools, archives and compactions: what is read of it does not grow with its log."""
+    """A session with tools, archives and compactions: the amount read does not grow with its log."""
     (long, _), (short, _) = write_long_session(paths, 32_000), write_long_session(paths, 1_000)
     ours, baseline = in_turn(
         lambda: lab.seconds_to_paint(LAST_WORD.encode(), *PLIMSOLL, "--resume", long),
@@ -89,35 +89,35 @@ def test_open_a_session_with_a_long_life(lab: Lab, paths: Paths) -> None:
     assert found.good
 
 
-# From a key to the screen, with a short and a very long conversation above the prompt.
+# Time from a key to the screen, with a short and a very long conversation above the prompt.
 
 
 KEYS = 60
 REST_S = 6.0
 BETWEEN_PAGES_S = 0.3
-"""By then whatever the page before caused has been painted."""
+"""Long enough to paint everything that the previous page caused."""
 PAGE_UP = "\x1b[5~"
 
 
 class Typist:
-    """Types into a program, one letter at a time, and waits for each to be painted."""
+    """Types one letter at a time, and waits for each to be painted."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
         self._draft = ""
 
     def type(self) -> float:
-        """Seconds from the next letter's key to its appearance."""
+        """Seconds from the next letter's key until it is painted."""
         self._draft += chr(ord("a") + len(self._draft) % 26)
         before = len(self._child.output)
         started = monotonic()
         self._child.write(self._draft[-1])
-        # The row is painted anew up to the cursor, so the whole draft stands in the output in one piece.
+        # The row is repainted up to the cursor, so the output contains the whole draft in one piece.
         return self._child.read_until(self._draft.encode(), since=before) - started
 
 
 class Reader:
-    """Turns pages upwards and waits until each is painted whole."""
+    """Scrolls up by pages, and waits until each is painted completely."""
 
     def __init__(self, child: Child) -> None:
         self._child = child
@@ -150,26 +150,26 @@ def test_key_to_screen(lab: Lab, paths: Paths) -> None:
 
 
 def compare(name: str, ours: list[float], baseline: list[float]) -> Comparison:
-    """The same, in milliseconds."""
+    """Compare the two, in milliseconds."""
     in_ms = [[1_000 * each for each in samples] for samples in (ours, baseline)]
     return Comparison(name=name, ours=in_ms[0], baseline=in_ms[1], unit="ms", most=1.3)
 
 
-# A fast answer while old history is compacted in the background: frames a second, and a free loop.
+# A fast answer while history is compacted in the background: frames per second, and a responsive loop.
 
 
 MESSAGES, WINDOW = 600, 172_000
-"""About 145,000 tokens: above the mark where a compaction starts, below the one where it is waited for."""
+"""About 145,000 tokens: above the threshold where compaction starts, below the one where sending waits."""
 LEAST_FPS, LONGEST_GAP_MS = 25, 40
 WORD = re.compile(rb"\bx[0-9a-z]{3}\b")
 BENCH_STREAMING_ROUNDS = 3
 WARM_UP_S = 1.0
-"""The first second of an answer belongs to connecting, not to streaming."""
+"""Excluded from the measurement, because the connection is being opened."""
 
 
 @pytest.fixture
 def steady_server() -> Iterator[str]:
-    """Address of a server in a process of its own."""
+    """Address of a server in its own process."""
     command = [sys.executable, "-m", "tests.benchmarks.stream_server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
@@ -179,7 +179,7 @@ def steady_server() -> Iterator[str]:
 
 @contextmanager
 def idle_loop_beside() -> Iterator[list[float]]:
-    """Fills the list, at its end, with the delays in milliseconds of a loop that did nothing meanwhile."""
+    """Fill the list, at the end, with the delays in milliseconds of an idle loop that runs meanwhile."""
     command = [sys.executable, "-m", "tests.benchmarks.idle_loop"]
     delays: list[float] = []
     with subprocess.Popen(
@@ -190,7 +190,7 @@ def idle_loop_beside() -> Iterator[list[float]]:
 
 
 def stream_frames(child: Child) -> list[float]:
-    """Moments at which words were painted that had not been there before, until the answer ends."""
+    """Times at which new words were painted, until the answer ends."""
     frames, newest, seen = [], -1, len(child.output)
     last = int(ANSWER_TOKENS_PER_S * ANSWER_S) - 1
     until = monotonic() + 4 * ANSWER_S
@@ -198,7 +198,7 @@ def stream_frames(child: Child) -> list[float]:
         assert monotonic() < until, f"the answer stands at word {newest} of {last}"
         if not child.read(0.25):
             continue
-        # Half a word at the end of a read is looked at again with the next.
+        # Half a word at the end of a read is matched again with the next.
         numbers = [number_of(found.decode()) for found in WORD.findall(child.output, max(0, seen - 6))]
         seen = len(child.output)
         if numbers and max(numbers) > newest:
@@ -208,7 +208,7 @@ def stream_frames(child: Child) -> list[float]:
 
 
 def run_once(lab: Lab, paths: Paths, address: str, notes: Path) -> tuple[list[float], list[list[float]]]:
-    """One answer over a conversation that is nearly full; returns its frames and the probe's notes."""
+    """Run one answer in a nearly full conversation; returns its frames and the probe's records."""
     session = write_session(paths, MESSAGES, length=280, model="openai-chat:steady")
     env = {
         "OPENAI_API_KEY": "test-key",
@@ -221,7 +221,7 @@ def run_once(lab: Lab, paths: Paths, address: str, notes: Path) -> tuple[list[fl
         settle(child, 6.0)
         child.write("go on\r")
         frames = stream_frames(child)
-        # Unlike a person who quits, a signal is not asked whether the answer may be left.
+        # Unlike quitting, a signal needs no confirmation while an answer is running.
         child.kill(signal.SIGTERM)
         until = monotonic() + 20
         while child.process.poll() is None and monotonic() < until:
@@ -254,7 +254,7 @@ def test_streaming_beside_a_compaction(lab: Lab, paths: Paths, steady_server: st
     assert gap <= LONGEST_GAP_MS
 
 
-# What one more message costs the gauge, whatever the conversation's length.
+# The cost of one more message for the gauge, whatever the conversation's length.
 
 
 BENCH_GAUGE_MESSAGES, LENGTH = 4_200, 430
@@ -264,7 +264,7 @@ TOKENS = 1_000_000
 
 
 def add_one(tally: Tally, counter: TokenCounter, number: int) -> float:
-    """Seconds to count one more message and to know the new estimate."""
+    """Seconds to count one more message and update the estimate."""
     request = ModelRequest(parts=[UserPromptPart(f"And what about the {words(number, 200)}?")])
     started = perf_counter()
     tally.add(MessageWeight(key=BENCH_GAUGE_MESSAGES + number, tokens=counter.message(request)))
@@ -275,7 +275,7 @@ def add_one(tally: Tally, counter: TokenCounter, number: int) -> float:
 
 
 def recount(messages: Sequence[ModelMessage], text: TextCounter) -> float:
-    """Seconds to count every message again."""
+    """Seconds to count all messages again."""
     counter = TokenCounter(text)
     started = perf_counter()
     total = sum(counter.message(message).total for message in messages)
@@ -309,7 +309,7 @@ def test_gauge_after_one_message() -> None:
     assert found.good
 
 
-# Memory at rest, before and after the agent side has loaded, against a bare Textual app.
+# Idle memory, before and after the agent side has loaded, relative to a bare Textual app.
 
 
 BENCH_MEMORY_ROUNDS = 5
@@ -333,7 +333,7 @@ def at_rest(lab: Lab, painted: bytes, *command: str) -> Size:
 
 
 def around_an_answer(lab: Lab, env: Mapping[str, str]) -> tuple[Size, Size]:
-    """Memory with pydantic-ai and one vendor's SDK, at rest, and some seconds after an answer."""
+    """Idle memory with pydantic-ai and one vendor's SDK, and some seconds after an answer."""
     with lab.start(*PLIMSOLL, "--model", "openai-chat:scripted", env=env) as child:
         child.read_until(PROMPT_PAINTED)
         settle(child, 3 * BENCH_MEMORY_REST_S)

@@ -1,4 +1,4 @@
-"""What a session costs as it grows: opening, appending, searching, a pass of the governor, a replay."""
+"""The cost of a growing session: opening, appending, searching, a governor pass, a replay."""
 
 import json
 import os
@@ -39,7 +39,7 @@ from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings import load_settings
 
-# Opening, appending and searching, however long a session is and however many there are.
+# Opening, appending and searching, by length and number of sessions.
 
 
 ROUNDS = 25
@@ -52,7 +52,7 @@ def home(folder: Path) -> Paths:
 
 
 def many(paths: Paths, sessions: int, messages: int = 10) -> None:
-    """Write sessions of a few messages each, straight into the file."""
+    """Write sessions of a few messages each, directly to the file."""
     words = ["tide", "hull", "mark", "cargo", "quay", "keel", "rope", "anchor", "chart", "wind"]
     with closing(SqliteStore(paths.database)) as store:
         db = store._db
@@ -75,7 +75,7 @@ def many(paths: Paths, sessions: int, messages: int = 10) -> None:
 
 
 def took(work: Callable[[], object]) -> float:
-    """Milliseconds."""
+    """Elapsed milliseconds."""
     started = perf_counter()
     work()
     return 1_000 * (perf_counter() - started)
@@ -94,7 +94,7 @@ def appending(paths: Paths, session: str) -> Callable[[], object]:
 
 
 def opening(paths: Paths, session: str) -> Callable[[], object]:
-    """What the screen does before it paints a session: its newest rows, and the view with its gauge."""
+    """What the UI reads before it paints a session: the newest rows, and the view with its gauge."""
 
     def work() -> None:
         preview = load_preview(paths.database, session)
@@ -111,7 +111,7 @@ def listing(paths: Paths) -> Callable[[], object]:
 @pytest.mark.benchmark
 @pytest.mark.timeout(900)
 def test_length_of_a_session(tmp_path: Path) -> None:
-    """Opening reads a light row for each message of the view; for each it must not become dearer."""
+    """Opening reads a small row per message in the view; the cost per row must not grow."""
     short, long = home(tmp_path / "short"), home(tmp_path / "long")
     few, much = write_session(short, 100), write_session(long, 10_000)
     compare("append to 10,000 messages, against 100", appending(long, much), appending(short, few), most=1.5)
@@ -164,7 +164,7 @@ def test_number_of_sessions(tmp_path: Path) -> None:
 @pytest.mark.benchmark
 @pytest.mark.timeout(900)
 def test_a_million_messages(tmp_path: Path) -> None:
-    """Every kind of query answers while a person waits for a key to be painted."""
+    """Every kind of query is fast enough for the user to wait for."""
     paths = home(tmp_path)
     many(paths, 10_000, messages=100)
     for query in ("only9x7", "tide hull", '"tide hull"', "tide", "tid*", "o*"):
@@ -173,7 +173,7 @@ def test_a_million_messages(tmp_path: Path) -> None:
         assert times[2] < 2_000, query
 
 
-# What a session costs as it grows: an event costs what it adds, and opening it costs its end.
+# A growing session: the cost of an event depends on its size, and that of opening on the log's end.
 
 
 TURNS, BLOCK = 1_500, 250
@@ -181,7 +181,7 @@ MOST_MS = 100
 
 
 def bench_long_life_took(work: Callable[[], object]) -> float:
-    """Milliseconds of processor time of this thread."""
+    """Milliseconds of this thread's CPU time."""
     started = thread_time()
     work()
     return 1_000 * (thread_time() - started)
@@ -206,7 +206,7 @@ class Life:
         self.store._db.execute("PRAGMA synchronous=OFF")
 
     def history(self) -> SessionHistory:
-        """What the engine works on."""
+        """The engine's history."""
         history = SessionHistory(
             store=self.store,
             session=self.session,
@@ -219,13 +219,13 @@ class Life:
         return history
 
     def open(self) -> None:
-        """Read what is painted first, what the session has cost, and the engine's view with its messages."""
+        """Read what is painted first, the session's costs, and the engine's view with its messages."""
         load_preview(self.paths.database, self.session)
         StatsReader(self.paths.database, self.session).read()
         self.history().items()
 
     def turn(self) -> None:
-        """Write the events of one more turn, archives and compactions among them."""
+        """Write the events of one more turn, including archives and compactions."""
         self.store.append_many(self.session, self._life.turn())
 
 
@@ -233,7 +233,7 @@ class Life:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("events", "most"), [(32_000, 1.2), (100_000, 2.5)])
 def test_opening_and_writing_do_not_grow_with_the_log(tmp_path: Path, events: int, most: float) -> None:
-    """But for the one line that is read of each compaction."""
+    """Except for the one line that is read per compaction."""
     short, long = Life(tmp_path / "short", 1_000), Life(tmp_path / "long", events)
     name = f"open a session of {events:,} events, against 1,000"
     bench_long_life_compare(name, long.open, short.open, most=most)
@@ -251,7 +251,7 @@ def repeat(work: Callable[[], object], times: int = 50) -> None:
 @pytest.mark.benchmark
 @pytest.mark.timeout(3600)
 def test_a_rewind_of_thousands_of_turns(tmp_path: Path) -> None:
-    """Anywhere in the conversation, and taking it back: at most a tenth of a second each."""
+    """At any point of the conversation, and its undo: at most a tenth of a second each."""
     life = Life(tmp_path, 26_000)
     prompts = [head.seq for head in life.store.newest(life.session, (UserMessage.TYPE,))]
     assert len(prompts) >= 3_000
@@ -270,7 +270,7 @@ def test_a_rewind_of_thousands_of_turns(tmp_path: Path) -> None:
 @pytest.mark.benchmark
 @pytest.mark.timeout(3600)
 async def test_a_turn_late_in_a_long_session(tmp_path: Path) -> None:
-    """The engine with the built-in model: processor time for each 250 turns, with tools and compactions."""
+    """The engine with the built-in model: CPU time per 250 turns, with tools and compactions."""
     env = {**os.environ, "PLIMSOLL_HOME": str(tmp_path / "home")}
     work = tmp_path / "work"
     work.mkdir()
@@ -312,15 +312,15 @@ def asked(number: int) -> str:
     return f"{rule}What about number {number}? {words(number, 110)}"
 
 
-# What a pass of the governor and a whole replay cost, however long the conversation is.
+# The cost of a governor pass and of a whole replay, by length of the conversation.
 
 
 BENCH_REPLAY_TURNS = [(300, 200, 400), (250, 150), (), (500, 300), (60,), (350, 350, 350)]
 """About 14,000 tokens."""
 MILLION = 73
-"""How often the turns make a million tokens."""
+"""Number of repetitions of the turns that makes a million tokens."""
 WINDOW = 8_000
-"""So small that the shortest conversation is compacted too."""
+"""Small enough that the shortest conversation is compacted too."""
 
 
 @pytest.fixture(scope="module")
@@ -335,7 +335,7 @@ def fresh(text: TextCounter, window: int) -> Replay:
 
 
 async def one_pass(replay: Replay, new: Sequence[ModelMessage]) -> float:
-    """Milliseconds of processor time for a request with some new messages."""
+    """Milliseconds of CPU time for a request with some new messages."""
     started = process_time()
     for message in new:
         replay.history.append(message)
@@ -367,7 +367,7 @@ async def test_a_pass_with_one_new_message(text: TextCounter) -> None:
 
 
 async def per_million(text: TextCounter, turns: int, rounds: int) -> list[float]:
-    """Seconds of processor time that a replay takes for each million tokens in it."""
+    """Seconds of CPU time of a replay per million tokens."""
     messages, took = session(BENCH_REPLAY_TURNS * turns), []
     for _ in range(rounds):
         replay = fresh(text, WINDOW)
@@ -404,7 +404,7 @@ NOTES = "\n".join(f"- `words{n}.py` was read, and {n} rows are in it. (#{n})" fo
 
 
 def per_message(turns: int) -> float:
-    """Seconds of processor time, for each message, in which a session is folded and notes on it are bound."""
+    """Seconds of CPU time per message to fold a session and check notes about it."""
     items = [Item(key, message) for key, message in enumerate(session(turns), 1)]
     started = process_time()
     session_facts(items)

@@ -1,4 +1,4 @@
-"""The program as it is before the agent side has loaded: its session never opens."""
+"""The program before the agent side has loaded: its session never opens."""
 
 import asyncio
 import sys
@@ -8,7 +8,7 @@ from tui_app.ui.screen import ChatScreen
 
 
 async def never(_screen: ChatScreen) -> None:
-    """Wait behind the first frame."""
+    """Block after the first frame."""
     await asyncio.Event().wait()
 
 

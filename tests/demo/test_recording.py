@@ -1,4 +1,4 @@
-"""The demo's recording runs through the real engine: it fills the window to the load line, and is true."""
+"""The demo's recording runs through the real engine, fills the window to the load line, and is true."""
 
 import json
 import re
@@ -42,7 +42,7 @@ async def done(session: OpenSession, work: Compact | Restate | Switch) -> Compac
 
 
 MARKERS = re.compile(r"\\n +[~^]+(?=\\n)")
-"""Python's signs below a line of a traceback, which each version draws in another way."""
+"""Python's markers below a traceback's line, which differ between versions."""
 
 
 async def test_tools_answer_as_recorded_and_what_the_tour_shows_can_be_done_behind_it(stage: Stage) -> None:
@@ -51,7 +51,7 @@ async def test_tools_answer_as_recorded_and_what_the_tour_shows_can_be_done_behi
     recorded = data_file("session.jsonl").read_text(encoding="utf-8")
     assert MARKERS.sub("", played) == MARKERS.sub("", recorded)
     history, models = session.conversation.history, session.conversation.models
-    # It ends at the first load line, with no question and no compaction on the way.
+    # It ends at the first load line, without a question or a compaction.
     full = history.usage()
     line = PLIMSOLL.background_threshold
     assert line <= full.utilization < line + 0.05
@@ -65,7 +65,7 @@ async def test_tools_answer_as_recorded_and_what_the_tour_shows_can_be_done_behi
     assert history.usage().total < full.total / 2
     await done(session, Restate(undo=True))
     assert history.usage().total == full.total
-    # What a lying writer invents is marked, and nothing else.
+    # Only the inventions of a lying writer are marked.
     stage.pace.writer = "inventive"
     summary = (await done(session, Compact())).summary
     marked = [line for line in summary.splitlines() if "(not in the log)" in line]

@@ -1,4 +1,4 @@
-"""The guide of the demo, without a screen: what is said after what has happened."""
+"""The demo's guide without a screen: its text after each event."""
 
 from collections.abc import Iterable
 
@@ -42,7 +42,7 @@ WAY: tuple[tuple[Signal, str], ...] = (
     ("rewound", "8 ctrl+l"),
     ("switched", "0 "),
 )
-"""What the user does, and step and key that are named next."""
+"""The user's actions, and the step and key named next."""
 
 
 def after(signals: Iterable[Signal], progress: Progress | None = None) -> Progress:
@@ -57,7 +57,7 @@ def hint(progress: Progress) -> TourHint:
 
 
 def at(step: Step) -> Progress:
-    """The tour where it has just come to a step."""
+    """The tour at the beginning of a step."""
     for count in range(len(WAY) + 1):
         progress = after(signal for signal, _ in WAY[:count])
         if progress.step == step:

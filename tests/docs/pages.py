@@ -1,4 +1,4 @@
-"""Reading the pages of the documentation: chapters, code, links, and what the program says of itself."""
+"""Readers for documentation pages: sections, code, links, and the program's own help."""
 
 import argparse
 import importlib.util
@@ -30,7 +30,7 @@ def prose(text: str) -> str:
 
 
 def section(text: str, heading: str) -> str:
-    """A chapter with its heading, up to the next one of the same or a higher level."""
+    """A section with its heading, up to the next heading of the same or a higher level."""
     start = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
     assert start, f"no chapter {heading!r}"
     rest = text[start.end() :]

@@ -1,4 +1,4 @@
-"""The example of the page about the package: an agent that knows nothing of this program."""
+"""The example on the page about the package: an agent that knows nothing of this program."""
 
 import re
 import subprocess
@@ -32,7 +32,7 @@ print(sorted(name for name in sys.modules if name.startswith(foreign)))
 
 
 class Priced(TestModel):
-    """Answers under the name of a model whose price is known."""
+    """A model that answers under the name of one with a known price."""
 
     @property
     def system(self) -> str:

@@ -1,4 +1,4 @@
-"""The documentation says what the program does: tables, links, commands, code and pictures."""
+"""The documentation agrees with the program: tables, links, commands, code and pictures."""
 
 import json
 import os
@@ -71,7 +71,7 @@ PICTURES = {
     "context": "waits at",
     "models": "harbour:deck-4b",
 }
-"""Each screenshot, and words that must stand in it."""
+"""Each screenshot, and text it must contain."""
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -216,7 +216,7 @@ def test_the_examples_run_nothing_of_the_folder(tmp_path: Path, name: str) -> No
         started += [server for server in settings.mcp.values() if server.command]
     assert started
     assert {place.start_folder(each.cwd) for each in started} == {paths.config}
-    # It runs what the configuration of a repository says: a pager, a monitor of files, a filter.
+    # git would run programs from a repository's configuration: a pager, a file monitor, a filter.
     assert not [each for each in started if "git" in str(each.command).split()]
 
 
@@ -332,7 +332,7 @@ def test_script_draws_all_pictures_without_a_trace_of_this_machine(tmp_path: Pat
 
 
 def test_what_shows_a_promise_is_there() -> None:
-    """Files and schemas that the page of promises names."""
+    """Files and schemas named on the page of promises exist."""
     shown = [row.rsplit("|", 2)[1] for row in page("docs/promises.md").splitlines() if row.startswith("| ")]
     named = [word for cell in shown for word in re.findall(r"`([^`]+)`", cell)]
     files = [word for word in named if word.startswith("tests/")]
@@ -352,7 +352,7 @@ def test_dependencies_are_all_explained() -> None:
     assert [name for name in sorted(names - {"plimsoll-tui"}) if f"`{name}`" not in text] == []
 
 
-# The page of the events is the one its script writes.
+# The page of events is the one its script writes.
 
 
 def test_tables_of_events_are_fresh() -> None:
@@ -374,14 +374,14 @@ def test_page_without_its_marks_is_refused() -> None:
         script.filled(page("docs/events.md").replace("<!-- end of parts -->", ""))
 
 
-# The page on hooks says what the program does.
+# The page on hooks agrees with the program.
 
 
 TEXT = page("docs/hooks.md")
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Cells of the tables in a section, without their heads."""
+    """Cells of the tables in a section, without header rows."""
     lines = re.findall(r"^\| (`.*) \|$", section(TEXT, heading), re.MULTILINE)
     return [[cell.strip() for cell in line.split(" | ")] for line in lines]
 
@@ -426,7 +426,7 @@ def test_outcomes_and_numbers() -> None:
     assert f"{END_S} seconds" in flat
 
 
-# Names that scripts rely on stand on the pages, and tables have the cells that their heads promise.
+# The pages list the names that scripts rely on, and table rows have as many cells as their headers.
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
@@ -463,7 +463,7 @@ def test_every_trigger_has_a_row_and_those_that_no_guard_stops_are_named() -> No
     assert set(re.findall(r"`(\w+)`", forced)) == FORCED
 
 
-# The chapter on policies names every policy and every key of one's own.
+# The section on policies names every policy and every key of custom policies.
 
 
 def first_cells() -> list[str]:
@@ -491,11 +491,11 @@ def test_long_pages_have_contents() -> None:
         assert script.filled(text) == text, "run: python docs/make_contents.py"
 
 
-# The example on the page about simulating is what the program prints and draws.
+# The example on the page about simulating is the program's output.
 
 
 def unpriced(text: str) -> str:
-    """Prices change with the price list, and the width of their column with them."""
+    """Prices, and thus the width of their column, change with the price list."""
     return re.sub(r" +", " ", re.sub(r"\$[\d.]+", "$", text))
 
 

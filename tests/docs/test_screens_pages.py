@@ -1,4 +1,4 @@
-"""Each screen has a page, and a picture that the present program draws again."""
+"""Each screen has a page and a picture, which the program draws identically."""
 
 import importlib
 import inspect
@@ -53,8 +53,9 @@ PAGES = {
     "ThemePicker": ("settings", "themes"),
     "ToolsScreen": ("context", "tools"),
 }
-"""The page of each screen and its picture there; dialogs that ask, tell or edit one thing belong to those
-they stand on, and one that is gone in a moment has no picture."""
+"""The page of each screen and its picture there. Dialogs that ask, inform or edit one value belong to the
+screen that opens them, and a dialog that is gone in a moment has no picture.
+"""
 SHOWING = {
     "api-keys": "key",
     "approvals": "question",
@@ -66,14 +67,14 @@ SHOWING = {
     "sessions": "sessions",
     "transcript": "chat",
 }
-"""Pages about one screen elsewhere in the documentation, and the picture of it."""
+"""Pages about a screen elsewhere in the documentation, and its picture."""
 WITHOUT = {"ChoiceDialog", "ConfirmDialog", "DetailsScreen", "EditDialog", "ServerEditDialog"}
 SCRIPT = ROOT / "assets" / "make_screens.py"
 LOOSE = re.compile(r"\s+")
 
 
 def screens() -> set[str]:
-    """Every screen of the program that stands for something by itself."""
+    """All screens of the program with a page of their own."""
     found = set()
     for module in pkgutil.walk_packages(tui_app.ui.dialogs.__path__, "tui_app.ui.dialogs."):
         for name, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):

@@ -1,4 +1,4 @@
-"""``plimsoll acp`` as a process of its own, and an editor that talks to it with the protocol's own client."""
+"""``plimsoll acp`` as a process, and an editor that uses the protocol's own client."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ LINE_BYTES = 50_000_000
 
 @dataclass
 class Editor:
-    """What an editor remembers of what it was told."""
+    """An editor that records the updates it receives."""
 
     updates: list[tuple[str, Any]] = field(default_factory=list)
     permission: str = "once"
@@ -30,7 +30,7 @@ class Editor:
     _news: asyncio.Event = field(default_factory=asyncio.Event)
 
     def on_connect(self, conn: Any) -> None:
-        """Nothing is needed of it."""
+        """Needs no set-up."""
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append((session_id, update))
@@ -50,11 +50,11 @@ class Editor:
         return [u for id, u in self.updates if id == session and u.session_update == kind]
 
     def text(self, session: str, kind: str = "agent_message_chunk") -> str:
-        """What was said, put together."""
+        """The text of all message chunks, joined."""
         return "".join(update.content.text for update in self.of(session, kind))
 
     async def until(self, wanted: Callable[[], bool]) -> None:
-        """Wait for an update that makes something true."""
+        """Wait for an update that makes a condition true."""
         async with asyncio.timeout(WAIT_S):
             while not wanted():
                 self._news.clear()
@@ -63,7 +63,7 @@ class Editor:
 
 @dataclass
 class Talk:
-    """A process, an editor, and the connection between them."""
+    """A process, an editor, and their connection."""
 
     process: Piped
     editor: Editor
@@ -71,18 +71,18 @@ class Talk:
     cwd: Path
 
     async def begin(self) -> str:
-        """A new session."""
+        """Create a session."""
         await self.agent.initialize(protocol_version=PROTOCOL_VERSION)
         return (await self.agent.new_session(cwd=str(self.cwd), mcp_servers=[])).session_id
 
     async def say(self, session: str, text: str) -> PromptResponse:
-        """Send a prompt and wait for its end."""
+        """Send a prompt and wait for the end of its turn."""
         async with asyncio.timeout(WAIT_S):
             return await self.agent.prompt(session_id=session, prompt=[text_block(text)])
 
 
 async def started(cwd: Path, *arguments: str) -> asyncio.subprocess.Process:
-    """The program, with pipes."""
+    """The program as a process with pipes."""
     return await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tui_app", "acp", *arguments,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -92,7 +92,7 @@ async def started(cwd: Path, *arguments: str) -> asyncio.subprocess.Process:
 
 @asynccontextmanager
 async def talking(cwd: Path, *arguments: str, editor: Editor | None = None) -> AsyncIterator[Talk]:
-    """Run the program and connect; its end of stdin is closed behind the block, and it must go."""
+    """Run the program and connect. Its stdin is closed after the block, and it must exit."""
     process = await Piped.start(["acp", *arguments], cwd=cwd, limit=LINE_BYTES)
     editor = editor or Editor()
     agent = ClientSideConnection(editor, process.stdin, process.stdout, use_unstable_protocol=True)
@@ -111,7 +111,7 @@ async def talking(cwd: Path, *arguments: str, editor: Editor | None = None) -> A
 
 
 def endpoint(home: Path, base_url: str, window: int = 32_000, more: str = "") -> None:
-    """Let ``local:scripted`` be the model, and settings be more than that."""
+    """Set the model to ``local:scripted``, and add further settings."""
     config = home / "config"
     config.mkdir(parents=True, exist_ok=True)
     (config / "config.toml").write_text(

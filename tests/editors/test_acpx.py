@@ -1,4 +1,4 @@
-"""npm's ``acpx`` as the editor of ``plimsoll acp``, whose model is asked through no proxy.
+"""npm's ``acpx`` as the editor of ``plimsoll acp``, whose model is reached without a proxy.
 
 ``PLIMSOLL_NODE_MODULES`` and ``PLIMSOLL_MCP_PROGRAMS`` name what ``.ci/mcp.sh`` has installed.
 """
@@ -25,7 +25,7 @@ LIMIT_S = 90
 
 
 class Acpx:
-    """One person with ``acpx`` in one folder."""
+    """A user of ``acpx`` in one folder."""
 
     def __init__(self, folder: Path) -> None:
         assert ACPX.exists(), "PLIMSOLL_NODE_MODULES has no acpx"
@@ -76,7 +76,7 @@ def test_a_session_keeps_what_was_said(acpx: Acpx) -> None:
 
 @dataclass
 class Proxy:
-    """A proxy that notes each request in a file."""
+    """A proxy that appends each request to a file."""
 
     process: "subprocess.Popen[bytes]"
     address: str
@@ -119,7 +119,7 @@ def test_a_server_of_this_machine_is_asked_through_no_proxy(
     acpx.env |= dict.fromkeys(("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"), proxy.address)
     fake_openai.add(Text("Low water is at 09:40."))
     assert "09:40" in acpx("exec", "when is low water?")
-    # It does note what goes through it.
+    # It does record what is sent through it.
     models = f"{fake_openai.base_url}/models"
     with httpx.Client(proxy=proxy.address) as client:
         client.get(models)

@@ -1,4 +1,4 @@
-"""The parts of the editors' room that need no process: prompts, updates, log file, what is missing."""
+"""The editor package without a process: prompts, updates, log file, missing parts."""
 
 import builtins
 import json

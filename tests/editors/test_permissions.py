@@ -1,4 +1,4 @@
-"""An editor is asked before a tool acts: over stdio, with the protocol's own client; files change or not."""
+"""Permission requests over stdio with the protocol's own client; whether files change."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ def cwd(tmp_path: Path) -> Path:
 
 @dataclass
 class Slow(Editor):
-    """Answers when the test says so, one answer a question."""
+    """Answers one question each time the test provides an answer."""
 
     answers: "asyncio.Queue[str | Exception]" = field(default_factory=asyncio.Queue)
 
@@ -52,7 +52,7 @@ class Slow(Editor):
 
 
 def decisions(home: Path, session: str) -> list[tuple[str, str, str, str]]:
-    """What the log says about approvals."""
+    """The approval decisions in the log."""
     path = Paths.from_env({"PLIMSOLL_HOME": str(home)}).database
     with contextlib.closing(SqliteStore(path, read_only=True)) as store:
         found = [record.data for record, _ in store.records(session)]
@@ -70,7 +70,7 @@ def write(path: str, content: str) -> Tool:
 
 
 def results(talk: Talk, session: str) -> list[tuple[str, str]]:
-    """How the calls ended, and what was said of it."""
+    """The outcome and message of each call."""
     ended = [each for each in talk.editor.of(session, "tool_call_update") if each.content]
     return [(each.status, each.content[0].content.text) for each in ended]
 
@@ -95,7 +95,7 @@ async def test_a_yes_changes_the_file_that_was_shown(
     assert edited.raw_input == {"path": "README.md", "old_text": "09:40", "new_text": "10:10"}
     assert [each.kind for each in options] == ["allow_once", "allow_always", "reject_once"]
     assert decisions(plimsoll_home, session) == [("allowed", "person", "once", "")] * 2
-    # The editor knew each call before it was asked about it, and saw it go on.
+    # The editor was sent each call before its permission request, and its progress afterwards.
     of_call = [each for _, each in editor.updates if getattr(each, "tool_call_id", "") == edited.tool_call_id]
     assert [each.status for each in of_call] == ["in_progress", "in_progress", "completed"]
 
@@ -182,7 +182,7 @@ async def test_a_cancelled_turn_takes_its_question_along(
         await talk.agent.cancel(session_id=session)
         async with asyncio.timeout(WAIT_S):
             assert (await answer).stop_reason == "cancelled"
-        # A yes that comes too late allows nothing, and is no trouble.
+        # A late approval allows nothing and causes no error.
         editor.answers.put_nowait("once")
         assert (await talk.say(session, "Go on.")).stop_reason == "end_turn"
         assert talk.editor.text(session) == "On again."
@@ -324,7 +324,7 @@ async def test_an_editor_is_asked_about_what_a_sub_agent_wants_to_read(
         assert "09:40" in str(fake_openai.journal[2])
 
 
-# Questions about tools in the protocol's words, and what an editor's answers mean; no process is needed.
+# Permission requests in the protocol's terms, and the meaning of an editor's answers; no process is needed.
 
 
 CWD = Path("/home/ada/ferry")
@@ -492,7 +492,7 @@ async def test_a_mode_is_set_at_once_in_the_middle_of_a_turn(
         await editor.until(lambda: len(editor.asked) == 1)
         await talk.agent.set_session_mode(session_id=session, mode_id="edit")
         await editor.until(lambda: len(editor.asked) == 2)
-        # The first question is one that nobody waits for any more.
+        # The first request is one that nothing waits for any more.
         editor.answers.put_nowait("once")
         editor.answers.put_nowait("no")
         assert (await saying).stop_reason == "end_turn"

@@ -1,6 +1,6 @@
-"""What the program does, written down word for word: whoever moves code sees that nothing else changed.
+"""Golden files of the program's behaviour, word for word, which show that a refactoring changes nothing.
 
-``python -m tests.golden`` writes the files of this folder anew; ``test_golden.py`` compares them.
+``python -m tests.golden`` writes the files of this folder; ``test_golden.py`` compares them.
 """
 
 from collections.abc import Mapping
@@ -14,22 +14,22 @@ _ANEW = "If this is meant, write the golden files anew: python -m tests.golden"
 
 
 def kept(name: str) -> str:
-    """A golden file."""
+    """The content of a golden file."""
     return (HERE / name).read_text(encoding="utf-8")
 
 
 def kept_checksums(name: str) -> dict[str, str]:
-    """A golden file of checksums: what stands behind each name."""
+    """The checksums in a golden file, by name."""
     return {what: made for what, _, made in (line.partition(": ") for line in kept(name).splitlines())}
 
 
 def checksum_lines(found: Mapping[str, str]) -> str:
-    """Checksums as a golden file keeps them, a line each."""
+    """The content of a golden file with checksums, one per line."""
     return "".join(f"{what}: {made}\n" for what, made in sorted(found.items()))
 
 
 def differences(name: str, made: str) -> str:
-    """What differs between a golden file and what was made now; empty if nothing does."""
+    """The differences between a golden file and new content; empty if there are none."""
     lines = unified_diff(kept(name).splitlines(), made.splitlines(), name, "now", lineterm="", n=8)
     shown = [line[:400] for line in islice(lines, _SHOWN_LINES)]
     return "\n".join([*shown, _ANEW]) if shown else ""

@@ -1,7 +1,7 @@
-"""Write the golden files anew: ``python -m tests.golden``.
+"""Write the golden files: ``python -m tests.golden``.
 
-Those of real transcripts only with ``--transcripts FOLDER``; the sessions file of this version only with
-``--sessions-file``, since its worth is that an older program has written it.
+Those of real transcripts are written only with ``--transcripts FOLDER``, and the sessions file of this
+version only with ``--sessions-file``, because it must have been written by an older program.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _PROCESSES = min(2, os.cpu_count() or 1)
 
 
 def main() -> int:
-    """Write, and name what was written."""
+    """Write the files, and print their names."""
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
     parser.add_argument(
         "--transcripts", type=Path, metavar="FOLDER", help="real transcripts, only for checksums"

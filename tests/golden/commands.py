@@ -1,4 +1,4 @@
-"""One scripted session through all commands that need no screen: what each printed and how it ended."""
+"""One scripted session through all commands that need no screen: their output and exit codes."""
 
 import asyncio
 import hashlib
@@ -17,9 +17,9 @@ from tui_app.conversation.work import Rewind
 from tui_app.version import __version__
 
 _LONGEST, _LONGEST_LINE = 20_000, 600
-"""Characters of an output; of a longer one the long lines stand as checksums."""
+"""Maximum characters of an output, and of a line in a longer output before it is replaced by a checksum."""
 _OF_THE_MACHINE = ("plimsoll", "python", "packages", "terminal", "encoding", "tmux", "servers")
-"""What the doctor looks at outside of the pinned world."""
+"""Parts of the doctor's output that depend on the machine."""
 _FILES = {
     "README.md": "# Ferry timetable\n\nThis project prints the harbour ferry timetable.\n",
     "tides.txt": "Low water on Sunday is at 09:40.\nHigh water is at 15:50.\n",
@@ -183,20 +183,20 @@ memory add "The tests need Redis" --kind command
 memory forget 2 --yes
 memory run {1}
 """
-"""What is in the sessions file that later versions have to open; behind it comes a rewind."""
+"""Commands that write the sessions file later versions must open; a rewind follows."""
 REWOUND = "who waits for the ferry?"
-"""The prompt of the first session that is undone."""
+"""The prompt of the first session that is rewound."""
 
 
 def played_commands() -> str:
-    """Play the script and return everything that was printed."""
+    """Play the script and return all output."""
     with pinned_world() as world:
         write_files(world)
         return "\n".join(_played(world, SCRIPT))
 
 
 def sessions_file() -> bytes:
-    """A sessions file with calls, compactions and what else can be done to a session, as it is on disk."""
+    """The bytes of a sessions file with calls, compactions and every other change to a session."""
     with pinned_world() as world:
         write_files(world)
         for _ in _played(world, WRITING):
@@ -208,7 +208,7 @@ def sessions_file() -> bytes:
 
 
 async def _rewind(world: World) -> None:
-    """Take the last prompt of the first session back: only the screen can."""
+    """Rewind the last prompt of the first session, which no command can do."""
     session = world.made[0]
     async with Desk(world.home, world.project).session(session=session, model="") as opened:
         conversation = opened.conversation
@@ -216,7 +216,7 @@ async def _rewind(world: World) -> None:
 
 
 def write_files(world: World) -> None:
-    """Write what the commands work on."""
+    """Write the files that the commands use."""
     for name, text in {**_FILES, "../data/chat.json": json.dumps(chat())}.items():
         world.write(name, text)
 
@@ -234,7 +234,7 @@ def _played(world: World, script: str) -> Iterator[str]:
 
 
 def _shown(args: list[str], out: str) -> str:
-    """An output as it is kept: JSON of one line is spread over several, so that one can see what changed."""
+    """The output as stored: one-line JSON is indented, so that diffs are readable."""
     if args[0] == "doctor" and "--json" not in args:
         out = "\n".join(line for line in out.splitlines() if not set(_OF_THE_MACHINE) & set(line.split()[:2]))
     if "--json" in args and out.count("\n") == 1:
@@ -252,7 +252,7 @@ def _short(line: str) -> str:
 
 
 def _stable(command: str, printed: Any) -> Any:
-    """Without what other programs and the price list of a library say."""
+    """The text without output of other programs and prices from a library's list."""
     match command, printed:
         case "models", {"models": [*models]}:
             local = [model for model in models if model["local"]]
@@ -281,7 +281,7 @@ def chat() -> list[dict[str, Any]]:
 
 
 def help_texts() -> str:
-    """The help of the program and of each of its commands."""
+    """The help of the program and of each command."""
     texts = []
     with pinned_world() as world:
         for words in ((), *((name,) for name in COMMANDS)):
@@ -292,6 +292,6 @@ def help_texts() -> str:
 
 
 def schema_text() -> str:
-    """What ``plimsoll schema`` prints."""
+    """The output of ``plimsoll schema``."""
     with pinned_world() as world:
         return world.run("schema")[1]

@@ -1,4 +1,4 @@
-"""A world that is the same each time: clock, ids, environment and folder."""
+"""A reproducible world: fixed clock, ids, environment and folder."""
 
 import asyncio
 import fcntl
@@ -29,7 +29,7 @@ from tui_app import sandbox
 from tui_app.__main__ import main
 
 FOLDER = Path("/tmp/plimsoll-golden")
-"""Always the same: the model is told its folder, and the name counts among the tokens."""
+"""Fixed, because the model is sent the folder's name, which counts as tokens."""
 START_S = 1_767_323_045.0
 """2026-01-02 03:04:05 UTC."""
 _STEP_S = 60.0
@@ -38,7 +38,7 @@ _P, _T = ParamSpec("_P"), TypeVar("_T")
 
 
 class _AnyDatetime(type):
-    """What is a time to everybody else is one to modules that see the pinned class."""
+    """Makes real ``datetime`` objects instances of the pinned class."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, datetime)
@@ -51,12 +51,12 @@ class _PinnedDatetime(datetime, metaclass=_AnyDatetime):
 
 
 def _pinned_monotonic() -> float:
-    """Everything takes no time at all."""
+    """Make everything take no time."""
     return 1_000.0
 
 
 async def _at_once(work: Callable[_P, _T], *args: _P.args, **options: _P.kwargs) -> _T:
-    """In place of a thread, so that nothing is ready sooner or later than before."""
+    """Run the work in place of a thread, so that the order of results is fixed."""
     return work(*args, **options)
 
 
@@ -66,7 +66,7 @@ async def _tool_at_once(work: Callable[..., _T], *args: object, **_how: object) 
 
 
 def _pinned_now_utc() -> datetime:
-    """Runs among the names of pydantic-ai's module, which is why it imports what it needs."""
+    """Runs with the globals of pydantic-ai's module, so it has to import what it needs."""
     import time
     from datetime import UTC, datetime
 
@@ -75,16 +75,16 @@ def _pinned_now_utc() -> datetime:
 
 @dataclass(slots=True)
 class World:
-    """Where commands run; each one is a minute later than the one before."""
+    """The world in which commands run; each runs one minute after the previous one."""
 
     now: float = START_S
     made: list[str] = field(default_factory=list)
-    """Ids of sessions in the order of their making."""
+    """Session ids in order of creation."""
     home: Path = FOLDER / "home"
     project: Path = FOLDER / "project"
 
     def run(self, *args: str, stdin: str = "") -> tuple[int, str, str]:
-        """Run a command in this process: exit code, stdout, stderr."""
+        """Run a command in this process; returns exit code, stdout and stderr."""
         self.now += _STEP_S
         out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
         typed = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
@@ -97,7 +97,7 @@ class World:
         return code, texts[0], texts[1]
 
     def write(self, name: str, text: str) -> None:
-        """Write a file of the project; it is as old as the world."""
+        """Write a file of the project with the world's start as its time."""
         path = self.project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -131,7 +131,7 @@ def pinned_world() -> Iterator[World]:
 
 @contextmanager
 def pinned(world: World | None = None) -> Iterator[World]:
-    """Clock, ids and environment of a world; of none in particular where nothing is written to a folder."""
+    """Pin clock, ids and environment; ``world`` can be left out where no folder is written."""
     world = world or World()
     now_utc = ModelResponse.__dataclass_fields__["timestamp"].default_factory
     env = {
@@ -157,7 +157,7 @@ def pinned(world: World | None = None) -> Iterator[World]:
         stack.enter_context(patch.object(secrets, "token_hex", world._token_hex))
         none = sandbox.Sandbox("none", why="no sandbox in tests")
         stack.enter_context(patch.object(sandbox, "_tried", lambda: none))
-        # Every class of messages already holds the function: only its inside can be another.
+        # All message classes hold a reference to the function, so only its code can be replaced.
         stack.callback(setattr, now_utc, "__code__", now_utc.__code__)
         now_utc.__code__ = _pinned_now_utc.__code__
         time.tzset()
@@ -169,7 +169,7 @@ def pinned(world: World | None = None) -> Iterator[World]:
 
 
 def _clocks(now: Callable[[], float]) -> Iterator[tuple[object, str, object]]:
-    """Where modules of the program hold a clock by a name or default of their own. Loads them all."""
+    """Clocks that modules of the program hold as globals or default arguments. Imports all modules."""
     for found in pkgutil.walk_packages(tui_app.__path__, f"{tui_app.__name__}."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)

@@ -1,4 +1,4 @@
-"""Checksums of what is sent to models in played conversations, and of what imports make of files."""
+"""Checksums of requests in played conversations, and of the results of imports."""
 
 import asyncio
 import hashlib
@@ -31,7 +31,7 @@ Lines = dict[str, str]
 
 
 def plays(name: str, messages: Sequence[ModelMessage], text: TextCounter) -> Lines:
-    """One checksum for each policy in each window: number of requests, and of all their bytes."""
+    """One checksum for each policy and window, of the number of requests and all their bytes."""
     return {
         play_name(name, policy.name, window): asyncio.run(played(messages, policy, window, text))
         for policy, window in product(PRESETS.values(), WINDOWS)
@@ -51,7 +51,7 @@ async def played(messages: Sequence[ModelMessage], policy: Policy, window: int, 
 
 
 def transcript(path: Path) -> Lines:
-    """Checksums of a real transcript: of its import and of its plays. Names nothing of it but its bytes."""
+    """Checksums of a real transcript's import and plays. They reveal nothing of its content."""
     name = name_of(path)
     found = {f"import {name} {format}": made for format, made in imports(path)}
     if (read := read_transcript(path)) is not None:
@@ -62,12 +62,12 @@ def transcript(path: Path) -> Lines:
 
 
 def name_of(path: Path) -> str:
-    """A name for a file that says nothing of what is in it."""
+    """A name for a file that reveals nothing of its content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
 def made_up_imports() -> Lines:
-    """Checksums of the imports of small made-up files, one for each format."""
+    """Checksums of importing small made-up files, one per format."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         files = [*foreign.FILES, ("claude-code", b"\n".join(valid_script().lines()))]
@@ -82,7 +82,7 @@ def made_up_imports() -> Lines:
 
 
 def imports(path: Path) -> Iterator[tuple[str, str]]:
-    """What the file is taken for, and what is made of it; with times, and the folder it lay in, pinned."""
+    """The detected format and the imported session, with times and folder pinned."""
     with tempfile.TemporaryDirectory() as folder, pinned() as world:
         copy = Path(folder) / "transcript"
         shutil.copyfile(path, copy)

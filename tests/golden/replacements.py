@@ -1,4 +1,4 @@
-"""What stands in the place of a compacted conversation, for somebody to read who goes on with the work."""
+"""Replacements of compacted conversations, for a human to proofread."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ WINDOW = 32_000
 
 
 def replacements() -> str:
-    """What code writes of each made-up session, and a model's notes on it with their sources and states."""
+    """For each made-up session: what code writes, and a model's notes with sources and states."""
     shown = list[str]()
     folders = sorted(path.parent for path in OWN_SETS.glob("*/statements.json"))
     for folder, each in zip(folders, read_sets(OWN_SETS), strict=True):

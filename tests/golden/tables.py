@@ -1,4 +1,4 @@
-"""The generated parts of the pages, and every setting and policy with its built-in values."""
+"""The generated parts of the documentation, and every setting and policy with its default."""
 
 import json
 import re
@@ -13,14 +13,14 @@ _MARKS = re.compile(r"<!-- (?:end of )?[\w ]+ -->")
 
 
 def tables() -> str:
-    """All of them, a chapter each."""
+    """All tables, one section each."""
     chapters = {"Keys and slash commands": _generated("keys"), "Events": _generated("events")}
     chapters |= {"Settings": _settings(), "Policies": _policies()}
     return "\n".join(f"# {name}\n\n{text}\n" for name, text in chapters.items())
 
 
 def _generated(name: str) -> str:
-    """What the script of a page writes into it; the rest of the page may be worded anew at any time."""
+    """The part of a page that its script writes; the rest may be reworded at any time."""
     marks = "\n".join(_MARKS.findall(page(f"docs/{name}.md")))
     filled: str = load_script(DOCS / f"make_{name}.py").filled(marks)
     return filled

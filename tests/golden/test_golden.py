@@ -1,4 +1,4 @@
-"""The program does what it did when the golden files were written, and opens what older versions wrote."""
+"""The program behaves as recorded in the golden files, and opens what older versions wrote."""
 
 import gzip
 import json
@@ -23,12 +23,12 @@ from tui_app.session.stores.migrations import MIGRATIONS, version_of
 from tui_app.session.stores.word_index import add_index_words
 
 pytestmark = pytest.mark.timeout(300)
-"""The pinned folder is one for all processes: tests beside each other wait for it."""
+"""The pinned folder is shared by all processes, so parallel tests wait for it."""
 TRANSCRIPTS = os.environ.get("PLIMSOLL_TRANSCRIPTS", "")
-"""Read once: the tests themselves see no variable of ours but their home."""
+"""Read at import, because the ``plimsoll_home`` fixture removes our variables from the environment."""
 FILES = find_files([Path(TRANSCRIPTS)]) if TRANSCRIPTS else []
 FIRST_SCHEMA = 5
-"""The form of the sessions file that 0.1.0 has written."""
+"""Schema version of the sessions file written by 0.1.0."""
 OLDER = sorted(HERE.glob("sessions-*.db.gz"))
 
 
@@ -54,7 +54,7 @@ def test_what_stands_in_the_place_of_eight_sessions() -> None:
 
 
 def test_imports_of_made_up_files() -> None:
-    """The made-up plays are compared where they are played: in the tests of safety."""
+    """Plays of made-up sessions are compared where they are played, in the tests of safety."""
     imported = {
         name: made for name, made in kept_checksums("made-up.txt").items() if name.startswith("import")
     }
@@ -80,12 +80,12 @@ def test_a_folder_of_transcripts_is_named() -> None:
 
 
 class Older:
-    """A program that finds the sessions file of an older one."""
+    """The current program with a sessions file of an older version."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         rows = self.json("sessions", "list")["sessions"]
-        # 0.1.0 has called one of them otherwise.
+        # 0.1.0 gave one of them another title.
         self.ids = {row["title"].replace("Taken back", "Undone"): row["id"] for row in rows}
 
     def text(self, *args: str) -> str:
@@ -97,17 +97,17 @@ class Older:
         return json.loads(self.text(*args, "--json"))
 
     def view(self, title: str) -> str:
-        """What the next request of a session is built from."""
+        """The items from which the session's next request is built."""
         return self.text("export", self.ids[title], "--view", "agent")
 
 
 @contextmanager
 def older_world(kept: Path, schema: int = 0) -> Iterator[World]:
-    """A home in which an older version has left its sessions file, and nothing beside it.
+    """A home with only the sessions file of an older version.
 
     Args:
         kept: The file.
-        schema: What a later version has made of it; 0 for none.
+        schema: Schema version to which a later version migrated it; 0 for none.
     """
     with pinned_world() as world:
         write_files(world)
@@ -120,7 +120,7 @@ def older_world(kept: Path, schema: int = 0) -> Iterator[World]:
                 for statement in MIGRATIONS[number]:
                     db.execute(statement)
                 db.execute(f"PRAGMA user_version = {number + 1}")
-        world.made += [""] * 100  # new sessions get other ids than those in the file
+        world.made += [""] * 100  # new sessions get ids that are not in the file
         yield world
 
 
@@ -161,7 +161,7 @@ def test_an_older_session_resumes_after_its_rewind_compacts_and_undoes(older: Ol
 
 @pytest.mark.parametrize("schema", range(FIRST_SCHEMA, len(MIGRATIONS) + 1))
 def test_a_file_of_every_form_since_the_first_version_goes_on(schema: int) -> None:
-    """As a session left it whose program had come so far, and no further, when it was last used."""
+    """A sessions file migrated by an intermediate version and not opened since."""
     with older_world(OLDER[0], schema) as world:
         older = Older(world)
         test_an_older_session_resumes_after_its_rewind_compacts_and_undoes(older)

@@ -1,4 +1,4 @@
-"""A database of its own for each test, and whoever else uses it."""
+"""A database per test, and fixtures for its other users."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ def server(postgres: Cluster) -> SessionServer:
 
 @pytest.fixture
 def opened(server: SessionServer) -> Iterator[Callable[..., PostgresStore]]:
-    """Opens as many stores as are wanted."""
+    """Opens any number of stores."""
     stores: list[PostgresStore] = []
 
     def open_one(*, read_only: bool = False) -> PostgresStore:
@@ -41,7 +41,7 @@ def store(opened: Callable[..., PostgresStore]) -> PostgresStore:
 
 @pytest.fixture
 def run_python() -> Iterator[Writer]:
-    """Runs a script in a process of its own; whatever is left of it is ended."""
+    """Runs a script in its own process, which is killed at the end of the test."""
     running: list[subprocess.Popen[str]] = []
 
     def start(script: str, *arguments: str) -> "subprocess.Popen[str]":

@@ -1,4 +1,4 @@
-"""Boards that machines share: who tells and reads what, lost connections, a server that says nothing."""
+"""Boards shared by machines: what each one writes and reads, lost connections, a silent server."""
 
 import threading
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_an_older_schema_gets_boards_and_keeps_its_sessions(
 
 
 class _Losing:
-    """Loses the answer to whatever is done first."""
+    """Loses the response to the first operation."""
 
     def __init__(self, line: SideLine) -> None:
         self.line, self.times = line, 0
@@ -110,7 +110,7 @@ def test_a_server_that_is_away_is_named_without_its_password(
 
 @contextmanager
 def busy(server: SessionServer) -> Iterator[None]:
-    """Whatever asks for entries has to wait."""
+    """Make queries for entries wait."""
     with psycopg.connect(server.url) as db:
         db.execute("LOCK TABLE plimsoll.memories IN ACCESS EXCLUSIVE MODE")
         yield

@@ -1,4 +1,4 @@
-"""Branches of one session that two machines make at the same moment."""
+"""Branches of one session that two machines create at the same time."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One writer for each session, whatever dies, breaks or starts again: machines, connections, servers."""
+"""One writer per session, through crashes, errors and restarts of machines, connections and servers."""
 
 import signal
 import subprocess
@@ -144,7 +144,7 @@ def test_an_answer_lost_with_the_connection_is_not_written_twice(
     real, lost = psycopg.Connection.transaction, []
 
     class Losing:
-        """Commits, and loses the connection before it can say so."""
+        """Commits, then loses the connection before confirming."""
 
         def __init__(self, db: "psycopg.Connection[object]") -> None:
             self._db, self._real = db, real(db)

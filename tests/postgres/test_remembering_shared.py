@@ -1,4 +1,4 @@
-"""Memory of sessions that a server keeps: from machine to machine, through crashes, without the server."""
+"""Memory of sessions on a server: between machines, through crashes, and without the server."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def at(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enter:
-    """Sit down at a machine: a home and a clone of its own."""
+    """Switch to a machine with its own home and clone."""
 
     def sit_down(machine: str) -> Desk:
         monkeypatch.setattr(wire, "this_machine", lambda: machine)
@@ -73,7 +73,7 @@ def standing(desk: Desk, server: SessionServer) -> list[str]:
 
 
 def want(server: SessionServer, session: str) -> None:
-    """Have a session wait to be read."""
+    """Queue a session to be read."""
     due = DueSession(session=session, repository="forge.example/ada/ferry", branch="main", asked=1.0)
     boards_in(server).request_reading(due)
 
@@ -176,7 +176,7 @@ async def test_by_hand_the_open_session_is_read(at: Enter, server: SessionServer
 
 
 async def _left_alone(here: Desk, server: SessionServer, postgres: Cluster) -> None:
-    """A session whose server goes away before it ends."""
+    """A session whose server disappears before the session ends."""
     async with open_on(here, server) as opened:
         await turn(opened.conversation, RULE)
         postgres.stop()

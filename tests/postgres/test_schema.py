@@ -1,4 +1,4 @@
-"""The schema on the server: made once, by whoever comes first, and never by those who may only read."""
+"""The schema on the server: created once, by the first client, and never by read-only users."""
 
 import subprocess
 import traceback

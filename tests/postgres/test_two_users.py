@@ -1,4 +1,4 @@
-"""Two users of one database who may not see each other's sessions, as the manual sets it up."""
+"""Two users of one database who must not see each other's sessions, set up as in the manual."""
 
 import re
 import time
@@ -108,11 +108,11 @@ print(session)
 def test_who_finds_no_connection_free_waits_for_one(
     users: tuple[SessionServer, SessionServer], run_python: Writer
 ) -> None:
-    """As at a lock: a server has a hundred connections, and more windows may want one."""
+    """Waits as for a lock: a server has a hundred connections, and there may be more windows."""
     mine, _ = users
     with closing(PostgresStore(mine)) as store:
         store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
-        # The owner of the roles may limit them at any time.
+        # The owner of the roles may restrict them at any time.
         owner = re.sub(r"//[^@]*@", f"//{USER}:{PASSWORD}@", mine.url)
         with psycopg.connect(owner, autocommit=True) as admin:
             admin.execute("ALTER ROLE bosun CONNECTION LIMIT 2")
@@ -124,7 +124,7 @@ def test_who_finds_no_connection_free_waits_for_one(
 
 @pytest.mark.parametrize("id", ["/tmp/elsewhere", "../../elsewhere", "..", "", "deadbeef/../..", "DEADBEEF"])
 def test_an_id_of_another_machine_that_is_none(server: SessionServer, tmp_path: Path, id: str) -> None:
-    """Anybody who may write the database may write any name there; none becomes a path here."""
+    """Anyone with write access may store any id there; none becomes a path here."""
     with closing(PostgresStore(server)) as store:
         session = store.create(SessionStart(cwd="/p", model="a:b", title="T"), time=1.0)
         with psycopg.connect(server.url, autocommit=True) as db:

@@ -1,4 +1,4 @@
-"""The walk on every protocol against aimock, and aimock's own faults."""
+"""The walk over every protocol against aimock, and aimock's own faults."""
 
 import json
 import urllib.request
@@ -25,19 +25,19 @@ Json = Mapping[str, Any]
 LIMIT, SENT = 20_000, 21_500
 SIZES = Sizes(file=400, prompt=400)
 BETA = (b" /v1/models/", b" /v1beta/models/")
-"""Google's client asks for the one, aimock knows the other."""
+"""Path prefix that Google's client uses, and the one that aimock serves."""
 SOON = RetryRules(retries=3, first_s=0.01)
 
 pytestmark = [
     pytest.mark.aimock,
-    # aimock ends calls on Google's protocol with a reason that Google does not know.
+    # aimock finishes calls on Google's protocol with a reason that Google does not define.
     pytest.mark.filterwarnings("ignore:FUNCTION_CALL is not a valid:UserWarning"),
 ]
 
 
 @dataclass(frozen=True)
 class Speech:
-    """A protocol: where its clients begin, and how its server says "too long"."""
+    """A protocol: its client's base path, and its server's wording of "too long"."""
 
     path: str
     too_long: Json
@@ -72,7 +72,7 @@ SPEECHES = {
 
 
 def call(mark: str, name: str, text: str, **arguments: str) -> list[Json]:
-    """One call, and a text when its result is there."""
+    """Fixtures for one call, and a text once its result is there."""
     return [
         {"match": {"userMessage": mark, "hasToolResult": True}, "response": {"content": text}},
         {"match": {"userMessage": mark}, "response": {"toolCalls": [{"name": name, "arguments": arguments}]}},
@@ -95,7 +95,7 @@ def fixtures(speech: Speech) -> list[Json]:
 
 @contextmanager
 def served(desk: Desk, folder: Path, protocol: str) -> Iterator[tuple[AiMock, Proxy]]:
-    """Aimock behind a proxy, as the desk's own server."""
+    """The aimock server behind a proxy, as the desk's server."""
     speech = SPEECHES[protocol]
     with (
         running_aimock(folder, NODE_MODULES, fixtures(speech)) as aimock,
@@ -195,7 +195,7 @@ async def test_silence_is_given_up(desk: Desk, tmp_path: Path, protocol: str, af
 
 
 def chaos(aimock: AiMock, rates: Json) -> None:
-    """Set what goes wrong from now on."""
+    """Set the faults from now on."""
     request = urllib.request.Request(
         f"{aimock.address}/__aimock/chaos",
         json.dumps(dict(rates)).encode(),

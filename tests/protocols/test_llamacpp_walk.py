@@ -1,4 +1,4 @@
-"""The walk against llama.cpp, which refuses what is too long by itself."""
+"""The walk against llama.cpp, which refuses prompts that are too long."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.llamacpp
 async def test_walk(desk: Desk, llamacpp_server: LlamaServers, protocol: str, path: str) -> None:
     address = llamacpp_server(SCRIPT, N_CTX).removesuffix("/v1")
     with Proxy(address) as proxy:
-        # More than the server takes is believed of it, so that it has to refuse.
+        # A larger window than the server's is configured, so that the server has to refuse.
         desk.endpoints["local"] = Endpoint(
             name="local", protocol=protocol, base_url=proxy.address + path, window=200_000
         )

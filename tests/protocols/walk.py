@@ -1,7 +1,7 @@
-"""One walk through a day's work, the same whatever protocol the model's server speaks.
+"""One walk through a day's work, the same for every protocol.
 
-Read a file, edit it (asked about), run a command (asked about), compact by hand, send more than the
-server takes, go on.
+Read a file, edit it (approved), run a command (approved), compact manually, send more than the server
+accepts, and continue.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from tui_app.events import (
 )
 
 ASKS = "At most about"
-"""Stands in every request for a summary."""
+"""A phrase in every request for a summary."""
 NOTES = (
     "Title: Tide table\n## Intent\nKeep the tide table right.\n## Done so far\ntide.txt was read and edited."
 )
@@ -38,19 +38,19 @@ FULL, GO_ON = "[full] Compare it with this: ", "[on] What did we do?"
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is said, in lines of about twenty tokens (ninety where a token is about a byte)."""
+    """Sizes of the texts, in lines of about 20 tokens (90 where a token is about a byte)."""
 
     file: int
     prompt: int
 
 
 def lay_out(desk: Desk, sizes: Sizes) -> None:
-    """Write the file that is worked on."""
+    """Write the file to work on."""
     (desk.cwd / "tide.txt").write_text(f"{OLD}.\n" + LINE * sizes.file)
 
 
 async def walk(desk: Desk, opened: OpenSession, proxy: Proxy, sizes: Sizes, *, alternating: bool) -> None:
-    """Go the whole way and look at everything on it."""
+    """Do the whole walk, and check each step."""
     lay_out(desk, sizes)
     read, edit, run = [await allowed(opened, text) for text in STEPS]
     assert [decision(records) for records in (read, edit, run)] == [[], ["allowed"], ["allowed"]]
@@ -72,13 +72,13 @@ async def walk(desk: Desk, opened: OpenSession, proxy: Proxy, sizes: Sizes, *, a
 
 
 def looked_at(bodies: Sequence[dict[str, object]], *, alternating: bool) -> None:
-    """Every request, also those after a compaction, is one that a strict provider takes."""
+    """Every request, also after a compaction, is valid for a strict provider."""
     assert len(bodies) >= 10
     assert [found for body in bodies for found in problems(body, alternating=alternating)] == []
 
 
 async def allowed(opened: OpenSession, text: str) -> list[Record]:
-    """Send a prompt and say yes to whatever is asked."""
+    """Send a prompt and approve every tool call."""
     records: list[Record] = []
     async for record in send(opened.conversation, text):
         records.append(record)

@@ -1,4 +1,4 @@
-"""Starts the program in terminals with an environment that holds nothing but what a test gives it."""
+"""Fixtures that run the program in a terminal, with an environment that only the test defines."""
 
 import os
 import sys
@@ -19,19 +19,19 @@ SIZES = {"120x40": (120, 40), "80x24": (80, 24)}
 
 @dataclass(frozen=True)
 class Machine:
-    """A home of its own, a folder to work in, and whatever runs there."""
+    """A home, a workspace and the processes started there."""
 
     home: Path
     workspace: Path
     stack: ExitStack
     forks: bool
-    """Whether the program need not be started, unless a test says with what."""
+    """Whether the program is forked (see ``tests.forked``), unless a test gives a command."""
     forked: set[int] = field(default_factory=set)
-    """Processes of the program whose environment cannot be seen from outside."""
+    """Ids of forked processes, whose environment cannot be read from outside."""
 
     @property
     def env(self) -> dict[str, str]:
-        """No key, no address, no settings: a machine on which the program has never run."""
+        """A machine on which the program has never run: no keys, no addresses, no settings."""
         return {
             "PATH": os.environ.get("PATH", os.defpath),
             "HOME": str(self.home),
@@ -65,7 +65,7 @@ class Machine:
         return self.stack.enter_context(terminal)
 
     def left(self) -> list[str]:
-        """Command lines of living processes that were started with this home, whoever their parent is."""
+        """Command lines of running processes that were started with this home, whoever their parent is."""
         found = []
         for process in psutil.process_iter(["cmdline", "status"]):
             try:
@@ -78,19 +78,19 @@ class Machine:
         return found
 
     def files(self) -> set[str]:
-        """Every file of the home, by path below it."""
+        """Every file of the home, by relative path."""
         return {str(path.relative_to(self.home)) for path in self.home.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
 def forks() -> bool:
-    """Tests of starts and ends have one of their own."""
+    """Fork the program. Tests of start and exit override this to start it."""
     return True
 
 
 @pytest.fixture
 def machine(tmp_path: Path, forks: bool) -> Iterator[Machine]:
-    """A fresh machine; what was started on it ends with the test."""
+    """A fresh machine; its processes end with the test."""
     home, workspace = tmp_path / "home", tmp_path / "project"
     home.mkdir()
     workspace.mkdir()
@@ -101,6 +101,6 @@ def machine(tmp_path: Path, forks: bool) -> Iterator[Machine]:
 
 @pytest.fixture(params=list(SIZES.values()), ids=list(SIZES))
 def size(request: pytest.FixtureRequest) -> tuple[int, int]:
-    """Columns and rows."""
+    """Columns and rows of the terminal."""
     found: tuple[int, int] = request.param
     return found

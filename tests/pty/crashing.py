@@ -1,4 +1,4 @@
-"""The program with a fault put into it from outside: ctrl+t raises in the middle of the screen."""
+"""The program with an injected bug: ctrl+t raises an exception in the UI."""
 
 import sys
 
@@ -7,7 +7,7 @@ from tui_app.ui.chat.pane import ChatPane
 
 
 def fault(_pane: ChatPane) -> None:
-    """Stand in for any fault that nobody has foreseen."""
+    """Stands for any unexpected exception."""
     raise RuntimeError("a fault nobody foresaw")
 
 

@@ -1,4 +1,4 @@
-"""A program in a pseudo terminal: bytes in, bytes out, and what it did to the terminal."""
+"""A program in a pseudo terminal: its input and output, and the modes it set."""
 
 import errno
 import fcntl
@@ -21,15 +21,15 @@ import pyte
 from tests.forked import Forked
 
 PATIENCE_S = 30.0
-"""How long a wait may take on a busy machine; none takes that long when all is well."""
+"""Timeout for a busy machine; waits are normally much shorter."""
 _IN_TERMINAL = 'tty=$1; shift; exec "$@" 0<>"$tty" 1>&0 2>&0'
-"""A session leader that opens a terminal owns it, so that hanging up reaches the program."""
+"""A session leader that opens a terminal owns it, so closing the terminal sends SIGHUP to the program."""
 _MODES = re.compile(rb"\x1b\[\?([0-9;]+)([hl])")
 _KEYBOARD = re.compile(rb"\x1b\[([<>])[0-9]*u")
 _ON_AT_START = frozenset({7, 25})
-"""Wrapping at the margin, and the cursor."""
+"""Autowrap, and the visible cursor."""
 _MOST_COUNTED = 4_000
-"""Bytes that wait of which a terminal knows how many there are, about."""
+"""Number of unread bytes up to which a terminal reports their count, approximately."""
 
 
 def _unread(file: int) -> int:
@@ -40,12 +40,12 @@ class Child:
     """One program in one terminal.
 
     Args:
-        command: What to run.
-        env: All of its environment.
-        cwd: Where to run it.
+        command: The command.
+        env: Its complete environment.
+        cwd: Its working directory.
         columns: Width in cells.
         rows: Height in cells.
-        forked: Whether the command is one of the program, as its arguments, and need not be started.
+        forked: Whether the command is the program's arguments, run in a fork instead of a new process.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Child:
         self._flags = termios.tcgetattr(self._slave)
         os.set_blocking(self._master, False)
         self.output = bytearray()
-        """Everything written so far."""
+        """All output so far."""
         terminal, words = os.ttyname(self._slave), [*map(str, command)]
         self.started = monotonic()
         self.process = (
@@ -82,7 +82,7 @@ class Child:
 
     @property
     def on(self) -> set[int]:
-        """DEC private modes that differ from those of a fresh terminal."""
+        """DEC private modes that differ from a fresh terminal's."""
         changed: set[int] = set()
         for numbers, switch in _MODES.findall(self.output):
             for mode in map(int, numbers.split(b";")):
@@ -92,7 +92,7 @@ class Child:
 
     @property
     def keyboard_depth(self) -> int:
-        """How many changes of the keyboard protocol were not undone."""
+        """Number of keyboard protocol changes that were not undone."""
         depth = 0
         for direction in _KEYBOARD.findall(self.output):
             depth = depth + 1 if direction == b">" else max(0, depth - 1)
@@ -100,16 +100,16 @@ class Child:
 
     @property
     def title_depth(self) -> int:
-        """How many titles the terminal keeps for later."""
+        """Number of titles that the program pushed and did not pop."""
         return self.output.count(b"\x1b[22;2t") - self.output.count(b"\x1b[23;2t")
 
     @property
     def cooked(self) -> bool:
-        """Whether the line discipline is what it was before the program ran."""
+        """Whether the line discipline is the one from before the program ran."""
         return bool(termios.tcgetattr(self._slave) == self._flags)
 
     def write(self, keys: str | bytes) -> None:
-        """Type or paste in one write, reading meanwhile what is painted."""
+        """Write keys or a paste at once, reading the program's output meanwhile."""
         data = keys if isinstance(keys, bytes) else keys.encode()
         until = monotonic() + PATIENCE_S
         while data:
@@ -120,7 +120,7 @@ class Child:
             self.read(0)
 
     def read(self, wait_s: float) -> bytes:
-        """Take what has been written, waiting for the first byte at most so long."""
+        """Read output, waiting for the first byte up to a limit."""
         readable, _, _ = select.select([self._master], [], [], max(0.0, min(wait_s, 0.25)))
         if not readable:
             return b""
@@ -138,8 +138,8 @@ class Child:
 
         Args:
             marker: Bytes to wait for.
-            since: Where in the output to look for them from.
-            limit_s: Seconds after which it fails.
+            since: Offset in the output where the search starts.
+            limit_s: Timeout in seconds.
         """
         until = monotonic() + limit_s
         while marker not in self.output[since:]:
@@ -149,16 +149,16 @@ class Child:
 
     @property
     def is_full(self) -> bool:
-        """Whether the program can write nothing more before some of it is read."""
+        """Whether the program's next write would block because nobody reads."""
         return not select.select([], [self._slave], [], 0)[1]
 
     def fill(self, *keys: str) -> None:
-        """Press keys, again and again, and read nothing until the terminal takes nothing more."""
+        """Press keys repeatedly without reading until the terminal's buffer is full."""
         until = monotonic() + PATIENCE_S
         while not self.is_full:
             before = _unread(self._master)
             os.write(self._master, "".join(keys).encode())
-            # Behind the first pages only the whole of it is known.
+            # The count of unread bytes stops growing at ``_MOST_COUNTED``; then only ``is_full`` is reliable.
             while _unread(self._slave) or (
                 _unread(self._master) == before < _MOST_COUNTED and not self.is_full
             ):
@@ -166,18 +166,18 @@ class Child:
                 select.select([], [], [], 0.01)
 
     def kill(self, number: signal.Signals) -> None:
-        """Send the program a signal."""
+        """Send a signal to the program."""
         self.process.send_signal(number)
 
     def hang_up(self) -> None:
-        """Close the terminal's own side, as a killed terminal window does."""
+        """Close the terminal's side, as a killed terminal window does."""
         for file in (self._master, self._slave):
             if file >= 0:
                 os.close(file)
         self._master = self._slave = -1
 
     def close(self) -> None:
-        """End whatever still runs; nothing may outlive a test."""
+        """Kill what still runs, so that nothing outlives the test."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
@@ -190,19 +190,19 @@ class Child:
         self.close()
 
 
-# A terminal with a screen that understands what is painted on it.
+# A terminal whose emulated screen interprets the output.
 
 
 _FOREIGN = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*(?:\$p|u|n)|\x1b[P_^][^\x1b]*\x1b\\")
-"""Sequences that terminals answer or ignore and the emulated screen would print."""
+"""Sequences that real terminals answer or ignore but the emulator would print."""
 _FRAME_ASKED = b"\x1b[?2026$p"
 _FRAME = b"\x1b[?2026"
-"""A program that asks whether frames can be marked is told so, and each is shown when it is whole."""
+"""Synchronised output (mode 2026) is reported as supported, and each frame is shown once it is complete."""
 _UNFINISHED = re.compile(rb"\x1b(?:\[[0-9;<>=?$]*|[P_^\]][^\x1b\x07]*\x1b?)?$")
 
 
 class Terminal(Child):
-    """One program in one terminal, and what it shows. Arguments are those of :class:`Child`."""
+    """A program in a terminal, and the emulated screen. Arguments are those of :class:`Child`."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class Terminal(Child):
 
     @property
     def text(self) -> str:
-        """What the screen shows, line by line, without blanks at the ends."""
+        """The screen's lines without trailing blanks."""
         if self._screen.dirty:
             self._shown = "\n".join(line.rstrip() for line in self._screen.display)
             self._screen.dirty.clear()
@@ -230,7 +230,7 @@ class Terminal(Child):
 
     @property
     def words(self) -> str:
-        """What the screen shows as one line, so that it does not matter where lines are broken."""
+        """The screen as one line, so that line breaks do not matter."""
         return " ".join(self.text.split())
 
     @property
@@ -239,19 +239,19 @@ class Terminal(Child):
         return self._screen.cursor.x, self._screen.cursor.y
 
     def read(self, wait_s: float) -> bytes:
-        """Take what has been written and show it."""
+        """Read output and show it."""
         data = super().read(wait_s)
         if data:
             self._show(data)
         return data
 
     def paste(self, text: str) -> None:
-        """Paste as terminals do it when the program asked for bracketed pastes."""
+        """Paste as terminals do when the program enabled bracketed paste."""
         assert 2004 in self.on, "bracketed paste is off"
         self.write(f"\x1b[200~{text}\x1b[201~")
 
     def watch(self, seconds: float) -> None:
-        """Keep looking, with the hands off the keys."""
+        """Read output for a while without pressing keys."""
         until = monotonic() + seconds
         while (left := until - monotonic()) > 0:
             self.read(left)
@@ -266,11 +266,11 @@ class Terminal(Child):
         return self.wait_until(stand, f"on screen: {texts}", limit_s)
 
     def wait_gone(self, text: str, limit_s: float = PATIENCE_S) -> float:
-        """Wait until the screen does not show a text any more; returns the seconds it took."""
+        """Wait until the screen no longer shows a text; returns the seconds it took."""
         return self.wait_until(lambda: text not in self.words, f"gone: {text}", limit_s)
 
     def wait_until(self, holds: Callable[[], object], what: str, limit_s: float = PATIENCE_S) -> float:
-        """Read until something holds; returns the seconds it took."""
+        """Read until a condition is true; returns the seconds it took."""
         started = monotonic()
         while not holds():
             left = started + limit_s - monotonic()
@@ -281,7 +281,7 @@ class Terminal(Child):
         return monotonic() - started
 
     def wait_exit(self, limit_s: float = PATIENCE_S) -> int:
-        """Wait for the end of the program; returns its exit code."""
+        """Wait for the program to exit; returns its exit code."""
         until = monotonic() + limit_s
         while self.process.poll() is None:
             assert monotonic() < until, f"still running after {limit_s:g} s:\n{self.text}"
@@ -300,7 +300,7 @@ class Terminal(Child):
 
 
 def _shown_length(data: bytes) -> int:
-    """How many bytes can be shown: those before a frame or a sequence that is not whole yet."""
+    """Number of bytes that can be shown: those before an incomplete frame or sequence."""
     unfinished = _UNFINISHED.search(data)
     cut = unfinished.start() if unfinished else len(data)
     begun, ended = data.rfind(_FRAME + b"h", 0, cut), data.rfind(_FRAME + b"l", 0, cut)

@@ -1,4 +1,4 @@
-"""Forks in a real terminal: at work, killed with the program, read, and opened as a session of one's own."""
+"""Forks in a real terminal: running, killed with the program, read, and opened as sessions."""
 
 import shlex
 import shutil
@@ -27,7 +27,7 @@ def scripted(server: FakeOpenAI) -> None:
 
 @contextmanager
 def in_tmux(machine: Machine, env: dict[str, str], *, real: bool) -> Iterator[Terminal]:
-    """The program in a terminal, or in tmux in one."""
+    """The program in a terminal, or in tmux inside one."""
     if not real:
         yield machine.start("--model", "openai-chat:scripted", env=env)
         return
@@ -56,7 +56,7 @@ def test_forks_are_watched_stopped_and_opened(machine: Machine, fake_openai: Fak
         terminal.write("\x1b[B")
         terminal.wait_for("▸ fork-1")
         terminal.write("\x15")
-        # The mark stays on the one that was stopped.
+        # The selection stays on the stopped fork.
         terminal.wait_for("▸ fork-1 stopped")
         terminal.write("\r")
         terminal.wait_for("fork-1 was stopped before it had an answer.", "tides.md · read")

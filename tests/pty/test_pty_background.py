@@ -1,4 +1,4 @@
-"""Sessions that are left running: the window goes, the work goes on, and it all comes back at its place."""
+"""Sessions left in the background: the window closes, the work continues, and reopening shows it in place."""
 
 import json
 import os
@@ -29,7 +29,7 @@ LIMIT_S = 60.0
 
 
 class Harbour:
-    """A machine whose settings name the scripted model, and what runs there in the background."""
+    """A machine with the scripted model in its settings, and its background processes."""
 
     def __init__(self, machine: Machine, server: FakeOpenAI) -> None:
         self.machine, self.server = machine, server
@@ -61,7 +61,7 @@ class Harbour:
         return holder_process(self.lock(session))
 
     def ended(self, session: str) -> None:
-        """Wait until nothing runs there in the background."""
+        """Wait until nothing runs in the background."""
         assert wait_until(lambda: not self.process(session), LIMIT_S)
 
     def standing(self, session: str) -> Any:
@@ -149,7 +149,7 @@ def test_a_killed_process_is_not_believed_to_run(harbour: Harbour) -> None:
     process = harbour.process(session)
     os.kill(process, signal.SIGKILL)
     assert gone(process)
-    # Whoever has its number now is never sent a signal.
+    # The process that has this id now must not be sent a signal.
     harbour.lock(session).write_text(str(os.getpid()))
     assert harbour.run("stop", session) == f"{session} does not run in the background."
     assert harbour.standing(session)["state"] == "interrupted"

@@ -1,4 +1,4 @@
-"""What people do with a terminal agent every day, in a real terminal, several things on each walk."""
+"""Everyday use of a terminal agent in a real terminal, with several features per walk."""
 
 import json
 import signal
@@ -30,7 +30,7 @@ def write(file: Path, text: str) -> None:
 def start(
     machine: Machine, model: FakeOpenAI, *arguments: str, settings: str = "", tables: str = "", **env: str
 ) -> Walk:
-    """The program with a scripted model and some settings, in a terminal."""
+    """Start the program with a scripted model and some settings in a terminal."""
     text = f'model = "local:scripted"\nsandbox = "off"\n{settings}\n{tables}\n[endpoints.local]\n'
     write(machine.home / "config/config.toml", f'{text}window = 64_000\nbase_url = "{model.base_url}"\n')
     return opened(machine, *arguments, **env)
@@ -43,7 +43,7 @@ def opened(machine: Machine, *arguments: str, **env: str) -> Walk:
 
 
 def calls(walk: Walk) -> int:
-    """How often the terminal was told that a turn is done, or that the user is waited for."""
+    """Number of notifications for a finished turn or a question."""
     assert isinstance(walk.window, Emulated)
     told = bytes(walk.window.output)
     return told.count(b"\x1b]9;") - told.count(b"\x1b]9;4;")
@@ -73,7 +73,7 @@ def test_a_plan_becomes_work_and_whoever_waits_is_called(machine: Machine, fake_
     walk.type("2").see("It is set.").not_see("esc stops")
     assert (machine.workspace / "port.txt").read_text() == "3000\n", "edit mode is back, and asks nothing"
     assert "The user answers: 3000" in str(fake_openai.journal[-1])
-    # In ask mode the same tool asks, and a yes is one key.
+    # In ask mode the same tool asks, and one key approves it.
     fake_openai.add(tool("write_file", path="port.txt", content="80\n"), Text("Changed."))
     walk.send("/mode ask").see("ask mode").send("change it").see("Once more.").not_see("esc stops")
     walk.send("now").read("Allow this edit?", "port.txt", "y yes").type("y").see("Changed.")

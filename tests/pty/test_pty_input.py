@@ -1,4 +1,4 @@
-"""Input of real terminals: before the screen stands, whole lines, pastes, escapes, another editor."""
+"""Input of real terminals: before the UI starts, whole lines, pastes, escapes, external editors."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ from tui_app.ui.keyboard.stray_keys import QUIET_S
 pytestmark = pytest.mark.pty
 
 
-# Input before the screen stands, around a suspension, and from a terminal that goes away.
+# Input before the UI starts, around a suspension, and from a terminal that closes.
 
 
 AFTER_QUIT_S = 2.0
@@ -35,11 +35,11 @@ else:
     os.setsid()
     os.execv(sys.argv[1], sys.argv[1:])
 """
-"""Runs a program that no terminal controls: it hears nothing when the terminal is closed."""
+"""Runs a program without a controlling terminal, which gets no signal when the terminal is closed."""
 
 
 def start_cooked(machine: Machine, keys: str) -> Terminal:
-    """Type while the terminal still collects lines for the shell, and makes a line feed of Enter."""
+    """Type while the terminal is still in line mode and turns Enter into a line feed."""
     terminal = machine.start(command=PROGRAM)
     terminal.write(keys)
     assert terminal.cooked
@@ -104,7 +104,7 @@ def test_terminal_that_goes_without_a_signal_ends_the_program(machine: Machine) 
             program.kill()
 
 
-# Keys as terminals really send them: whole lines in one write, pastes, a lone escape byte.
+# Keys as terminals send them: whole lines in one write, pastes, a lone escape byte.
 
 
 CTRL_C, TYPING_CTRL_Q, ESCAPE, F1, UP = "\x03", "\x11", "\x1b", "\x1bOP", "\x1b[A"
@@ -112,7 +112,7 @@ PASTE = "\n".join(f"pasted line {number}" for number in range(1, 64))
 
 
 def start(machine: Machine, server: FakeOpenAI, size: tuple[int, int] = (120, 40)) -> Terminal:
-    """The program with a scripted model."""
+    """Start the program with a scripted model."""
     env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
     terminal = machine.start("--model", "openai-chat:scripted", env=env, size=size)
     terminal.wait_for("openai-chat:scripted", "ctrl+g compact")
@@ -120,7 +120,7 @@ def start(machine: Machine, server: FakeOpenAI, size: tuple[int, int] = (120, 40
 
 
 def last_prompt(server: FakeOpenAI) -> str:
-    """What the model was asked last."""
+    """The last prompt sent to the model."""
     content = server.journal[-1]["messages"][-1]["content"]
     assert isinstance(content, str)
     return content
@@ -171,7 +171,7 @@ def test_escape_alone_stops_an_answer(machine: Machine, fake_openai: FakeOpenAI)
     terminal.write("go on for ever\r")
     terminal.wait_for("These words arrive", "esc stops")
     terminal.write(ESCAPE)
-    # The terminal cannot tell escape from the start of a longer sequence; 100 ms decide.
+    # An escape byte may start a longer sequence; after 100 ms without more bytes it is the key.
     terminal.wait_for("Stopped.", limit_s=3)
     fake_openai.request_in_thread(1).closed.wait_in_thread()
     terminal.write("and now?\r")
@@ -264,7 +264,7 @@ def test_quitting_during_an_answer_asks(machine: Machine, fake_openai: FakeOpenA
     fake_openai.request_in_thread(1).closed.wait_in_thread()
 
 
-# Pastes that hold control sequences, as other programs print them, stay text and send nothing.
+# Pastes with control sequences, as other programs print them, stay text and send nothing.
 
 
 START, END = "\x1b[200~", "\x1b[201~"
@@ -272,7 +272,7 @@ COLOURED = "\x1b[31mred\x1b[0m\rline two\r"
 
 
 def paste_escapes_start(machine: Machine, server: FakeOpenAI) -> Terminal:
-    """The program with a model that answers one prompt, at rest."""
+    """The idle program, with a model that answers one prompt."""
     server.add(Text("All of it arrived."))
     env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
     terminal = machine.start("--model", "openai-chat:scripted", env=env)
@@ -281,7 +281,7 @@ def paste_escapes_start(machine: Machine, server: FakeOpenAI) -> Terminal:
 
 
 def write_alone(terminal: Terminal, piece: str) -> None:
-    """Write, and wait until the program has read it, so that what follows needs a read of its own."""
+    """Write, and wait until the program has read it, so that later bytes come with another read."""
     terminal.write(piece)
     until = monotonic() + PATIENCE_S
     while struct.unpack("i", fcntl.ioctl(terminal._slave, termios.FIONREAD, bytes(4))) != (0,):
@@ -290,7 +290,7 @@ def write_alone(terminal: Terminal, piece: str) -> None:
 
 
 def sent(terminal: Terminal, server: FakeOpenAI) -> str:
-    """Send the draft, and what the model was asked: the draft must be all there was to ask."""
+    """Send the draft and return the prompt received; nothing else may have been sent."""
     terminal.write(".\r")
     terminal.wait_for("All of it arrived.")
     assert len(server.journal) == 1, "the paste itself sent nothing"
@@ -337,7 +337,7 @@ def test_paste_in_pieces(machine: Machine, fake_openai: FakeOpenAI, pieces: tupl
     assert sent(terminal, fake_openai) == "red\nline two\n."
 
 
-# The person's own editor in a real terminal: it gets keyboard and screen, and gives both back.
+# An external editor in a real terminal: it gets keyboard and screen, and returns both.
 
 
 EDITOR_CTRL_C, F4 = "\x03", "\x1bOS"
@@ -380,7 +380,7 @@ def test_the_editor_has_keyboard_and_screen_to_itself(machine: Machine) -> None:
 
 
 def test_ctrl_c_in_the_editor_is_the_editors(machine: Machine) -> None:
-    # Short sleeps: a signal that comes while the shell starts one is looked at only when that one is over.
+    # Short sleeps: a shell handles a signal only when the current sleep has ended.
     terminal = editor_start(machine, 'trap "exit 7" INT; echo "EDITOR READY"; while :; do sleep 0.1; done')
     terminal.write("keep me")
     terminal.wait_for("▐ keep me")

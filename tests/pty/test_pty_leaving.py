@@ -1,4 +1,4 @@
-"""Leaving, however it happens: the terminal is as it was, and nothing of ours still runs."""
+"""Leaving in every way: the terminal is restored, and no process of ours remains."""
 
 import re
 import signal
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.pty
 
 CTRL_Q, CTRL_T = "\x11", "\x14"
 AFTER_QUIT_S = 2.0
-"""Nothing of ours may live longer than this."""
+"""Maximum seconds that a process of ours may outlive the program."""
 READY = " · ok"
-"""Painted when the agent side has loaded."""
+"""Painted once the agent side has loaded."""
 MOUSE = {1000, 1003, 1006}
 RESUME = re.compile(r"^Resume: plimsoll --resume ([0-9a-f]{8})\r?$", re.MULTILINE)
 CRASHING = (sys.executable, "-m", "tests.pty.crashing")
@@ -35,17 +35,17 @@ every_ending = pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
 some_endings = pytest.mark.parametrize(
     "ending", [ENDINGS["SIGINT"], ENDINGS["SIGHUP"]], ids=["SIGINT", "SIGHUP"]
 )
-"""At another moment the same handler hears them all: one that a terminal sends, and one when it goes."""
+"""One handler receives all signals, so two are enough here: one the user sends, one of a closed terminal."""
 
 
 @pytest.fixture
 def forks() -> bool:
-    """The end of a fork is not that of the interpreter."""
+    """Start real processes, because the exit of a fork is not that of the interpreter."""
     return False
 
 
 def assert_restored(terminal: Terminal) -> None:
-    """The shell behind the program finds its terminal as it left it."""
+    """The terminal is in the state in which the shell left it."""
     assert terminal.on == set()
     assert terminal.keyboard_depth == 0
     assert terminal.title_depth == 0
@@ -177,7 +177,7 @@ def test_closed_terminal_window(machine: Machine, fake_openai: FakeOpenAI, *, bu
     terminal = answering(machine, fake_openai) if busy else machine.start()
     terminal.wait_for(READY)
     terminal.hang_up()
-    # Nobody reads any more; the kernel tells the program, and it may not wait for the screen.
+    # Nobody reads any more. The kernel signals that, and the program must not wait for the screen.
     assert terminal.process.wait(AFTER_QUIT_S) == 129
     assert_nothing_left(machine)
 

@@ -1,4 +1,4 @@
-"""What the program writes to a terminal: at its first start, over a remote shell, and nothing else."""
+"""The program's output at the first start and over a remote shell; nothing else writes to the terminal."""
 
 import re
 import sqlite3
@@ -14,17 +14,17 @@ pytestmark = pytest.mark.pty
 
 @pytest.fixture
 def forks() -> bool:
-    """What libraries print, they print while they load."""
+    """Start real processes, because libraries print while they are imported."""
     return False
 
 
-# The first start on a machine without keys: ready at once, honest about what answers, and traceless.
+# The first start without keys: ready at once, honest about what answers, and without traces.
 
 
 CTRL_Q = "\x11"
 COLOUR = re.compile(rb"\x1b\[([0-9;]*)m")
 SET = {*range(30, 39), *range(40, 49), *range(90, 98), *range(100, 108)}
-"""Codes that choose a colour, of the palette or any other."""
+"""SGR codes that set a colour, indexed or not."""
 
 
 def test_first_run_is_ready_and_leaves_no_settings(machine: Machine, size: tuple[int, int]) -> None:
@@ -63,7 +63,7 @@ def test_what_changes_while_the_terminal_takes_nothing_is_painted_when_it_does(m
     terminal = machine.start()
     terminal.wait_for(" · ok")
     terminal.fill("\x10", "\x1b[27u")
-    # A key right behind them would be for the palette, which closes.
+    # A key directly after these would go to the palette, which closes.
     terminal.watch(1.0)
     terminal.write("?")
     terminal.wait_for("Keys and commands", "esc close")
@@ -93,11 +93,11 @@ def test_a_session_without_a_word_is_not_kept(machine: Machine) -> None:
 
 
 def coloured(output: bytes) -> set[bytes]:
-    """Style sequences that set a colour, be it a grey; 39 and 49 are the terminal's own."""
+    """SGR sequences that set a colour, greys included; 39 and 49 select the terminal's defaults."""
     return {codes for codes in COLOUR.findall(output) if set(map(int, filter(None, codes.split(b";")))) & SET}
 
 
-# Nothing but the program writes to the terminal: no library beneath it says what it is.
+# Only the program writes to the terminal: libraries do not print.
 
 
 FOREIGN = ("pydantic-ai v", "observability", "logfire")
@@ -136,7 +136,7 @@ def test_the_screen_shows_and_leaves_nothing_of_others(machine: Machine) -> None
     assert [word for word in FOREIGN if word in printed] == []
 
 
-# Over a remote shell, in a terminal of few colours: an answer, a compaction, its undo, and the way out.
+# Over a remote shell in a terminal of few colours: an answer, a compaction, its undo, and quitting.
 
 
 REMOTE = {

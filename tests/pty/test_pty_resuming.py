@@ -1,4 +1,4 @@
-"""Going on where one was: after a quit, and after a kill in the middle of an answer."""
+"""Resuming after quitting, and after a kill in the middle of an answer."""
 
 import re
 import signal
@@ -16,7 +16,7 @@ RESUME = re.compile(r"plimsoll --resume ([0-9a-f]{8})")
 
 
 def start(machine: Machine, server: FakeOpenAI, *arguments: str) -> Terminal:
-    """The program with a scripted model."""
+    """Start the program with a scripted model."""
     env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
     terminal = machine.start("--model", "openai-chat:scripted", *arguments, env=env)
     terminal.wait_for("openai-chat:scripted", "ctrl+g compact")
@@ -24,7 +24,7 @@ def start(machine: Machine, server: FakeOpenAI, *arguments: str) -> Terminal:
 
 
 def quit_and_read_id(terminal: Terminal) -> str:
-    """Leave, and return the id that the last line names."""
+    """Quit, and return the session id in the last line."""
     terminal.write(CTRL_Q)
     assert terminal.wait_exit() == 0
     (session,) = RESUME.findall(terminal.output.decode())
@@ -32,7 +32,7 @@ def quit_and_read_id(terminal: Terminal) -> str:
 
 
 def converse(machine: Machine, server: FakeOpenAI, prompt: str, answer: str) -> str:
-    """One session with one turn; returns its id."""
+    """Run a session with one turn, and return its id."""
     server.add(Text(answer))
     terminal = start(machine, server)
     terminal.write(f"{prompt}\r")
@@ -138,11 +138,11 @@ def test_second_window_reads_and_says_so(machine: Machine, fake_openai: FakeOpen
     reading.wait_for("▐ hello")
 
 
-# Two machines in two terminals on one session of a server.
+# Two machines in two terminals with one session on a server.
 
 
 def shared_start(machine: Machine, server: FakeOpenAI, store: str, home: str, *arguments: str) -> Terminal:
-    """The program with a scripted model, as on a machine of that name."""
+    """Start the program with a scripted model, with this machine name."""
     env = {
         "OPENAI_API_KEY": "test-key",
         "OPENAI_BASE_URL": server.base_url,

@@ -1,4 +1,4 @@
-"""Terminals as they are: foreign bytes, answers, packets, stops, edges, tmux, and no screen at all."""
+"""Real terminals: foreign bytes, replies, split reads, suspension, sizes, tmux, and no terminal."""
 
 import base64
 import re
@@ -39,7 +39,7 @@ ANSWERS = (
 
 
 def start(machine: Machine, server: FakeOpenAI, size: tuple[int, int] = (120, 40)) -> Terminal:
-    """The program with a scripted model, at rest."""
+    """Start the program with a scripted model, and wait until it is idle."""
     env = {"OPENAI_API_KEY": "test-key", "OPENAI_BASE_URL": server.base_url}
     terminal = machine.start("--model", "openai-chat:scripted", env=env, size=size)
     terminal.wait_for("openai-chat:scripted", READY)
@@ -79,7 +79,8 @@ def test_keys_with_alt_and_in_packets_stop_nothing(machine: Machine, fake_openai
     terminal.wait_until(lambda: terminal.cursor[0] == len("  ▐ two "), "a word back")
     since = len(terminal.output)
     terminal.write("\x1b")
-    # The terminal is asked whether more is on its way; what comes first is the rest of the key.
+    # The program asks the terminal whether more bytes follow; what arrives before the reply belongs to the
+    # key.
     terminal.read_until(b"\x1b[5n", since)
     terminal.write("[D\x1b[0n")
     terminal.wait_until(lambda: terminal.cursor[0] == len("  ▐ two"), "one sign back")
@@ -145,7 +146,7 @@ OSC_52 = rb"\x1b\]52;c;([A-Za-z0-9+/=]+)(?:\x07|\x1b\\)"
 
 
 def bring_back(terminal: Terminal) -> None:
-    """``fg``, until all is painted: behind what was left to write before the stop, keys are thrown away."""
+    """Run ``fg`` and wait for a full repaint: until the old output is written, keys are discarded."""
     since = len(terminal.output)
     terminal.write("fg\r")
     terminal.read_until(ALTERNATE_SCREEN, since)
@@ -155,7 +156,7 @@ def bring_back(terminal: Terminal) -> None:
 
 
 def test_everything_is_painted_again_after_a_stop(machine: Machine) -> None:
-    """ctrl+z and fg in a shell; then a stop that nothing can prepare for."""
+    """ctrl+z and fg in a shell, then SIGSTOP, which the program cannot prepare for."""
     shell = ("bash", "--norc", "--noprofile", "-i")
     terminal = machine.start(command=shell, env={"PS1": "shell: "})
     terminal.wait_for("shell:")

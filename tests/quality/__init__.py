@@ -1,1 +1,1 @@
-"""How good a compaction is, measured without a judge: ``python -m tests.quality --help``."""
+"""Quality of compactions, measured without a judging model: ``python -m tests.quality --help``."""

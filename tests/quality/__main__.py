@@ -17,7 +17,7 @@ from tui_app.context.policy import PLIMSOLL
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print."""
+    """Measure and print the report."""
     options = _parser().parse_args(arguments)
     text = TextCounter("o200k_base")
     text.load()
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _chains(options: argparse.Namespace, text: TextCounter) -> int:
-    """Print the table of chains alone."""
+    """Print only the table of chains."""
     sessions, chains = chains_of(
         options.paths, text, options.window, options.writers, times=options.times, aloud=options.aloud
     )

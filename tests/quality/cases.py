@@ -1,4 +1,4 @@
-"""Where histories are cut: at real compactions, and where a file holds none, every so many tokens."""
+"""Where histories are cut: at the other product's compactions, else every so many tokens."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 from tests.quality.transcripts import Transcript
 
 AFTER = 40
-"""Responses after the cut whose needs are looked at."""
+"""Responses after the cut that are examined for what they need."""
 _ENOUGH_AFTER = 6
-"""Responses that must follow a cut of our own."""
+"""Minimum number of responses after a cut of our own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One history with what came after it."""
+    """A history and the messages that followed it."""
 
     name: str
     format: str
@@ -26,7 +26,7 @@ class Case:
     tokens: int
     """Size of ``before``."""
     product: str = ""
-    """What the other product's model was given instead, as text of the summary."""
+    """The other product's summary, as sent to its model."""
     product_tail: tuple[ModelMessage, ...] = ()
 
 
@@ -35,9 +35,9 @@ def cases_of(transcript: Transcript, size: Callable[[ModelMessage], int], least:
 
     Args:
         transcript: The session.
-        size: Tokens of a message.
-        least: Tokens that fill a window: shorter histories are left out, and where the file holds no
-            compaction one is thought every so many tokens.
+        size: Counts the tokens of a message.
+        least: Tokens that fill a window. Shorter histories are left out. If the file has no compaction, the
+            session is cut every so many tokens.
     """
     sizes = [size(message) for message in transcript.messages]
     real = {boundary.index: boundary for boundary in transcript.boundaries}
@@ -59,7 +59,7 @@ def cases_of(transcript: Transcript, size: Callable[[ModelMessage], int], least:
 
 
 def _cuts(messages: tuple[ModelMessage, ...], sizes: list[int], step: int) -> Iterator[int]:
-    """Places in front of a response, each the first after another ``step`` tokens."""
+    """Cuts before a response, each the first one after another ``step`` tokens."""
     total, due = 0, step
     left = sum(isinstance(message, ModelResponse) for message in messages)
     for index, message in enumerate(messages):

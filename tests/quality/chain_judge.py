@@ -1,4 +1,4 @@
-"""Five compactions of one history with one writer, judged from outside after each of them."""
+"""Five compactions of one history with one writer, each judged by independent code."""
 
 import re
 import tempfile
@@ -29,9 +29,9 @@ from tui_app.events import CompactionComplete
 
 TIMES = 5
 PORTION = 0.6
-"""Of a window, that a history grows by between two compactions at most; what is longer is left out."""
+"""Maximum growth of a history between two compactions, as a share of the window; longer ones are left out."""
 _FORM = re.compile(r"\s*\((not in the log|unchecked|#-?\d[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)")
-"""What stands behind a statement: that nothing in the log holds it, that nobody knows, or its messages."""
+"""The mark after a statement: not in the log, unchecked, or its source messages."""
 _GOOD = re.compile(
     r"(?i)\b(?:pass\w*|succe\w+|ok|fine|green|worked|exit code 0)\b|✓|成功|réuss|erfolgreich|éxito|успешн"
 )
@@ -49,33 +49,35 @@ _ELSEWHERE = {
 }
 _RAW_CALL = re.compile(r"^\w+ (?:command|cmd): ")
 Standing = Literal["absent", "silent", "stated", "unchecked", "not in the log"]
-"""How a sentence stands; the later, the more is said against it."""
+"""State of a sentence in a text, from the least to the most doubted."""
 _STRENGTH: Sequence[Standing] = get_args(Standing)
 
 
 @dataclass(slots=True)
 class Chain:
-    """What came of one history with one writer."""
+    """Results of one history with one writer."""
 
     writer: str
     compactions: int = 0
     planted: Counter[str] = field(default_factory=Counter)
     unmarked: Counter[str] = field(default_factory=Counter)
     said: int = 0
-    """True sentences that stand."""
+    """True sentences that the summary contains."""
     alarms: int = 0
-    """Those of them that are said not to be in the log."""
+    """True sentences that are marked as not in the log."""
     unchecked: int = 0
     wanted: int = 0
     """True sentences that were written."""
     refused: int = 0
     complaints: list[str] = field(default_factory=list)
-    """What was judged wrong, word for word; for the terminal, never for a committed page."""
+    """Wrong judgements, verbatim. Print them only on the terminal: reports that are committed must not quote
+    sessions.
+    """
     files: float | None = None
-    """Share of the changed files of the first stretch that are named with the right verb at the end."""
+    """Share of the files changed in the first stretch that the last summary names with the right verb."""
     rules: float | None = None
     prose: float | None = None
-    """Share of all that was typed in short prompts, sentence by sentence; rules are among it."""
+    """Share of the sentences of short prompts, rules included."""
     open_errors: float | None = None
     told: float | None = None
     true: float | None = None
@@ -83,15 +85,15 @@ class Chain:
 
     @property
     def too_high(self) -> float | None:
-        """How much more is told as kept than is."""
+        """Reported minus true share of kept facts."""
         return None if self.told is None or self.true is None else self.told - self.true
 
 
 def standing(sentence: str, text: str) -> Standing:
-    """Whether a sentence stands in a text, and what is said behind it there.
+    """The state of a sentence in a text, from the marks after it.
 
-    Of several lines the last is looked for below the others, and what is said behind any of them counts.
-    Where it stands more than once, the least counts.
+    A sentence of several lines must match consecutive lines; the most doubted of their states counts. If the
+    sentence occurs more than once, the least doubted occurrence counts.
     """
     wanted = [flat(line) for line in sentence.splitlines() if line.strip()]
     lines = [line for line in text.splitlines() if line.strip()]
@@ -110,7 +112,7 @@ def _in_line(sentence: str, line: str) -> Standing:
         start = bare.find(sentence[:-1])
     if start < 0:
         return "absent"
-    end = start + len(sentence.rstrip(" |.。"))  # in a table a form stands before the last bar
+    end = start + len(sentence.rstrip(" |.。"))  # in a table the mark precedes the last bar
     form = next((form for place, form in forms if place >= end), "")
     if form in ("unchecked", "not in the log"):
         return "unchecked" if form == "unchecked" else "not in the log"
@@ -119,7 +121,7 @@ def _in_line(sentence: str, line: str) -> Standing:
 
 @lru_cache(10_000)
 def _without_forms(line: str) -> tuple[str, Sequence[tuple[int, str]]]:
-    """A line in plain, and where in it which form stood; each is asked about every sentence."""
+    """A line without marks, and the position of each mark; cached, as each sentence is searched in it."""
     bare, forms, end = "", list[tuple[int, str]](), 0
     for match in _FORM.finditer(line):
         bare = flat(f"{bare} {line[end : match.start()]}")
@@ -138,7 +140,7 @@ async def judged_chain(
     policy: Policy = PLIMSOLL,
     seed: int = 0,
 ) -> Chain:
-    """Play a history in so many portions, compact after each, and judge."""
+    """Play a history in ``TIMES`` portions, compact after each, and judge the result."""
     chain = Chain(writer)
     with tempfile.TemporaryDirectory() as folder:
         play = Play(Path(folder), policy, window, text)
@@ -186,7 +188,7 @@ def _applied(play: Play) -> list[CompactionComplete]:
 
 
 def _judge_one(chain: Chain, scripted: ScriptedWriter, play: Play) -> None:
-    """Judge what is in place after one compaction."""
+    """Judge the state after one compaction."""
     event, told = _applied(play)[-1], scripted.told[-1]
     chain.compactions += 1
     if event.performed_by != "model":
@@ -228,10 +230,10 @@ def _judge_end(chain: Chain, log: Happenings, first: Happenings | None, play: Pl
 
 
 def true_share(log: Happenings, text: str) -> float | None:
-    """What is really kept: the mean of four shares, each left out where the log holds nothing of the kind.
+    """The true share of kept facts: the mean of four shares, without those that have no objects in the log.
 
-    Changed files with the right verb; rules word for word; first lines of open errors; commands that do
-    something, with how they ended the last time.
+    They are: changed files with the right verb, rules verbatim, first lines of open errors, and commands with
+    an effect together with their last result.
     """
     bare = flat(text)
     ends = {command: outcomes[-1] for command, outcomes in log.runs.items() if fair(command)}
@@ -260,7 +262,7 @@ def _with_verbs(files: dict[str, list[str]], log: Happenings, text: str) -> floa
 
 
 def _says_elsewhere(line: str, verbs: Sequence[str]) -> bool:
-    """Whether a line says in another language what was done; the deletion, when that was the last."""
+    """Whether a line names the file's deeds in another language; the deletion, if that was the last."""
     wanted = {"deleted"} if verbs[-1] == "deleted" else set(verbs)
     return any(_ELSEWHERE[verb].search(line) for verb in wanted if verb in _ELSEWHERE)
 

@@ -1,4 +1,4 @@
-"""The table of chains: every transcript of a folder with every writer."""
+"""The table of chains: all transcripts of a folder with all writers."""
 
 import asyncio
 import sys
@@ -31,7 +31,7 @@ def chains_of(
     times: int = TIMES,
     aloud: bool = False,
 ) -> tuple[int, list[Chain]]:
-    """Run all writers over all sessions of a window or more; how many those were, and what came of it."""
+    """Run all writers over all sessions that fill a window; return the number of sessions, and the chains."""
     counter, sessions, chains = TokenCounter(text), 0, list[Chain]()
     for transcript in filter(None, map(read_transcript, find_files(list(paths)))):
         tokens = sum(counter.message(message).total for message in transcript.messages)
@@ -51,7 +51,7 @@ def chains_of(
 
 
 def chain_table(chains: Sequence[Chain]) -> str:
-    """The table, and below it the falsehoods by kind."""
+    """The table of chains, followed by the falsehoods by kind."""
     lines = [f"| {' | '.join(_HEAD)} |", "|---" * len(_HEAD) + "|"]
     for name in WRITERS:
         if rows := [chain for chain in chains if chain.writer == name]:

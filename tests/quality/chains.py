@@ -1,4 +1,4 @@
-"""Several compactions one after the other: what is left of the first part after the last of them."""
+"""Consecutive compactions: how much of the first part is left after the last one."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,23 +13,23 @@ from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.views.view import to_messages
 
 STEP = 3_000
-"""Tokens a played history grows by between two requests."""
+"""Tokens by which a played history grows between two requests."""
 
 
 async def chained(
     before: Sequence[ModelMessage], times: int, window: int, text: TextCounter, policy: Policy = PLIMSOLL
 ) -> Context:
-    """Play a history in so many portions and compact after each one.
+    """Play a history in portions and compact after each one.
 
     Args:
         before: The history.
-        times: Portions, and compactions.
-        window: Tokens of the model's window.
+        times: Number of portions and compactions.
+        window: Context window in tokens.
         text: Counts tokens.
-        policy: How the window is governed.
+        policy: The context policy.
 
     Returns:
-        What is in view after the last compaction.
+        The view after the last compaction.
     """
     governed = Governed(text, window, policy)
     view: list[ModelMessage] = []
@@ -46,17 +46,17 @@ async def chained(
 async def played(
     before: Sequence[ModelMessage], window: int, text: TextCounter, policy: Policy, step: int = STEP
 ) -> Context:
-    """Play a history as it happened: it grows by so many tokens, and the policy does what it does.
+    """Play a history in small steps, compacting when the policy decides to.
 
     Args:
         before: The history.
-        window: Tokens of the model's window.
+        window: Context window in tokens.
         text: Counts tokens.
-        policy: How the window is governed.
+        policy: The context policy.
         step: Tokens between two requests.
 
     Returns:
-        What is in view at the end.
+        The view at the end.
     """
     governed = Governed(text, window, policy)
     view: list[ModelMessage] = []
@@ -74,7 +74,7 @@ def _view(governed: Governed) -> list[ModelMessage]:
 def portions(
     messages: Sequence[ModelMessage], times: int, size: Callable[[Sequence[ModelMessage]], int]
 ) -> list[Sequence[ModelMessage]]:
-    """Cut into parts of about equal size, in front of responses: every portion ends with a request."""
+    """Split a history into portions of about equal size, each ending with a request."""
     total, due = 0, size(messages) / times
     cuts = [0]
     for index, message in enumerate(messages):

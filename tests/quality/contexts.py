@@ -1,4 +1,4 @@
-"""The contexts that are compared: what a model would be given instead of the whole history."""
+"""The contexts compared: what a model would be sent instead of the whole history."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,38 +17,38 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is kept of one history."""
+    """What one method keeps of a history."""
 
     name: str
     text: str
     """Everything the model would read."""
     tokens: int
     written: str = ""
-    """The part of it that somebody wrote, where there is one."""
+    """The part that a summariser wrote, if any."""
     written_tokens: int = 0
     ours: bool = False
     """Whether the written part has the form of our summaries, so that its claims can be checked."""
     clipped: bool = False
-    """Whether it was too large for a budget, and what did not fit is left out."""
+    """Whether it exceeded a budget and was cut."""
     refused: int = 0
-    """Requests on the way to it that were too large for the window whatever was left out."""
+    """Requests that could not fit the window even with everything removable left out."""
 
 
 def raw_tail(before: Sequence[ModelMessage], budget: int, count: Count, name: str = "raw tail") -> Context:
-    """The newest text."""
+    """The newest text that fits."""
     text = _last(text_of(before), budget, count)
     return Context(name, text, count(text))
 
 
 def head_and_tail(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
-    """Half from the beginning, half from the end."""
+    """Half from the beginning and half from the end."""
     whole = text_of(before)
     text = f"{_first(whole, budget // 2, count)}\n{_last(whole, budget // 2, count)}"
     return Context("head + tail", text, count(text))
 
 
 def masked(before: Sequence[ModelMessage], count: Count, kept: int = KEPT_OUTPUTS) -> Context:
-    """Everything, but of the tool outputs only the last few."""
+    """Everything, with all but the last few tool outputs masked."""
     left = kept
     messages: list[ModelMessage] = []
     for message in reversed(before):
@@ -63,13 +63,13 @@ def masked(before: Sequence[ModelMessage], count: Count, kept: int = KEPT_OUTPUT
 
 
 def ledger(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
-    """Nothing but the most frequent names."""
+    """Only the most frequent names."""
     text = name_list(frequency_of(before), budget, count)
     return Context("bare list of names", text, count(text), text, count(text))
 
 
 def frequency_of(before: Sequence[ModelMessage]) -> Counter[str]:
-    """Messages each name occurs in."""
+    """Number of messages that contain each name."""
     frequency: Counter[str] = Counter()
     for message in before:
         frequency.update(sorted(names_in(message_text(message, labels=False))))
@@ -77,7 +77,7 @@ def frequency_of(before: Sequence[ModelMessage]) -> Counter[str]:
 
 
 def name_list(frequency: Counter[str], budget: int, count: Count) -> str:
-    """As many of the most frequent names as fit, one a line."""
+    """As many of the most frequent names as fit, one per line."""
     names = [name for name, _ in frequency.most_common()]
     low, high = 0, len(names)
     while low < high:
@@ -87,27 +87,27 @@ def name_list(frequency: Counter[str], budget: int, count: Count) -> str:
 
 
 def product(summary: str, tail: Sequence[ModelMessage], count: Count) -> Context:
-    """What the other product really put in place of the history."""
+    """The other product's actual replacement of the history."""
     text = "\n".join(filter(None, [summary, text_of(tail)]))
     return Context("the product's own summary", text, count(text), summary, count(summary))
 
 
 def masked_within(before: Sequence[ModelMessage], budget: int, count: Count) -> Context:
-    """Masking in a budget; where too much is left, the newest of it."""
+    """Masking within a budget; if too much is left, the newest part of it."""
     whole = masked(before, count)
     text = whole.text if whole.tokens <= budget else _last(whole.text, budget, count)
     return Context(MASKED, text, count(text), clipped=whole.tokens > budget)
 
 
 def product_within(summary: str, budget: int, count: Count) -> Context:
-    """The other product's summary without the messages beside it; where it is too long, its beginning."""
+    """The other product's summary without the kept messages; if too long, its beginning."""
     text = summary if count(summary) <= budget else _first(summary, budget, count)
     size = count(text)
     return Context(PRODUCT, text, size, text, size, clipped=text != summary)
 
 
 def what_cannot_leave(before: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The last prompt that a person typed, and from the last answer on everything: nobody has read it yet."""
+    """The user's last prompt, and everything from the last answer on, which the model has not read yet."""
     answers = [place for place, message in enumerate(before) if isinstance(message, ModelResponse)]
     unread = answers[-1] if answers else 0
     typed = [place for place, message in enumerate(before) if typed_in([message])]
@@ -124,7 +124,7 @@ def _first(text: str, budget: int, count: Count) -> str:
 
 
 def _characters(most: int, budget: int, cost: Callable[[int], int]) -> int:
-    """How many characters cost at most the budget."""
+    """The number of characters that fit the budget."""
     low, high = 0, min(most, budget * 12)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""Checks of log and disk behind a played conversation (S6 to S8)."""
+"""Checks of log and disk after a played conversation (S6 to S8)."""
 
 import json
 import os
@@ -32,12 +32,12 @@ from tui_app.usage import Overhead
 
 
 class Died(BaseException):
-    """The process is gone, as far as it can be played: nothing behind the write happens any more."""
+    """Simulates the death of the process: nothing after the write is executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A summariser that never writes anything."""
+    """A summariser that always fails."""
 
     model_name: str = "failing"
 
@@ -51,15 +51,15 @@ def view_of(history: SessionHistory) -> list[str]:
 
 
 def spoken(messages: Sequence[ModelMessage]) -> list[str]:
-    """What messages say, byte for byte; without the ids that a run writes into those it sends."""
+    """The content of messages, byte for byte, without ids that differ between runs."""
     dumped = ModelMessagesTypeAdapter.dump_python(list(messages), mode="json")
     return [json.dumps([message["kind"], message["parts"]]) for message in dumped]
 
 
 def kept_on_disk(play: Play) -> bool:
-    """S6: rows only came; every message is in the log, and in the view again once all is undone.
+    """S6: rows are only appended, every message is in the log, and undoing everything restores the view.
 
-    Ends the play: what was compacted and rewritten is undone.
+    Ends the play, because it undoes its compactions and rewrites.
     """
     rows = [(record.seq, record.data) for record, _ in play.store.records(play.session)]
     published = {record.seq: record.data for record in play.published}
@@ -70,14 +70,14 @@ def kept_on_disk(play: Play) -> bool:
 
 
 def _archived(play: Play) -> bool:
-    """Whether each compaction wrote down the messages of the view as they were said, and no secret."""
+    """Whether each compaction archived the view's messages in their original form, with secrets masked."""
     heads = list(play.store.heads(play.session))
     for record in play.stored(CompactionComplete):
         done = record.data
         if not isinstance(done, CompactionComplete) or done.outcome != "success":
             continue
         view = fold_agent_view(head for head in heads if head.seq < record.seq)
-        # As they were said: what a stage had cut is whole in the file.
+        # In their original form: the file contains the full text of results that a stage cut.
         said = view.rewritten()
         shown = [said.get(head.seq, head) for head in view.visible()]
         messages = ViewMessages(partial(play.store.message, play.session))
@@ -103,7 +103,7 @@ def _all_comes_back(play: Play) -> bool:
 
 
 async def unchanged_by_failure(play: Play) -> bool:
-    """S7: a summary that fails, and a disk that is full, leave the view as it was."""
+    """S7: a failing summary and a full disk leave the view unchanged."""
     history, before = play.history, view_of(play.history)
     usage = history.usage()
     policy = replace(play.policy, fallback="none", summary_by="llm")
@@ -123,9 +123,9 @@ async def unchanged_by_failure(play: Play) -> bool:
 
 
 async def survives_dying(play: Play) -> bool:
-    """S8: whatever write of a compaction the process dies at, the next start has all of it or none.
+    """S8: wherever the process dies in a compaction, the next start finds all of it or none.
 
-    At every write of one compaction an error is raised; then the session is opened anew.
+    Raises an error at every write of one compaction in turn, then opens the session again.
     """
     before, history = view_of(play.history), play.reopened()
     if view_of(history) != before or history.view != play.history.view or not _folds_agree(play, history):
@@ -139,7 +139,7 @@ async def survives_dying(play: Play) -> bool:
         history.set_overhead(Overhead(play.history.usage().window, play.history.usage().parts), "offline")
         with suppress(Died), failing_at(place, Died()):
             history.commit(proposal)
-            return False  # the last place is behind everything
+            return False  # the last position is after all writes
         died, history = history, play.reopened()
         if view_of(died) != before or not _folds_agree(play, history):
             return False
@@ -149,7 +149,7 @@ async def survives_dying(play: Play) -> bool:
 
 
 async def _proposal(play: Play) -> Proposal | None:
-    """A compaction that is written and not applied."""
+    """A compaction that is written but not applied."""
     taken: list[Proposal] = []
 
     class Taking(Compactor):
@@ -169,7 +169,7 @@ async def _proposal(play: Play) -> Proposal | None:
 
 
 def _folds_agree(play: Play, opened: SessionHistory) -> bool:
-    """Whether both views, replayed, are what was live; ``opened`` was read from the disk now."""
+    """Whether replaying the log gives both live views; ``opened`` was read from the disk just now."""
     heads = list(play.store.heads(play.session))
     seen = [head for head in heads if head.seq <= play.published[-1].seq]
     return fold_agent_view(heads) == opened.view and fold_user_view(seen) == play.shown
@@ -177,7 +177,7 @@ def _folds_agree(play: Play, opened: SessionHistory) -> bool:
 
 @contextmanager
 def failing_at(place: int, error: BaseException) -> Iterator[None]:
-    """Raise at the so-manieth write: of a file, of its name, in front of, in and behind a transaction."""
+    """Raise at the n-th write: of a file, of its name, and before, in and after a transaction."""
     left = [place]
     rename, append_many, change = os.replace, SqliteStore.append_many, SqliteStore._change
 

@@ -1,6 +1,7 @@
-"""Sentences that a log disproves, of ten kinds, each worded in many ways and some languages.
+"""Sentences that a log disproves, of ten kinds, in many wordings and several languages.
 
-Each is made from the log it is false of. What turns out to be true, or cannot be disproved, is never planted.
+Each is derived from the log in which it is false. A sentence that is true or cannot be disproved is never
+planted.
 """
 
 import re
@@ -257,24 +258,24 @@ _CORRECTS = re.compile(r"(?i)\binstead\b|\bactually\b")
 
 @dataclass(frozen=True, slots=True)
 class Falsehood:
-    """A planted sentence. Of several lines the last one is the claim, and those above say what it claims."""
+    """A planted sentence. Of several lines the last is the claim, and the lines above give its context."""
 
     kind: str
     text: str
 
 
 def falsehoods(log: Happenings, turn: int) -> list[Falsehood]:
-    """One of each kind that the log has an object for.
+    """One falsehood of each kind for which the log has an object.
 
     Args:
-        log: All that has happened so far.
-        turn: Which wordings and objects are taken; every turn takes others.
+        log: Everything that has happened so far.
+        turn: Selects wordings and objects; each turn uses others.
     """
     found: list[Falsehood] = []
     for place, kind in enumerate(KINDS):
         if made := _objects_of(kind, log):
             wordings, values = made[(turn * 7 + place) % len(made)]
-            # Another place in every kind, so that no summary is in one language or of one shape.
+            # The offset differs per kind, so that no summary has only one language or form.
             wording = wordings[(turn + place * 5) % len(wordings)]
             found.append(Falsehood(kind, wording.format(*values)))
     return found
@@ -348,7 +349,7 @@ def _rule(log: Happenings) -> _Objects:
             continue
         if flipped and flipped not in log.text:
             yield RULES, (flipped,)
-        # A complaint is no rule, and one that was corrected may well be called lifted.
+        # A complaint is not a rule, and a rule that was corrected may truly be called lifted.
         elif _RULE_WORD.search(rule) and not _CORRECTS.search(rule) and not STEERS_ELSEWHERE.search(rule):
             yield LIFTED, (rule.rstrip("."),)
 
@@ -380,7 +381,7 @@ def _objects_of(kind: str, log: Happenings) -> list[tuple[tuple[str, ...], tuple
 
 
 def turned(rule: str) -> str:
-    """A rule the other way round; empty where no word of it can be turned."""
+    """The opposite of a rule; empty if it contains no word that can be negated."""
     for pattern, other in _FLIPS:
         if re.search(pattern, rule):
             return re.sub(pattern, other, rule, count=1)

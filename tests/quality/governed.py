@@ -1,4 +1,4 @@
-"""Our own result: what a model is sent when the governor had to compact, with no model to ask."""
+"""Our own result: what a model is sent after the governor compacted without a model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,18 +30,18 @@ from tui_app.context.windows.window_limits import ContextTooLarge, Limits
 from tui_app.events import CompactionComplete, Payload
 
 COMPACTION_ALONE = replace(PLIMSOLL, stages=NO_STAGES)
-"""The default policy without the stages that hide old outputs first."""
+"""The default policy without the stages that first hide old outputs."""
 
 
 class Governed:
-    """A conversation under a policy in a window of so many tokens, without any model."""
+    """A conversation under a policy in a context window of so many tokens, without a model."""
 
     def __init__(self, text: TextCounter, window: int, policy: Policy = PLIMSOLL) -> None:
         self.counter = TokenCounter(text)
         self.events: list[Payload] = []
         self.sent: list[ModelMessage] = []
         self.refused = 0
-        """Requests that cannot fit whatever is left out, so that they are not sent."""
+        """Requests that cannot fit even with everything removable left out, so they are not sent."""
         self.history = ListHistory(self.counter, self.events.append)
         writer = ExtractiveSummariser(text.count)
         self.compactor = Compactor(self.history, policy, PlainHost((writer,)))
@@ -55,19 +55,19 @@ class Governed:
         self._agent = Agent(model, capabilities=[governor])
 
     async def send(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """Send a history that ends with a request; returns what the model was given."""
+        """Send a history that ends with a request, and return what the model was sent."""
         await self._agent.run(None, message_history=list(messages))
         return self.sent
 
     async def send_if_it_fits(self, messages: Sequence[ModelMessage]) -> None:
-        """Send a history, or count it as refused; the view goes on either way."""
+        """Send a history, or count it as refused; the view continues either way."""
         try:
             await self.send(messages)
         except ContextTooLarge:
             self.refused += 1
 
     async def compacted(self, messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-        """Send a history, and ask for a compaction where hiding old outputs had made room enough."""
+        """Send a history, and compact if hiding old outputs had made enough room."""
         sent = await self.send(messages)
         if self.compactions:
             return sent
@@ -77,7 +77,7 @@ class Governed:
             return sent
 
     async def compact(self) -> list[ModelMessage]:
-        """Compact what the last request left in view, and return the view."""
+        """Compact the view left by the last request, and return the new view."""
         if await self.compactor.finish() is None:
             self.compactor.start("headless")
             await self.compactor.finish()
@@ -85,36 +85,36 @@ class Governed:
 
     @property
     def compactions(self) -> list[CompactionComplete]:
-        """Compactions so far that were applied."""
+        """Number of compactions applied so far."""
         done = [event for event in self.events if isinstance(event, CompactionComplete)]
         return [event for event in done if event.outcome == "success"]
 
     def size(self, messages: Sequence[ModelMessage]) -> int:
-        """Tokens of messages."""
+        """Token count of messages."""
         return sum(self.counter.message(message).total for message in messages)
 
     def _answer(self, messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         self.sent = list(messages)
-        # What the model would report by itself is a guess, and the governor would learn from it.
+        # Without this the model would report an estimate, and the governor would learn from it.
         usage = RequestUsage(input_tokens=self.size(messages), output_tokens=1)
         return ModelResponse(parts=[TextPart("ok")], usage=usage)
 
 
 def written_in(messages: Sequence[ModelMessage]) -> str:
-    """The text of our summary in a view; empty when there is none."""
+    """The text of our summary in a view; empty if there is none."""
     parts = [part for message in messages for part in message.parts if isinstance(part, CompactionPart)]
     return "\n".join((part.content or "").replace(WAY_BACK, "") for part in parts)
 
 
 def context_of(sent: Sequence[ModelMessage], governed: Governed, name: str = "ours") -> Context:
-    """A request of ours as a context to be scored."""
+    """Convert a request of ours to a context that can be scored."""
     written = written_in(sent)
     size, refused = governed.counter.text(written), governed.refused
     return Context(name, text_of(sent), governed.size(sent), written, size, ours=True, refused=refused)
 
 
 def bare_summary(before: Sequence[ModelMessage], budget: int, text: TextCounter) -> Context:
-    """The sections of code alone, without anything beside them: deeds, words, and names in what is left."""
+    """The sections written by code alone: deeds, words, and the names in what is left."""
     items = [Item(key, message) for key, message in enumerate(before, 1)]
     ledger = Ledger.from_items(items)
     words = user_words_section(ledger.prompts(), budget // 3, text.count)

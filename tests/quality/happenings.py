@@ -1,6 +1,6 @@
-"""What a stretch of a history holds, as facts that a sentence can be made of, or turned round.
+"""The facts of a stretch of history, from which true sentences and falsehoods are made.
 
-Worked out from calls, results and prompts by code that shares nothing with the product's readers.
+Derived from calls, results and prompts by code that shares nothing with the product's readers.
 """
 
 import re
@@ -25,7 +25,7 @@ from tests.quality.truth import (
 
 LONGEST_COMMAND = 100
 _SHORT_PROMPT = 600
-"""Characters up to which all of a prompt is taken for typed; longer ones are often pasted."""
+"""Maximum length in characters of prompts that count as typed; longer ones often contain pastes."""
 _PASSED = re.compile(r"(?<![\w.])(\d{1,5}) (?:tests? )?pass(?:ed|ing)\b|\btests? +(\d{1,5}) passed", re.I)
 _RAN = re.compile(r"\bRan (\d{1,5}) tests?\b")
 _COUNTS = re.compile(
@@ -48,7 +48,7 @@ STEERS_ELSEWHERE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing that is true of a stretch.
+    """A true fact of a stretch.
 
     The kind is created, edited, written, deleted, read, passed, failed, mended, open, solved, count, setting,
     line, rule, said or holds.
@@ -64,12 +64,12 @@ class Happenings:
     """The facts of a stretch, in order of the messages."""
 
     deeds: dict[str, list[str]] = field(default_factory=dict)
-    """Every file with what was done to it, reading included."""
+    """What was done to each file, reading included."""
     runs: dict[str, list[bool]] = field(default_factory=dict)
-    """Commands that do something, with whether each run worked; unclear runs are left out."""
+    """Commands with an effect: whether each run succeeded. Runs without a clear result are left out."""
     counts: list[tuple[str, int]] = field(default_factory=list)
     settings: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By name the values it was given, with the file of each."""
+    """Values of each setting by name, with the file of each value."""
     lines: list[tuple[str, int]] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     typed: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Happenings:
 
     @cached_property
     def changed(self) -> dict[str, list[str]]:
-        """Files that were changed, without the times they were read."""
+        """What was done to each changed file, without reads."""
         without = ((path, [verb for verb in verbs if verb != "read"]) for path, verbs in self.deeds.items())
         return {path: verbs for path, verbs in without if verbs}
 
@@ -87,13 +87,13 @@ class Happenings:
 
     @cached_property
     def rules(self) -> list[str]:
-        """What the user said must or must not be done, in any of the languages known here."""
+        """The user's rules (what must or must not be done), in all supported languages."""
         foreign = [each for each in self.prose if STEERS_ELSEWHERE.search(each) and not each.endswith("?")]
         return list(dict.fromkeys([*steering(self.typed), *foreign]))
 
     @cached_property
     def prose(self) -> list[str]:
-        """Every sentence of short prompts."""
+        """The sentences of all short prompts."""
         short = (text for text in self.typed if len(text) <= _SHORT_PROMPT)
         return list(dict.fromkeys(sentence for text in short for sentence in sentences(text)))
 
@@ -103,7 +103,7 @@ class Happenings:
 
     @cached_property
     def told_counts(self) -> set[int]:
-        """Every number that stands beside a word of tests."""
+        """Every number next to a word about tests."""
         return {int(first or second) for first, second in _COUNTS.findall(self.text)}
 
     @cached_property
@@ -111,13 +111,13 @@ class Happenings:
         return self.text.splitlines()
 
     def beside(self, name: str, value: str) -> bool:
-        """Whether any line of the log holds both."""
+        """Whether a line of the log contains both."""
         number = re.compile(rf"(?<![\w.]){re.escape(value)}(?![\w])")
         return any(name in line and number.search(line) for line in self.lines_of_text)
 
     @cached_property
     def facts(self) -> dict[Fact, None]:
-        """Everything a sentence can be made of."""
+        """All facts of which sentences can be made."""
         return dict.fromkeys(self._facts())
 
     def _facts(self) -> Iterator[Fact]:
@@ -144,12 +144,12 @@ class Happenings:
 
 
 def fair(command: str) -> bool:
-    """Whether a command can stand in a sentence."""
+    """Whether a command can be quoted in a sentence."""
     return len(command) <= LONGEST_COMMAND and bool(_FLAT_COMMAND.fullmatch(command))
 
 
 def happenings_of(messages: Sequence[ModelMessage]) -> Happenings:
-    """Read a stretch."""
+    """Extract the facts of a stretch."""
     found = Happenings(typed=typed_in(messages), text=text_of(messages))
     calls = list(calls_in(messages))
     found.failures = list(failures_in(calls))
@@ -174,7 +174,7 @@ def _run(found: Happenings, command: str, result: str, *, bad: bool) -> None:
     elif not _ERRORS.search(_NO_ERRORS.sub(" ", result)):
         found.runs.setdefault(command, []).append(True)
     else:
-        found.runs.pop(command, None)  # nobody can tell how it ended
+        found.runs.pop(command, None)  # the result of the command is unknown
     numbers = [int(match[1] or match[2]) for match in _PASSED.finditer(result)]
     numbers += map(int, _RAN.findall(result))
     if len(set(numbers)) == 1:

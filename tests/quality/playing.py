@@ -1,4 +1,4 @@
-"""A transcript played through the real pipeline over a real log, request by request, without any model."""
+"""Plays a transcript through the real pipeline with a real log, request by request, without a model."""
 
 import hashlib
 import json
@@ -54,12 +54,12 @@ from tui_app.session.views.user_view import UserView
 from tui_app.session.workspace import SessionFolder
 
 _NOW = datetime(2000, 1, 1, tzinfo=UTC)
-"""Time in the names of files that results are moved to: requests name them."""
+"""Fixed time for the names of offloaded files, because requests contain these names."""
 
 
 @dataclass(slots=True)
 class Play:
-    """One conversation under one policy in one window, with its log in a folder of its own."""
+    """One conversation under one policy in one window, with its log in its own folder."""
 
     folder: Path
     policy: Policy
@@ -72,24 +72,24 @@ class Play:
     said: list[tuple[int, str]] = field(default_factory=list)
     """Log number and stored text of every message of the transcript."""
     keys: dict[int, list[Key]] = field(default_factory=dict)
-    """What those messages hold, by log number."""
+    """Keys of the parts of those messages, by log number."""
     published: list[Record] = field(default_factory=list)
     shown: UserView = field(default_factory=UserView)
-    """The user view as a screen would have folded it."""
+    """The user view, folded as a screen does."""
     early: list[CompactionStart] = field(default_factory=list)
     """Compactions that started although the policy saw no need."""
     sent: list[ModelMessage] = field(default_factory=list)
     instructions: str = ""
-    """What came with the newest request."""
+    """Instructions of the newest request."""
     refused: int = 0
-    """Requests that could not fit whatever is left out, and were not sent."""
+    """Requests that could not fit even with everything removable left out, and were not sent."""
     requests: list[str] = field(default_factory=list)
-    """Checksum of every request that was sent."""
+    """Hash of each request sent."""
     _agent: Agent[None, str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.store = SqliteStore(self.folder / "sessions.db")
-        # What is played is a dying process, not a power cut: nothing has to be waited for.
+        # The test simulates a process that dies, not a power failure, so durability is not needed.
         self.store._db.execute("PRAGMA synchronous=OFF")
         self.session = self.store.create(SessionStart(cwd="/", model="offline"), time=1.0)
         self.history = self.reopened(self._note)
@@ -109,7 +109,7 @@ class Play:
         self._agent = Agent(model, instructions=INSTRUCTIONS, capabilities=[governor])
 
     def reopened(self, publish: Callable[[Record], None] = lambda _record: None) -> SessionHistory:
-        """The history as another process would find it on disk now."""
+        """Open the history from disk as another process would."""
         history = SessionHistory(
             store=self.store,
             session=self.session,
@@ -122,7 +122,7 @@ class Play:
         return history
 
     def say(self, messages: Sequence[ModelMessage]) -> None:
-        """Write messages of the transcript to the log, an event for each, as a turn does."""
+        """Append messages of the transcript to the log, one event each, as a turn does."""
         for message in messages:
             for payload, single in _events(message, self.history.counter):
                 record = self.history.append(payload, single)
@@ -132,7 +132,7 @@ class Play:
                     self.keys[record.seq] = [key for _, key, _ in parts_of([single])]
 
     async def send(self) -> bool:
-        """Have the next request sent, and what is due when a turn has ended; whether it could be sent."""
+        """Send the next request and do the work due after a turn; return whether the request was sent."""
         fitted = False
         with suppress(ContextTooLarge):
             await self._agent.run(None, message_history=to_messages(self.history.items()))
@@ -150,7 +150,7 @@ class Play:
         self.store.close()
 
     def stored(self, *kinds: type[Payload]) -> list[Record]:
-        """Records of some kinds, as they were published."""
+        """Published records of some kinds."""
         return [record for record in self.published if isinstance(record.data, kinds)]
 
     def _note(self, record: Record) -> None:
@@ -169,7 +169,7 @@ class Play:
     def _answer(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.sent, self.instructions = list(messages), info.instructions or ""
         self.requests.append(_checksum(messages, self.instructions))
-        # What the model would report by itself is a guess, and the governor would learn from it.
+        # Without this the model would report an estimate, and the governor would learn from it.
         counted = sum(self.history.counter.message(message).total for message in messages)
         return ModelResponse(
             parts=[TextPart("ok")], usage=RequestUsage(input_tokens=counted, output_tokens=1)
@@ -177,7 +177,7 @@ class Play:
 
 
 def _checksum(messages: list[ModelMessage], instructions: str) -> str:
-    """Checksum of a request's bytes, without the times and ids of runs, which no provider is sent."""
+    """Hash of a request without times and run ids, which no provider is sent."""
     dumped = ModelMessagesTypeAdapter.dump_python(messages, mode="json")
     return hashlib.sha256(json.dumps([_timeless(dumped), instructions]).encode()).hexdigest()
 
@@ -192,7 +192,7 @@ def _timeless(value: Any) -> Any:
 
 
 def _events(message: ModelMessage, counter: TokenCounter) -> list[tuple[Payload, ModelMessage | None]]:
-    """Events as a turn or an import makes them: one for every answer, call, prompt and result."""
+    """Events as a turn or an import makes them: one for each answer, call, prompt and result."""
     if isinstance(message, ModelResponse):
         calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
         ids = tuple(call.tool_call_id for call in calls)

@@ -1,4 +1,4 @@
-"""The report: all measurements over all cases, and tables of numbers with nothing of the sessions in it."""
+"""The report: all measurements of all cases as tables of numbers, which reveal nothing of the sessions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ from tui_app.context.policy import PLIMSOLL
 from tui_app.context.views.view import Item
 from tui_app.context.windows.window_limits import ContextTooLarge
 
-# All measurements over all cases.
+# Measurements of all cases.
 
 
 PLAYED = {"default policy": PLIMSOLL, "compaction alone": COMPACTION_ALONE}
@@ -40,38 +40,39 @@ OURS_UNASKED = "ours, before anybody asks for a compaction"
 OURS_ALONE = "compaction alone, no old outputs hidden first"
 OURS_LONG = "ours, where the history is at least two windows long"
 LONG = 600_000
-"""Tokens of the session that speed is measured on."""
+"""Tokens of the session used to measure speed."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """Everything the report prints. Keys are names of contexts, in order of first use."""
+    """All data of the report. Keys are names of contexts, in order of first use."""
 
     window: dict[str, list[Scores]] = field(default_factory=dict)
     budgets: dict[int, dict[str, list[Scores]]] = field(default_factory=dict)
     clipped: dict[int, dict[str, list[bool]]] = field(default_factory=dict)
-    """By budget and context, of each history whether it was too large and clipped."""
+    """By budget and context: whether each history's context was too large and clipped."""
     chains: dict[int, list[Scores]] = field(default_factory=dict)
     played: dict[str, list[Scores]] = field(default_factory=dict)
     cases: list[tuple[Case, float, Scores]] = field(default_factory=list)
-    """Every case with the share of it that cannot leave, and the scores of our result."""
+    """Each case with the share of it that cannot be removed, and the scores of our result."""
     complaints: list[str] = field(default_factory=list)
-    """False claims and inventions of ours, word for word; for the terminal, never for a committed page."""
+    """Our false claims and inventions, verbatim. Print them only on the terminal, never in a committed
+    report.
+    """
     same_bytes: list[bool] = field(default_factory=list)
     seconds: dict[int, float] = field(default_factory=dict)
-    """Time of one compaction by size of the history in tokens."""
+    """Seconds of one compaction, by size of the history in tokens."""
     refused: Counter[str] = field(default_factory=Counter)
-    """Requests that cannot fit the window whatever is left out, by the table they are missing in."""
+    """Requests that cannot fit even with everything removable left out, by the table that lacks them."""
 
 
 async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int], text: TextCounter) -> None:
-    """Measure one case."""
     truth = truth_of(case)
     governed = Governed(text, window)
     try:
         ours = context_of(await governed.compacted(case.before), governed)
     except ContextTooLarge:
-        into.refused["histories"] += 1  # nothing of it is sent, so there is nothing to score
+        into.refused["histories"] += 1  # nothing is sent, so there is nothing to score
         return
     again = Governed(text, window)
     into.same_bytes.append(context_of(await again.compacted(case.before), again).text == ours.text)
@@ -109,7 +110,7 @@ async def measure(case: Case, into: Measured, window: int, budgets: Sequence[int
 
 
 def _at_budgets(case: Case, truth: Truth, into: Measured, budgets: Sequence[int], text: TextCounter) -> None:
-    """What is written alone, against the same number of tokens spent otherwise."""
+    """Compare the written part with other uses of the same number of tokens."""
     for budget in budgets:
         rows = into.budgets.setdefault(budget, {})
         contexts = [
@@ -133,7 +134,7 @@ def _complain(into: Measured, case: Case, ours: Context, truth: Truth) -> None:
 
 
 def time_long_sessions(cases: Sequence[Case], into: Measured, text: TextCounter, most: int = LONG) -> None:
-    """Time a summary with its facts for a session of so many tokens, and for one of half the size."""
+    """Time a summary with its facts, for a session of so many tokens and for one of half that size."""
     for wanted in (most // 2, most):
         messages = _long(cases, wanted)
         items = [Item(key, message) for key, message in enumerate(messages, 1)]
@@ -154,7 +155,7 @@ def _long(cases: Sequence[Case], tokens: int) -> list[ModelMessage]:
     return messages
 
 
-# The report as text: tables of numbers, with nothing of the sessions in it.
+# Renders the report as tables of numbers, which reveal nothing of the sessions.
 
 
 COLUMNS = {
@@ -178,12 +179,11 @@ COLUMNS = {
     "invented": "invented",
 }
 _FINE = frozenset(("size", "written"))
-"""Columns whose aims are so small that two digits would hide a miss."""
+"""Columns whose targets are so small that two digits would hide a miss."""
 _CHAIN = ("size", "written", "touched", "verbs", "false_claims", "rules", "first", "latest", "open_errors")
 
 
 def render(measured: Measured, *, window: int, command: str) -> str:
-    """The whole report as Markdown."""
     real = sum(case.real for case, _, _ in measured.cases)
     count = len(measured.cases)
     blocks = [
@@ -219,7 +219,7 @@ def _budgets(measured: Measured) -> Iterable[str]:
 
 
 def _too_large(clipped: Mapping[str, Sequence[bool]]) -> str:
-    """Which contexts were larger than the budget, and what is left of those."""
+    """Contexts larger than the budget, and how much of them is left."""
     told = [
         f"{name}: {sum(clipped[name])} of {len(clipped[name])} histories ({keeps} is kept)"
         for name, keeps in ((MASKED, "the end"), (PRODUCT, "the beginning"))
@@ -244,7 +244,7 @@ def _cell(column: str, value: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Some digits behind the point; a dash where there is no object."""
+    """A number with fixed decimals; a dash if there is nothing to measure."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
@@ -255,7 +255,7 @@ def _speed(measured: Measured) -> str:
 
 
 def _cases(measured: Measured) -> str:
-    """One row a history, without its name: what the sessions are about is nobody's business."""
+    """One row per history, without its name: reports must not reveal what sessions are about."""
     columns = tuple(COLUMNS)
     lines = [
         "| history | tokens | cut | cannot leave | " + " | ".join(COLUMNS[name] for name in columns) + " |",

@@ -1,4 +1,4 @@
-"""What every transcript must pass under every policy in every window: ``python -m tests.quality.safety``.
+"""The checks of every transcript, policy and window: ``python -m tests.quality.safety``.
 
 A compaction may lose words, never the conversation. Needs no model and no network.
 """
@@ -20,7 +20,7 @@ from tui_app.context.policy import PRESETS, Policy
 
 WINDOWS = (8_000, 32_000, 128_000)
 Matrix = dict[tuple[int, str, int], Verdict]
-"""Verdicts by place of the transcript, policy, and window in tokens."""
+"""Verdicts by index of the transcript, policy, and window in tokens."""
 
 
 def matrix(
@@ -30,7 +30,7 @@ def matrix(
     text: TextCounter,
     dying: Container[str] = frozenset(PRESETS),
 ) -> Matrix:
-    """Play everything under everything; the process dies at every write under the policies named."""
+    """Play everything under every policy and window; under the named policies, die at every write."""
     found: Matrix = {}
     for place, messages in enumerate(sessions, 1):
         for policy, window in product(policies, windows):
@@ -42,12 +42,12 @@ def matrix(
 
 
 def play_name(name: str, policy: str, window: int) -> str:
-    """How the golden files call a play."""
+    """The name of a play in the golden files."""
     return f"play {name} {policy} {window}"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play, print the tables, and name what failed; 1 when anything did."""
+    """Play everything, print the tables and list the failures. Returns 1 if anything failed."""
     options = _parser().parse_args(arguments)
     text = TextCounter("o200k_base")
     text.load()
@@ -79,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def render(formats: Sequence[str], found: Matrix) -> str:
-    """The tables as Markdown, with nothing of the sessions in them."""
+    """The tables as Markdown, which reveal nothing of the sessions."""
     verdicts = list(found.values())
     requests, refused, cut = (
         sum(getattr(v, name) for v in verdicts) for name in ("requests", "refused", "cut")

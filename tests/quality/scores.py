@@ -1,4 +1,4 @@
-"""Scores of one kept context against the truth: shares from 0 to 1, or None without an object."""
+"""Scores of a context against the truth: shares from 0 to 1, or None if there is nothing to measure."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -30,12 +30,12 @@ class Scores:
     identifiers: float | None
     hard: float | None
     lines: float | None
-    """Lines of results that later calls hold again."""
+    """Share of result lines that appear again in later calls."""
     density: float | None
     touched: float | None
     verbs: float | None
     false_claims: float | None
-    """Claims about files that are not true, of all that are made."""
+    """Share of false claims among all claims about files."""
     rules: float | None
     first: float | None
     latest: float | None
@@ -43,18 +43,18 @@ class Scores:
     corrections: float | None
     open_errors: float | None
     solved_listed: float | None
-    """Solved errors that are listed as open, of all solved ones."""
+    """Share of solved errors that are listed as open."""
     invented: float | None
 
 
 def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> Scores:
-    """Judge one context.
+    """Score one context.
 
     Args:
-        context: What is kept.
+        context: What was kept.
         truth: What really happened.
         source_tokens: Size of the whole history.
-        count: Tokens of a text.
+        count: Counts the tokens of a text.
     """
     if context.ours:
         context = replace(context, text=spelt_out(context.text), written=spelt_out(context.written))
@@ -89,14 +89,14 @@ def score(context: Context, truth: Truth, source_tokens: int, count: Count) -> S
 
 
 def spelt_out(text: str) -> str:
-    """Our text with the folder in front of every file that stands below it."""
+    """Our text with full paths instead of file names below a folder."""
     for root in _ROOT.findall(text):
         text = _ROOT.sub("", text, count=1).replace("…/", root)
     return _BELOW.sub(lambda group: re.sub(r"(?m)^  - ", lambda _: f"- {group[1]}", group[2]), text)
 
 
 def average(rows: Sequence[Scores]) -> dict[str, float | None]:
-    """Means by column, over the rows where it has an object."""
+    """Mean of each column, over the rows that have a value."""
     means: dict[str, float | None] = {}
     for name in Scores.__dataclass_fields__:
         values = [value for row in rows if (value := getattr(row, name)) is not None]
@@ -131,7 +131,7 @@ def _tail(truth: Truth, tokens: int, count: Count) -> str:
 
 
 def _density(context: Context, names: set[str], truth: Truth, count: Count) -> float | None:
-    """Share of needed names among those listed, against a bare list of a quarter and half of the size."""
+    """Share of needed names among those listed, relative to plain lists of 1/4 and 1/2 of the size."""
     needed = truth.needed_files | truth.needed_identifiers
     if not needed or not names:
         return None
@@ -141,13 +141,13 @@ def _density(context: Context, names: set[str], truth: Truth, count: Count) -> f
 
 
 def false_claims(written: str, truth: Truth) -> float | None:
-    """Share of the claims ``path · deeds`` that the calls do not bear out."""
+    """Share of claims ``path · deeds`` that the calls do not support."""
     claims = list(_CLAIM.finditer(spelt_out(written)))
     return sum(not _true(claim, truth) for claim in claims) / len(claims) if claims else None
 
 
 def wrong_claims(written: str, truth: Truth) -> list[str]:
-    """The claims themselves, to look at."""
+    """The unsupported claims themselves, for inspection."""
     return [claim[0] for claim in _CLAIM.finditer(spelt_out(written)) if not _true(claim, truth)]
 
 
@@ -181,5 +181,5 @@ def _claimed(written: str) -> set[str]:
 
 
 def invented(written: str, source: str) -> list[str]:
-    """Names, addresses and numbers of a written text that the history does not hold."""
+    """Names, addresses and numbers in a written text that do not occur in the history."""
     return sorted(piece for piece in _claimed(written) if piece.rstrip(".,;:") not in source)

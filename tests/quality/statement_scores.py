@@ -1,8 +1,8 @@
-"""How true and false sentences come through the binding: ``python -m tests.quality.statement_scores``.
+"""Results of checking true and false sentences: ``python -m tests.quality.statement_scores``.
 
-Each set is a session and sentences about it that somebody wrote who did not know the code. They are bound as
-notes of one compaction, in a fixed disorder: without sources, with the right message's number, and with the
-number of another message.
+Each set is a session with sentences about it, written by an author who did not know the code. They are
+checked as the notes of one compaction, in a fixed shuffled order: without sources, with the right message's
+number, and with another message's number.
 """
 
 import argparse
@@ -26,16 +26,16 @@ from tui_app.session.importers.formats import import_file
 
 OWN_SETS = Path(__file__).parent / "statements"
 DECIDABLE = frozenset({"outcome", "deed", "count", "task", "error", "wish", "quote"})
-"""Kinds that structure can decide; cause, order and swaps inside one message are a second reader's."""
+"""Kinds that can be decided by structure; cause, order and swaps within a message need a second reader."""
 Given = Literal["no source", "right source", "wrong source"]
 Found = Literal["not in the log", "unchecked", "state", "silent"]
 LINES = 17
-"""Statements of one compaction's notes."""
+"""Statements per compaction's notes."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementSet:
-    """A session and what is said about it."""
+    """A session and statements about it."""
 
     passages: Sequence[Passage]
     binder: Binder
@@ -44,21 +44,21 @@ class StatementSet:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts by what was given, whether it is true, and what was found."""
+    """Counts by the given source, whether the statement is true, and the result."""
 
     every: Counter[tuple[Given, bool, Found]] = field(default_factory=Counter)
     decidable: Counter[tuple[Given, bool, Found]] = field(default_factory=Counter)
     by_language: Counter[tuple[str, bool, Found]] = field(default_factory=Counter)
 
     def share(self, given: Given, found: Found, *, true: bool, decidable: bool = False) -> float:
-        """The share of all true or false statements that was found so."""
+        """Share of all true or all false statements with this result."""
         counts = self.decidable if decidable else self.every
         whole = sum(count for (one, is_true, _), count in counts.items() if (one, is_true) == (given, true))
         return counts[given, true, found] / max(1, whole)
 
 
 def read_sets(folder: Path) -> Iterator[StatementSet]:
-    """Sets of a folder: a session beside a list of statements, or a list that names its session."""
+    """Read the sets of a folder: a session next to a list of statements, or a list that names its session."""
     for path in sorted([*folder.glob("*/statements.json"), *folder.glob("*.json")]):
         data = json.loads(path.read_text(encoding="utf-8"))
         named = isinstance(data, dict)
@@ -77,12 +77,12 @@ def read_sets(folder: Path) -> Iterator[StatementSet]:
 
 
 def tallied(sets: Sequence[StatementSet], lines: int = LINES, seed: int = 7) -> Tally:
-    """Bind all statements and count what comes of them.
+    """Check all statements and count the results.
 
     Args:
         sets: The sets.
-        lines: Statements of one compaction's notes.
-        seed: Of the disorder.
+        lines: Statements per compaction's notes.
+        seed: Seed of the shuffled order.
     """
     tally = Tally()
     for each in sets:
@@ -124,7 +124,7 @@ def line_of(statement: dict[str, Any], texts: Sequence[Passage], given: Given) -
 
 
 def table(tally: Tally) -> str:
-    """What came of them, as Markdown."""
+    """The results as Markdown."""
     lines = [
         "| sources | statements | not in the log | unchecked | with a state | silent | silent, decidable |",
         "|---|---|---|---|---|---|---|",
@@ -139,7 +139,6 @@ def table(tally: Tally) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.quality.statement_scores", description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, default=[OWN_SETS], help="sets of statements")
     parser.add_argument("--lines", type=int, default=LINES, help="statements of one compaction's notes")

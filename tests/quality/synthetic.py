@@ -1,4 +1,4 @@
-"""A short made-up session with everything the scores look for."""
+"""A short made-up session that contains everything the scores measure."""
 
 from pydantic_ai.messages import ModelMessage
 
@@ -54,12 +54,12 @@ GOOD = f"""## Intent
 
 
 def characters(text: str) -> int:
-    """A token count that needs no tokenizer."""
+    """Token count that needs no tokenizer."""
     return -(-len(text) // 4)
 
 
 def scored(text: str, *, ours: bool = True) -> Scores:
-    """Judge a text as what is kept of the session."""
+    """Score a text as the context of the session."""
     size = characters(text)
     context = Context("kept", text, size, text if ours else "", size if ours else 0, ours=ours)
     return score(context, truth_of(CASE), CASE.tokens, characters)

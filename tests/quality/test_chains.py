@@ -1,4 +1,4 @@
-"""Chains of compactions with writers of every kind: first the judge itself, then the goals."""
+"""Chains of compactions with all kinds of writers: first the judge itself, then the targets."""
 
 import asyncio
 import re
@@ -18,7 +18,7 @@ from tests.quality.writers import ACCEPTED, COMMANDS, REFUSED, TERSE, WRITERS
 from tui_app.context.counting.encodings import TextCounter
 
 TEXT = TextCounter("o200k_base")
-"""Four characters a token: a tokenizer that never needs loading."""
+"""Four characters per token, so no tokenizer has to be loaded."""
 RULES = (
     "Never touch the migrations folder.",
     "Always use tabs in the templates.",
@@ -183,7 +183,7 @@ def test_what_is_planted_is_of_every_kind() -> None:
 
 
 def test_few_falsehoods_stand_silent() -> None:
-    """What no structure decides, such as a rule said to be lifted; over real sessions one in twenty."""
+    """Falsehoods that structure cannot decide, such as a rule called lifted; 5% in real sessions."""
     chains = [chain("lying"), chain("lying, with sources")]
     planted, silent = (
         sum(sum(getattr(one, of).values()) for one in chains) for of in ("planted", "unmarked")

@@ -1,4 +1,4 @@
-"""The report: from files to tables, with nothing of the sessions in it."""
+"""The report: from files to tables that reveal nothing of the sessions."""
 
 import asyncio
 import json
@@ -22,7 +22,7 @@ from tui_app.context.counting.encodings import TextCounter
 
 
 def transcript(path: Path, turns: int) -> None:
-    """A session of another program with a secret name in it."""
+    """A session of another program that contains a secret name."""
     messages: list[dict[str, object]] = [{"role": "user", "content": "Build zanzibarShop. Never push."}]
     for turn in range(turns):
         function = {
@@ -84,7 +84,7 @@ def test_every_score_has_a_column() -> None:
     assert (number(None), number(1 / 3), number(0.1534, 3)) == ("-", "0.33", "0.153")
 
 
-# Our own results, played through the real governor without any model.
+# Our own results, produced by the real governor without a model.
 
 
 WINDOW = 4_000
@@ -92,7 +92,7 @@ RULE = "Never touch the migrations folder."
 
 
 def text() -> TextCounter:
-    """Four characters a token: a tokenizer that never needs loading."""
+    """Four characters per token, so no tokenizer has to be loaded."""
     return TextCounter("o200k_base")
 
 

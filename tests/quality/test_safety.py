@@ -38,12 +38,12 @@ from tui_app.conversation.history.session_history import SessionHistory
 
 
 def text() -> TextCounter:
-    """Estimates: no tokenizer has to be loaded."""
+    """Estimated token counts, so no tokenizer has to be loaded."""
     return TextCounter(None)
 
 
 def work(turns: int, printed: int) -> list[ModelMessage]:
-    """Files written and tests run, turn by turn."""
+    """Writes files and runs tests, turn by turn."""
     messages: list[ModelMessage] = [*user("Build the shop. Never touch the migrations."), *says("I begin.")]
     for turn in range(turns):
         messages += user(f"Now page {turn}, als nächstes bitte 次 🚢.")
@@ -68,7 +68,7 @@ def giants() -> list[ModelMessage]:
 
 
 def odd(turns: int = 7) -> list[ModelMessage]:
-    """What other programs leave behind: calls that stay open, results of nothing, ids used again, blanks."""
+    """Oddities of other programs: calls without results, empty results, reused ids, blank messages."""
     messages: list[ModelMessage] = [*user("Go on."), ModelResponse(parts=[TextPart("")])]
     for turn in range(turns):
         pair = [ToolCallPart("a", {"n": turn}, "one"), ToolCallPart("b", {"n": turn}, "two")]
@@ -91,7 +91,7 @@ def odd(turns: int = 7) -> list[ModelMessage]:
 
 
 def reminded() -> list[ModelMessage]:
-    """A long turn into which a program puts a long reminder: what was asked for is the prompt before it."""
+    """A long turn with a long inserted reminder; the user's request is the prompt before it."""
     steps = [message for step in range(12) for message in shell(f"make page{step}", "passed " * 700)]
     return [*user("Build every page."), *steps[:8], *user(REMINDER * 150), *steps[8:]]
 
@@ -101,7 +101,7 @@ SESSIONS = {"work": work(11, 500), "giants": giants(), "odd": odd(), "reminded":
 
 
 WHOLE = {"work": WINDOWS[-1], "odd": WINDOWS[-1], "reminded": WINDOWS[-1]}
-"""Where a session is one request: what is judged at the end of a play is that of the window below."""
+"""Sessions that are one request in this window: the end of their play is judged in the next smaller one."""
 NARROW = [(name, window) for name in SESSIONS for window in WINDOWS if WHOLE.get(name) != window]
 
 
@@ -115,10 +115,10 @@ async def test_a_session_that_fits_whole_is_sent_as_it_is_kept(name: str, window
 
 @pytest.mark.parametrize(("name", "window"), NARROW)
 def test_every_policy_passes_every_check(name: str, window: int) -> None:
-    """What is sent is judged in every play; that each write may fail, in two of the six of a session.
+    """Requests are judged in every play; failing writes only in two of the six plays of a session.
 
-    How a compaction is written down knows neither the policy that wanted it nor the window: each session,
-    each window and each policy dies at every write, not each with each.
+    Writing a compaction depends neither on the policy that started it nor on the window. So each session,
+    window and policy is tested with a failure at every write, but not every combination.
     """
     place = NARROW.index((name, window))
     dying = {list(PRESETS)[(place + more) % len(PRESETS)] for more in (0, 3)}
@@ -255,7 +255,7 @@ def test_a_reminder_may_be_cut_and_the_prompt_in_front_of_it_may_not(behind: str
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    """A conversation in which something was compacted."""
+    """A play with at least one compaction."""
     played = Play(tmp_path, COMPACTION_ALONE, 8_000, text())
 
     async def go() -> None:
@@ -291,7 +291,7 @@ def test_the_check_of_the_log_can_fail(play: Play, statement: str) -> None:
 
 
 def test_the_checks_of_failing_can_fail(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A view that changes before the log does is found out by both."""
+    """Both checks detect a view that changes before the log does."""
     commit: Callable[[SessionHistory, Proposal], object] = SessionHistory.commit
 
     def hasty(self: SessionHistory, proposal: Proposal) -> object:

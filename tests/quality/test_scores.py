@@ -1,4 +1,4 @@
-"""Truth, scores and aims: what counts as kept, what as lost, and what as a false claim."""
+"""Truth, scores and targets: what counts as kept, as lost, and as a false claim."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from tests.quality.text import files_in, identifiers_in, sentences, steering, te
 from tests.quality.truth import Call, deeds_of, plain_command, shell_deeds, truth_of
 from tui_app.context.counting.encodings import TextCounter
 
-# The ground truth: worked out from the calls, and from nothing else.
+# The ground truth, derived from the calls alone.
 
 
 def test_the_truth_of_a_session() -> None:
@@ -98,7 +98,7 @@ def test_commands_are_compared_without_decoration() -> None:
     assert plain_command("cd /w && make  check 2>&1 | tail -40") == "make check"
 
 
-# The scores: what counts as kept, what as lost, and what as a false claim.
+# The scores: what counts as kept, as lost, and as a false claim.
 
 
 def test_a_good_summary_gets_everything() -> None:
@@ -228,7 +228,7 @@ def test_what_nobody_has_read_yet_cannot_leave() -> None:
     assert what_cannot_leave(latest) == latest
 
 
-# The aims of docs/quality.md, on a made-up history; the command on that page measures real ones.
+# The targets of docs/quality.md on a made-up history; the command on that page measures real ones.
 
 
 WINDOW = 32_000
@@ -237,7 +237,7 @@ RULES = "Never touch the migrations folder. Always use tabs in the templates."
 AIMS_FIRST = "Build the harbour's site, page by page."
 OPEN = "ValueError: no berth in timetable.py"
 TEXT = TextCounter("o200k_base")
-"""Four characters a token: a tokenizer that never needs loading."""
+"""Four characters per token, so no tokenizer has to be loaded."""
 
 
 def page(turn: int) -> list[ModelMessage]:

@@ -1,4 +1,4 @@
-"""True and false sentences by somebody who did not know the code, within the bounds that are promised."""
+"""True and false sentences by an author who did not know the code, within the documented bounds."""
 
 from functools import cache
 

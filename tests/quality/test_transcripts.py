@@ -1,4 +1,4 @@
-"""Reading files, and where histories are cut."""
+"""Reading transcript files, and where histories are cut."""
 
 import json
 from collections.abc import Sequence
@@ -162,7 +162,7 @@ def test_masking_hides_all_but_the_newest_outputs() -> None:
     assert text.index(HIDDEN) < text.index("x" * 400)
 
 
-# Readers of trajectories and of aider's history, each on a few lines of its format.
+# Readers for trajectories and for aider's history, each on a few lines of its format.
 
 
 def read(path: Path, name: str, content: Any) -> Transcript:

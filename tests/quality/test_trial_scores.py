@@ -1,4 +1,4 @@
-"""The trial of a compaction predicts what would have to be looked up, on a made-up history."""
+"""The trial of a compaction predicts look-ups, on a made-up history."""
 
 from tests.context.facts_kit import call, says, shell, user
 from tests.quality.cases import Case

@@ -1,4 +1,4 @@
-"""Messages as plain text, the names and sentences in it, and what a line says was done. No shared code."""
+"""Messages as plain text, names and sentences in it, and deeds that lines report. No product code is used."""
 
 import json
 import re
@@ -17,11 +17,10 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-# Messages as plain text, and the names and sentences in it. Shares no code with what it judges.
+# Messages as plain text, and the names and sentences in it. Shares no code with the product it judges.
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -48,17 +47,17 @@ _PROGRAM_TEXT = ("[Request interrupted", "This session is being continued", "Cav
 
 
 def flat(text: str) -> str:
-    """With every run of white space as one space."""
+    """The text with every run of white space replaced by one space."""
     return _SPACE.sub(" ", text).strip()
 
 
 def files_in(text: str) -> set[str]:
-    """Names of files, without their folders."""
+    """Names of files, without folders."""
     return {match[0] for match in _FILE.finditer(text) if _is_file(match)}
 
 
 def identifiers_in(text: str) -> set[str]:
-    """Names of code: with an underscore inside or a hump; not those that are the name of a file."""
+    """Identifiers: with an underscore inside or in camel case, without names of files."""
     return {name for name in _IDENTIFIER.findall(_FILE.sub(_not_a_file, text)) if _SHAPE.search(name)}
 
 
@@ -67,18 +66,18 @@ def _not_a_file(match: re.Match[str]) -> str:
 
 
 def _is_file(match: re.Match[str]) -> bool:
-    """By its ending; ``console.log`` and ``cmd.Env`` are code."""
+    """Whether a name is a file's, by its extension; ``console.log`` and ``cmd.Env`` are code."""
     shouted = match[0].isupper() and match[1].lower() in ENDINGS
     return (match[1] in ENDINGS or shouted) and match[0] not in {"console.log", "process.env"}
 
 
 def names_in(text: str) -> set[str]:
-    """Names of files and of code."""
+    """Names of files and identifiers."""
     return files_in(text) | identifiers_in(text)
 
 
 def leaves(value: Any) -> Iterator[str]:
-    """Every text inside a value, nested ones too."""
+    """Every string inside a value, nested ones included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -90,12 +89,12 @@ def leaves(value: Any) -> Iterator[str]:
 
 
 def result_of(part: BaseToolReturnPart | RetryPromptPart) -> str:
-    """What a tool answered, as text."""
+    """A tool's result as text."""
     return part.content if isinstance(part.content, str) else json.dumps(part.content, default=str)
 
 
 def message_text(message: ModelMessage, *, labels: bool = True) -> str:
-    """One message; every argument of a call on a line of its own, behind the names of tool and argument."""
+    """One message; every argument of a call on its own line, after the names of tool and argument."""
     lines: list[str] = []
     for part in message.parts:
         match part:
@@ -114,12 +113,11 @@ def message_text(message: ModelMessage, *, labels: bool = True) -> str:
 
 
 def text_of(messages: Iterable[ModelMessage]) -> str:
-    """Many messages."""
     return "\n".join(map(message_text, messages))
 
 
 def typed_in(messages: Iterable[ModelMessage]) -> list[str]:
-    """What a person typed, in order, without what programs put around it."""
+    """The user's prompts in order, without text that programs added around them."""
     typed: list[str] = []
     for message in messages:
         for part in message.parts:
@@ -135,7 +133,7 @@ def typed_in(messages: Iterable[ModelMessage]) -> list[str]:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of prose: code in fences and lines of logs are left out."""
+    """Sentences of prose, without fenced code and lines of logs."""
     found: list[str] = []
     for piece in _SENTENCE.split(_FENCE.sub("\n", text)):
         sentence = flat(_BULLET.sub("", piece))
@@ -146,18 +144,18 @@ def sentences(text: str) -> list[str]:
 
 
 def steering(typed: Sequence[str]) -> list[str]:
-    """Sentences of the user that say what must or must not be done; questions only where they ask for it."""
+    """The user's sentences that say what must or must not be done; of questions, only requests."""
     found = (sentence for text in typed for sentence in sentences(text) if _STEERS.search(sentence))
     return list(dict.fromkeys(s for s in found if not s.endswith("?") or _REQUEST.match(s)))
 
 
 def correcting(typed: Sequence[str]) -> list[str]:
-    """Sentences with which the user takes something back."""
+    """Sentences in which the user takes something back."""
     return list(dict.fromkeys(s for text in typed[1:] for s in sentences(text) if _CORRECTS.search(s)))
 
 
 def spoken_in(messages: Iterable[ModelMessage], limit: int, *, calls_only: bool = False) -> str:
-    """Words and tool inputs of the first so many responses, or the inputs alone."""
+    """Text and tool inputs of the first so many responses, or the inputs alone."""
     responses = [message for message in messages if isinstance(message, ModelResponse)][:limit]
     if calls_only:
         responses = [
@@ -167,7 +165,7 @@ def spoken_in(messages: Iterable[ModelMessage], limit: int, *, calls_only: bool 
     return "\n".join(message_text(message, labels=False) for message in responses)
 
 
-# Whether a line says what was done to a file. Shares no code and no words with what it judges.
+# Whether a line reports what was done to a file. Shares neither code nor words with the product it judges.
 
 
 _SAID = {
@@ -181,7 +179,7 @@ _SAID = {
     ),
     "deleted": re.compile(r"(?i)(?<![\w/-])(?:deleted|removed|renamed|moved|deletes|removes)(?!\w|\.\w)"),
 }
-"""A report; what only could or should be done is none."""
+"""Verbs that report; what only could or should be done does not count."""
 _DENIED = re.compile(r"(?i)\b(?:not|never|n['’]t|be)(?: yet| been| being)? \w+")
 _TOOLS = {
     "created": re.compile(r"(?i)write|create|save"),
@@ -195,7 +193,7 @@ _BEFORE = {
     "edited": re.compile(r"(?:>> ?|\b(?:sed -i|tee -a)[^;&|]*|\*\*\* Update File: )[\"']?$"),
     "deleted": re.compile(r"(?:\b(?:rm|mv) [^;&|]*|\*\*\* Delete File: )[\"']?$"),
 }
-"""Commands and lines of patches that end in the path."""
+"""Commands and patch lines that end with the path."""
 _ACCEPTED = {
     "created": ("created",),
     "edited": ("edited",),
@@ -210,7 +208,7 @@ _LONGEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file's name where it stands: its line before and after it, and the heading above."""
+    """An occurrence of a file's name: the line before and after it, and the heading above."""
 
     before: str
     after: str
@@ -218,7 +216,7 @@ class Place:
 
 
 def places_of(path: str, text: str, others: Iterable[str]) -> list[Place]:
-    """Every line that names a file, by its bare name only where no other file has that name."""
+    """Every line that names a file; by its bare name only if no other file has that name."""
     parts = path.rsplit("/", 2)
     endings = [path, "/".join(parts[-2:])]
     if sum(other.rsplit("/", 1)[-1] == parts[-1] for other in others) < 2:
@@ -240,7 +238,7 @@ def _place(line: str, match: re.Match[str], heading: str) -> Place:
 
 
 def right_verb(places: Sequence[Place], verbs: Sequence[str]) -> bool:
-    """Whether any place says one of the things that were done; the deletion, when that was the last."""
+    """Whether any occurrence reports one of the file's deeds; the deletion, if that was the last."""
     wanted = ["deleted"] if verbs[-1] == "deleted" else [kind for verb in verbs for kind in _ACCEPTED[verb]]
     return any(_says(place, kind) for place in places for kind in set(wanted))
 

@@ -1,4 +1,4 @@
-"""Sessions as the report takes them: readers of every format, in order, with foreign compactions."""
+"""Sessions as the report uses them: readers of all formats, and other products' compactions."""
 
 import json
 import re
@@ -25,7 +25,7 @@ from tui_app.context.views.view import Item, is_system, to_messages
 from tui_app.events import CompactionComplete
 from tui_app.session.importers.formats import ImportFormatError, import_file
 
-# What the readers of foreign formats fill: messages in order, and where the other product compacted.
+# The result of a reader: messages in order, and where the other product compacted.
 
 
 Json = dict[str, Any]
@@ -33,14 +33,14 @@ Json = dict[str, Any]
 
 @dataclass(slots=True)
 class Reading:
-    """Messages read so far."""
+    """The messages read so far."""
 
     format: str
     messages: list[ModelMessage] = field(default_factory=list)
     boundaries: list[tuple[int, str, int]] = field(default_factory=list)
-    """Index behind the compaction, its summary, and the index of the first message that stayed."""
+    """Index after the compaction, its summary, and the index of the first message that was kept."""
     names: dict[str, str] = field(default_factory=dict)
-    """Tools that were called and not yet answered, by call id."""
+    """Tools of calls without a result so far, by call id."""
 
     def compacted(self, summary: str, kept_from: int | None = None) -> None:
         here = len(self.messages)
@@ -67,7 +67,7 @@ class Reading:
             self.messages.append(ModelRequest(parts=[part]))
 
     def close(self) -> "Reading":
-        """Answer what the file leaves open, behind the call."""
+        """Add a result for each call that the file leaves open, directly after the call."""
         for index in range(len(self.messages) - 1, -1, -1):
             message = self.messages[index]
             if isinstance(message, ModelResponse):
@@ -81,14 +81,14 @@ class Reading:
 
 
 def text_in(content: Any) -> str:
-    """The text of a message's content: a string, or a list of blocks of which some are text."""
+    """The text of a message's content: a string, or the text blocks of a list."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
     return "\n".join(part.get("text", "") for part in parts if part.get("type") == "text")
 
 
-# Readers for the trajectories that agent benchmarks and frameworks leave, and for aider's history.
+# Readers for trajectories of agent benchmarks and frameworks, and for aider's history.
 
 
 AIDER = "# aider chat started at "
@@ -97,7 +97,7 @@ Calls = list[tuple[str, str, Any]]
 
 
 def read_trajectory(document: Any) -> Reading | None:
-    """Read SWE-agent, OpenHands, inspect-ai or LangChain; None for anything else."""
+    """Read SWE-agent, OpenHands, inspect-ai or LangChain; None for other formats."""
     match document:
         case {"history": [*history], "trajectory": _}:
             return _swe_agent(history)
@@ -112,7 +112,7 @@ def read_trajectory(document: Any) -> Reading | None:
 
 
 def _swe_agent(history: Sequence[Json]) -> Reading:
-    """Older files hold the action as text and the observation as the user's next message, without ids."""
+    """Older files store the action as text and the observation as the next user message, without ids."""
     read = Reading("swe-agent")
     waiting: list[str] = []
     for step, message in enumerate(history):
@@ -140,7 +140,7 @@ def _swe_agent(history: Sequence[Json]) -> Reading:
 
 
 def _openhands(events: Sequence[Json]) -> Reading:
-    """An observation names the action it comes from; actions without a call are not the model's."""
+    """An observation names its action; actions without a call do not come from the model."""
     read = Reading("openhands")
     calls: dict[int, str] = {}
     for event in events:
@@ -166,7 +166,7 @@ def _openhands(events: Sequence[Json]) -> Reading:
 
 
 def _inspect_ai(messages: Sequence[Json]) -> Reading:
-    """Of a log with several samples the first: each is a conversation of its own."""
+    """The first sample of a log, because each sample is its own conversation."""
     read = Reading("inspect-ai")
     for message in messages:
         text = text_in(message.get("content"))
@@ -204,7 +204,7 @@ def _langchain(document: Sequence[Json]) -> Reading:
 
 
 def aider(text: str) -> Reading:
-    """Lines of the person and answers; what aider itself said on the console its model never saw."""
+    """User lines and answers; aider's own console output was never sent to the model."""
     read = Reading("aider-md")
     speaker, said = "", list[str]()
 
@@ -229,11 +229,11 @@ def aider(text: str) -> Reading:
     return read
 
 
-# Small readers of the report's own for some formats; only what it needs.
+# Minimal readers of the report for some formats.
 
 
 def read_other(path: Path) -> Reading | None:
-    """Read a session of another program; None when nobody knows the format."""
+    """Read a session of another program; None for an unknown format."""
     text = path.read_text(encoding="utf-8", errors="replace")
     if text.startswith(AIDER):
         return aider(text)
@@ -289,7 +289,7 @@ def _pi(records: list[Json]) -> Reading:
 
 
 def _path(records: list[Json]) -> list[Json]:
-    """From the last record to the root where records name their parent, else all of them."""
+    """The records from the last one to the root where they name their parent, else all records."""
     by_id = {record["id"]: record for record in records if "parentId" in record and "id" in record}
     if not by_id:
         return records
@@ -342,28 +342,26 @@ def _copilot(records: list[Json]) -> Reading:
     return read.close()
 
 
-# Sessions as the report takes them: messages in order, and where another product compacted.
+# Sessions as the report uses them: messages in order, and where another product compacted.
 
 
 _OURS = ("claude-code", "pydantic-ai", "openai-chat")
-"""Formats that are read as the product reads them."""
+"""Formats read with the product's importers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A place where the other product compacted."""
+    """A compaction of the other product."""
 
     index: int
     """Index of the first message after it."""
     summary: str
     kept_from: int
-    """Index of the first message that stayed beside the summary; ``index`` when none did."""
+    """Index of the first message kept after the summary; ``index`` if none was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One session."""
-
     name: str
     format: str
     messages: tuple[ModelMessage, ...]
@@ -371,9 +369,9 @@ class Transcript:
 
 
 def read_transcript(path: Path) -> Transcript | None:
-    """Read a file with our importers, else with a reader of the report's own; None when nobody knows it.
+    """Read a file with our importers, else with a reader of the report; None for an unknown format.
 
-    Formats that the report has readers of its own for keep them: its published figures were measured so.
+    Formats that the report has readers for use those, because the published figures were measured with them.
     """
     try:
         imported = import_file(path)
@@ -397,9 +395,9 @@ def read_transcript(path: Path) -> Transcript | None:
 
 
 def _of_reading(path: Path, read: Reading) -> Transcript:
-    """Join the results of one answer, as a request does; boundaries move along.
+    """Join the results of one answer, as a request does, and adjust the boundaries.
 
-    The other program's system prompt is no part of what is compacted, and here another one would stand.
+    The other program's system prompt is left out: it is not compacted, and ours would replace it.
     """
     cuts = sorted(
         {0, len(read.messages), *(place for index, _, kept in read.boundaries for place in (index, kept))}
@@ -421,12 +419,12 @@ def _joined(messages: list[ModelMessage]) -> list[ModelMessage]:
 
 
 def _unreported(message: ModelMessage) -> ModelMessage:
-    """What the other program's provider reported was the size of the other program's request."""
+    """Remove the usage reported by the other program's provider, which belongs to other requests."""
     return replace(message, usage=RequestUsage()) if isinstance(message, ModelResponse) else message
 
 
 def find_files(paths: list[Path]) -> list[Path]:
-    """The files among and below some paths, in order of their names."""
+    """All files at and below some paths, sorted by name."""
     found = [
         file
         for path in paths

@@ -1,11 +1,11 @@
-"""How the trial of a compaction predicts look-ups: ``python -m tests.quality.trial_scores FOLDER``.
+"""How well the trial of a compaction predicts look-ups: ``python -m tests.quality.trial_scores FOLDER``.
 
-A history is cut where the report cuts it, and kept in several forms and sizes. What the agent of the
-record used in its next 40 answers and does not find in such a form it would have to look up; that is worked
-out by code that shares nothing with the trial. Of two forms of one history, the one whose questions are
-answered worse should need more look-ups: the area under the curve is the share of such pairs in the
-right order, a tie counting half. With ``--held-back`` the number of names that a trial asks for is chosen on
-every second session, and scored on the others, once each way.
+A history is cut where the report cuts it, and kept in several forms and sizes. A look-up is something that
+the recorded agent used in its next 40 answers and that the form does not contain; this is determined by code
+that shares nothing with the trial. Of two forms of one history, the one whose questions are answered worse
+should need more look-ups. The area under the curve is the share of pairs in the right order; a tie counts
+half. With ``--held-back`` the number of names that a trial asks for is chosen on every second session and
+scored on the others, once each way.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from tui_app.context.counting.tokens import TokenCounter
 from tui_app.context.views.view import Item
 
 SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)
-"""Tokens of the forms."""
+"""Sizes of the forms in tokens."""
 LIST, OURS = "bare list of names", "our summary alone"
 _APART = 0.05
-"""By how much the shares of look-ups of two forms differ that are compared."""
+"""Minimum difference between the look-up shares of two forms that are compared."""
 NUMBERS = (0, 5, 10, 20, 40)
-"""Of names that a trial may ask for."""
+"""Numbers of names that a trial may ask for."""
 _FEWEST = 4
-"""Questions, and things used later, that a history must have."""
+"""Minimum number of questions, and of things used later, for a history to count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Tried:
     name: str
     tokens: int
     answered: float
-    """Share of the questions."""
+    """Share of the questions answered."""
     missing: float
-    """Share of what was used later that is not there."""
+    """Share of what was used later that is missing."""
 
 
 def forms_of(case: Case, text: TextCounter) -> Iterator[Context]:
-    """What may stand in place of a history."""
+    """Possible replacements of a history."""
     for size in SIZES:
         yield bare_summary(case.before, size, text)
         yield raw_tail(case.before, size, text.count)
@@ -62,7 +62,7 @@ def forms_of(case: Case, text: TextCounter) -> Iterator[Context]:
 
 
 def tried(case: Case, text: TextCounter) -> list[Tried]:
-    """All forms of a history with their questions and look-ups; none where it has too little of either."""
+    """All forms of a history with their questions and look-ups; none if it has too few of either."""
     truth = truth_of(case)
     items = [Item(key, message) for key, message in enumerate(case.before, 1)]
     questions = questions_about(items)
@@ -80,7 +80,7 @@ def _tried(context: Context, questions: Sequence[TrialQuestion], truth: Truth) -
 
 
 def area(groups: Sequence[Sequence[Tried]], *, same_size: bool = False) -> tuple[float, int]:
-    """The share of pairs in the right order, and how many pairs there are."""
+    """The share of pairs in the right order, and the number of pairs."""
     wins, pairs = 0.0, 0
     for group in groups:
         for one, other in combinations(group, 2):
@@ -94,13 +94,13 @@ def area(groups: Sequence[Sequence[Tried]], *, same_size: bool = False) -> tuple
 
 
 def numbered(case: Case, text: TextCounter) -> dict[int, list[Tried]]:
-    """All forms of a history, by how many names are asked for."""
+    """All forms of a history, by number of names asked for."""
     truth, forms = truth_of(case), list(forms_of(case, text))
     items, found = [Item(key, message) for key, message in enumerate(case.before, 1)], {}
     for number in NUMBERS:
         with patch.object(trial, "_MOST_NAMES", number):
             questions = questions_about(items)
-        # As many as without any names: all numbers are scored on the same histories.
+        # The same histories are used for all numbers: those with enough questions without names.
         if not number and min(len(questions), len(truth.needed_files | truth.needed_identifiers)) < _FEWEST:
             return {}
         found[number] = [_tried(each, questions, truth) for each in forms]
@@ -108,7 +108,7 @@ def numbered(case: Case, text: TextCounter) -> dict[int, list[Tried]]:
 
 
 def print_held_back(sessions: Sequence[Sequence[Case]], text: TextCounter) -> None:
-    """Choose the number of names on one half of the sessions, and score it on the other."""
+    """Choose the number of names on half of the sessions, and score it on the other half."""
     halves = [[numbered(case, text) for cases in sessions[start::2] for case in cases] for start in (0, 1)]
     areas = [{number: area([each[number] for each in half if each]) for number in NUMBERS} for half in halves]
     for seen, kept in (areas, areas[::-1]):
@@ -118,7 +118,7 @@ def print_held_back(sessions: Sequence[Sequence[Case]], text: TextCounter) -> No
 
 
 def main() -> None:
-    """Print the area over all histories of some folders."""
+    """Print the area over all histories in some folders."""
     parser = argparse.ArgumentParser(prog="python -m tests.quality.trial_scores", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="transcripts, or folders of them")
     parser.add_argument("--least", type=int, default=8_000, help="tokens of a history")

@@ -32,7 +32,7 @@ from tests.quality.text import (
 )
 
 SHORTEST_LINE = 24
-"""Characters of a line that says something of its own."""
+"""Minimum length in characters of a distinctive line."""
 _PATHS = ("file_path", "path", "filePath", "notebook_path", "filename", "target_file", "file")
 _PATCH = re.compile(r"(?m)^\*\*\* (Add|Update|Delete) File: (.+)$")
 _PATCH_VERBS = {"Add": "created", "Update": "edited", "Delete": "deleted"}
@@ -48,7 +48,7 @@ _OPERATORS = frozenset(("&&", "||", ";", "|", "&"))
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call with its answer."""
+    """A tool call and its result."""
 
     tool: str
     args: Mapping[str, Any]
@@ -57,17 +57,17 @@ class Call:
 
 
 def is_shell(call: Call) -> bool:
-    """Whether the call ran a command line."""
+    """Whether the call ran a shell command."""
     return call.tool.lower() in {"bash", "shell", "run_command", "execute_bash", "terminal", "exec"}
 
 
 def shell_line(call: Call) -> str:
-    """The command line."""
+    """The shell command."""
     return str(call.args.get("command") or call.args.get("cmd") or "")
 
 
 def deeds_of(call: Call) -> Iterator[tuple[str, str]]:
-    """Yield path and verb for every file a call has changed or read."""
+    """Yield path and verb of every file that a call changed or read."""
     if call.outcome != "success" or call.result.startswith(("<tool_use_error>", "Error")):
         return
     for text in (value for value in call.args.values() if isinstance(value, str)):
@@ -115,7 +115,7 @@ def shell_deeds(command: str) -> Iterator[tuple[str, str]]:
 
 def _simple(words: list[str]) -> Iterator[tuple[str, str]]:
     for place, word in enumerate(words[:-1]):
-        # An error stream that goes to a file is a log, and ``2>&1`` none at all.
+        # stderr redirected to a file is a log, and ``2>&1`` is not a file.
         if word in {">", ">>"} and (place == 0 or words[place - 1] != "2"):
             yield words[place + 1], "edited" if word == ">>" else "written"
     words = words[: words.index(">")] if ">" in words else words
@@ -138,7 +138,7 @@ def _simple(words: list[str]) -> Iterator[tuple[str, str]]:
             yield from ((path, "edited" if "-a" in words else "written") for path in plain)
 
 
-# What really happened in a history: the ground truth that kept contexts are held against.
+# The ground truth of a history, which contexts are compared with.
 
 
 _EXIT = re.compile(r"(?i)(?:exit(?:ed with)? (?:code|status)|return code)[:\s]*([1-9]\d{0,2})\b")
@@ -151,13 +151,13 @@ _LOOKS = words(
 )
 _DECORATION = re.compile(r"\s*(?:2>&1|2>/dev/null|\|\s*(?:tail|head|cat)\b[^|;&]*)\s*$")
 _FILTER = re.compile(r"\|\s*(?:e?grep|rg|awk|sed|wc|sort|jq)\b[^&;]*$")
-"""Behind these nobody can tell from the exit code whether the command itself worked."""
+"""After these filters the exit code does not show whether the command itself succeeded."""
 _CD = re.compile(r"^\s*cd\s+\S+\s*(?:&&|;)\s*")
 
 
 @dataclass(slots=True)
 class Failure:
-    """The newest failure of one command."""
+    """The newest failure of a command."""
 
     command: str
     line: str
@@ -166,16 +166,16 @@ class Failure:
 
 @dataclass(slots=True)
 class Truth:
-    """Everything the scores need to know about a case."""
+    """Everything the scores need about a case."""
 
     needed_files: set[str] = field(default_factory=set)
     needed_identifiers: set[str] = field(default_factory=set)
     needed_lines: set[str] = field(default_factory=set)
-    """Lines of results that later calls hold again, word for word."""
+    """Lines of results that later calls contain verbatim."""
     rare: set[str] = field(default_factory=set)
     """Names in at most four messages."""
     frequency: Counter[str] = field(default_factory=Counter)
-    """Messages each name occurs in."""
+    """Number of messages that contain each name."""
     touched: dict[str, list[str]] = field(default_factory=dict)
     """Changed files with what was done to them, in order."""
     read: set[str] = field(default_factory=set)
@@ -189,7 +189,6 @@ class Truth:
 
 
 def truth_of(case: Case) -> Truth:
-    """Work out the truth of a case."""
     truth = Truth(source=text_of(case.before))
     for message in case.before:
         truth.frequency.update(names_in(message_text(message, labels=False)))
@@ -230,7 +229,7 @@ def calls_in(messages: Sequence[ModelMessage]) -> Iterator[Call]:
 
 
 def failures_in(calls: Sequence[Call]) -> Iterator[Failure]:
-    """Newest failures of commands that do something, with whether the same succeeded afterwards."""
+    """The newest failure of each command with an effect, and whether the command succeeded later."""
     open_now: dict[str, Failure] = {}
     for call in calls:
         if not is_shell(call) or call.outcome in {"denied", "interrupted"}:
@@ -240,7 +239,7 @@ def failures_in(calls: Sequence[Call]) -> Iterator[Failure]:
             continue
         bad = reports_failure(call)
         if not bad and "|" in shell_line(call) and _ERROR.search(call.result):
-            # The end of a pipe says nothing about its beginning, and what is shown speaks of errors.
+            # The end of a pipe does not show whether its beginning failed, and the output mentions errors.
             continue
         if bad and (line := _error_line(call.result)):
             open_now[command] = Failure(command, line, solved=False)
@@ -251,12 +250,12 @@ def failures_in(calls: Sequence[Call]) -> Iterator[Failure]:
 
 
 def looks_only(command: str) -> bool:
-    """Whether a command changes and checks nothing, or hides whether it worked."""
+    """Whether a command neither changes nor checks anything, or hides whether it succeeded."""
     return bool(_FILTER.search(command)) or command.split(maxsplit=1)[0].rsplit("/", 1)[-1] in _LOOKS
 
 
 def reports_failure(call: Call) -> bool:
-    """Whether a command's result says that it failed."""
+    """Whether a command's result reports a failure."""
     return call.outcome == "failed" or bool(_EXIT.search(call.result[:200] + call.result[-200:]))
 
 
@@ -266,7 +265,7 @@ def _error_line(result: str) -> str:
 
 
 def plain_command(command: str) -> str:
-    """A command without the folder it changes to and what only shortens its output."""
+    """A command without its leading ``cd`` and without what only shortens its output."""
     text = command.strip().split("<<")[0]
     while match := _CD.match(text):
         text = text[match.end() :]
@@ -276,6 +275,6 @@ def plain_command(command: str) -> str:
 
 
 def same_work(failed: str, later: str) -> bool:
-    """Whether a success of ``later`` means that what failed works: the same, around it, or all of it."""
+    """Whether success of ``later`` means that ``failed`` works: the same, a step of it, or a narrower run."""
     parts = [flat(part) for part in later.split("&&")]
     return failed in (later, *parts) or failed.startswith(later + " ")

@@ -1,4 +1,4 @@
-"""One transcript under one policy in one window: played to its end, and judged."""
+"""One transcript under one policy in one window: played to its end and judged."""
 
 import hashlib
 from collections import Counter
@@ -30,23 +30,23 @@ CHECKS = {
     "S11": "no secret in what we wrote",
 }
 _STEPS = 12
-"""Requests in which a session grows by a window."""
+"""Requests while a session grows by one window."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What came of one transcript under one policy in one window."""
+    """Results of one transcript under one policy in one window."""
 
     requests: int = 0
     refused: int = 0
-    """Requests that could not fit whatever is left out."""
+    """Requests that could not fit even with everything removable left out."""
     cut: int = 0
     compactions: int = 0
     rewrites: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    """Requests or results that failed a check, by its name."""
+    """Number of failures of each check, by its name."""
     bytes: str = ""
-    """Checksum of all requests as they were sent."""
+    """Hash of all requests sent."""
 
 
 async def play_through(
@@ -58,7 +58,7 @@ async def play_through(
     *,
     dies: bool = True,
 ) -> Verdict:
-    """Play a session to its end, judge every request and then log and disk, also where it dies at a write."""
+    """Play a session to its end; judge every request, then log and disk, then a death at each write."""
     play, source, verdict = Play(folder, policy, window, text), Source(), Verdict()
     try:
         for portion in parts_to_play(messages, play):
@@ -77,7 +77,7 @@ async def play_through(
 
 
 def parts_to_play(messages: Sequence[ModelMessage], play: Play) -> list[Sequence[ModelMessage]]:
-    """What a session says from one request to the next, behind an opening that all of them have."""
+    """The session's messages between requests, after an opening common to all sessions."""
     session = [*opening(), *messages]
     if isinstance(session[-1], ModelResponse):
         session.append(ModelRequest(parts=[UserPromptPart("What is left to do?")]))
@@ -86,7 +86,7 @@ def parts_to_play(messages: Sequence[ModelMessage], play: Play) -> list[Sequence
 
 
 def checksum(play: Play) -> str:
-    """One checksum of all requests of a play, with how many there were."""
+    """A hash of all requests of a play, and their number."""
     whole = hashlib.sha256(" ".join(play.requests).encode()).hexdigest()
     return f"{len(play.requests)} {whole[:24]}"
 
@@ -96,7 +96,7 @@ def _size(play: Play, messages: Sequence[ModelMessage]) -> int:
 
 
 async def _request(portion: Sequence[ModelMessage], play: Play, source: Source, verdict: Verdict) -> None:
-    """Let a session grow, and judge the request that follows."""
+    """Append messages, and judge the request that follows."""
     play.say(portion)
     source.add(portion)
     seen = len(play.published)
@@ -111,7 +111,7 @@ async def _request(portion: Sequence[ModelMessage], play: Play, source: Source, 
 
 
 def _rewritten(play: Play) -> frozenset[Key]:
-    """Calls and results that a recorded rewrite has given another form."""
+    """Calls and results changed by a recorded rewrite."""
     return frozenset(
         key
         for record in play.stored(ViewRewrite)
@@ -132,7 +132,7 @@ async def _at_the_end(play: Play, verdict: Verdict, *, dies: bool) -> None:
 
 
 async def _same_twice(play: Play) -> bool:
-    """Whether a request that nothing is due for is the same bytes when it is sent again."""
+    """Whether a request with nothing due is the same bytes when sent again."""
     for _ in range(2):
         before, events = view_of(play.history), len(play.published)
         if not await play.send():

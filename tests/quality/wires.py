@@ -1,7 +1,7 @@
-"""Every request of whole sessions, behind the real model of each protocol: ``python -m tests.quality.wires``.
+"""Every request of whole sessions, sent with the real model class of each protocol.
 
-A view is sent in the form that its provider takes, under every policy and whatever happens to it. Needs no
-network: a strict server on loopback refuses what the strictest servers of each kind do.
+``python -m tests.quality.wires`` sends each view in its provider's format, under every policy and after every
+kind of change. Needs no network: a server on loopback applies the strictest validation of each kind.
 """
 
 import argparse
@@ -50,21 +50,21 @@ _PROJECT = "The project wants short lines."
 
 @dataclass(slots=True)
 class Judged:
-    """Sends the requests of plays to a server of every kind."""
+    """Sends the requests of plays to one server of every kind."""
 
     strict: Strict
     requests: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By the wire and what had happened to the view."""
+    """By server and change of the view."""
     learnt: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Refusals from which the form was learnt: the same request went through in another one."""
+    """Refusals from which the form was learnt: the same request was accepted in another form."""
     refusals: list[str] = field(default_factory=list)
     _models: dict[str, Model] = field(default_factory=dict)
     _adjusted: dict[str, Adjustments] = field(default_factory=dict)
     _accepted: set[tuple[str, WireForm, str]] = field(default_factory=set)
-    """Requests that a server has taken, by the checksum of their bytes: it would take them again."""
+    """Requests accepted before, by hash of their bytes, which need not be sent again."""
 
     async def play(self, messages: Sequence[ModelMessage], policy: Policy, window: int, folder: Path) -> None:
-        """Let a session grow, and then let happen to its view whatever a user may do."""
+        """Grow a session, then apply every change to its view that a user can make."""
         play = Play(folder, policy, window, TextCounter(None))
         self._models = self._models or {wire: self.strict.of_wire(wire) for wire in WIRES}
         forms = {wire: WireForm.of(model) for wire, model in self._models.items()}
@@ -90,7 +90,7 @@ class Judged:
             play.close()
 
     async def _excluded(self, play: Play) -> None:
-        """Every third message that may leave does, alone or with its turn; half of them come back."""
+        """Exclude every third message that may be, alone or with its turn, and include half of them again."""
         compactions = Compactions(play.history, play.compactor, Reviews(play.history.report))
         edits = ManualEdits(play.history, compactions, SummaryEdits(play.history, compactions))
         for place, item in enumerate(list(play.history.items())[1::3]):
@@ -102,7 +102,7 @@ class Judged:
         await self._prompted(play, "excluded")
 
     async def _switched(self, play: Play) -> None:
-        """From server to server, each of which thinks and calls a tool in its own way; and around again."""
+        """Switch from server to server, each with reasoning and a tool call of its own, and around again."""
         self.strict.calls = True
         try:
             for wire in (*WIRES, *WIRES):
@@ -144,7 +144,7 @@ class Judged:
             )
             try:
                 answer = await model.request(messages, None, formed)
-            except Exception as error:  # whatever a library makes of a request that it cannot send
+            except Exception as error:  # anything a library raises for a request it cannot send
                 if adjusted.next_form(request, error) is None:
                     why = f"{type(error).__name__}: {error}"
                     self.refusals.append(f"{wire}, {where}, {play.policy.name}, {play.window:,}: {why:.300}")
@@ -157,7 +157,7 @@ class Judged:
                 self.strict.bodies.clear()
 
     def table(self) -> str:
-        """What was sent and refused, with nothing of the sessions in it."""
+        """Requests sent and refused, as a table that reveals nothing of the sessions."""
         lines = [f"| wire | {' | '.join(SITUATIONS)} | form learnt | refused |", "|---" * 9 + "|"]
         for wire in WIRES:
             sent = (f"{self.requests[wire, where]:,}" for where in SITUATIONS)
@@ -170,7 +170,7 @@ class Judged:
 async def judge(
     sessions: Sequence[Sequence[ModelMessage]], windows: Sequence[int], policies: Sequence[Policy]
 ) -> Judged:
-    """Play everything under everything."""
+    """Play every session under every policy."""
     with strict_server() as strict:
         judged = Judged(strict)
         for place, (messages, policy, window) in enumerate(product(sessions, policies, windows), 1):
@@ -181,7 +181,7 @@ async def judge(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Play, print the table, and name what was refused; 1 when anything was."""
+    """Play, print the table and list the refusals. Returns 1 if there were any."""
     parser = argparse.ArgumentParser(prog="python -m tests.quality.wires", description=__doc__)
     parser.add_argument("paths", nargs="+", type=Path, help="transcripts, or folders of them")
     parser.add_argument("--window", nargs="+", type=int, default=WINDOWS, help="tokens of the model's window")

@@ -1,4 +1,4 @@
-"""True sentences: how a fact is said in English, in several ways, and in other languages."""
+"""True sentences: several wordings of each fact, in English and other languages."""
 
 from zlib import crc32
 
@@ -120,11 +120,11 @@ HEADINGS = {
     "Commands": ("passed", "failed", "mended", "count"),
     "Details": ("setting", "line", "read"),
 }
-"""Sections of a summary, with the facts each is about."""
+"""Sections of a summary, with the kinds of facts in each."""
 
 
 def worded(fact: Fact, language: dict[str, tuple[str, ...]]) -> str:
-    """A fact as a sentence; the same one always in the same words."""
+    """A fact as a sentence; the same fact always gets the same wording."""
     wordings = language[fact.kind]
     chosen = wordings[crc32(f"{fact.subject}{fact.value}".encode()) % len(wordings)]
     return chosen.format(fact.subject, *fact.value.split("|", 1), "")

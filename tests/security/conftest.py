@@ -9,7 +9,7 @@ from tests.conversation.driving import Desk
 
 @pytest.fixture
 def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
-    """A home and a workspace with a file."""
+    """A home, and a workspace with a file."""
     cwd = tmp_path / "workspace"
     cwd.mkdir()
     (cwd / "README.md").write_text("# Sea and sky\n")

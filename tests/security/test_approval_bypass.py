@@ -1,4 +1,4 @@
-"""Nothing but a person's answer, or a rule of theirs, lets a tool act; and no key gets out on the way."""
+"""A tool acts only after the user's answer or by a rule of the user; and no API key leaks on the way."""
 
 import asyncio
 import json
@@ -234,14 +234,14 @@ async def test_what_is_kept_of_files_is_private(desk: Desk, fake_openai: FakeOpe
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Files and folders below a folder that others may read or enter."""
+    """Files and folders below a folder that other users may read or enter."""
     return [str(path) for path in folder.rglob("*") if stat.S_IMODE(path.stat().st_mode) & 0o077]
 
 
 async def test_nothing_goes_on_by_itself_that_an_imported_log_says_was_left(
     desk: Desk, fake_openai: FakeOpenAI, tmp_path: Path
 ) -> None:
-    """Neither a command of the user's nor a prompt."""
+    """Neither a command of the user nor a prompt."""
     desk.server("local", fake_openai.base_url, window=32_000)
     fake_openai.add(Text("Going on."), Text("All of it."))
     left = (LeftPrompt(text="!touch ran.txt"), LeftPrompt(text="go on, all of it"))
@@ -273,7 +273,7 @@ async def test_nothing_goes_on_by_itself_that_an_imported_log_says_was_left(
 async def test_an_imported_log_has_no_files_changed_by_a_merge_that_was_not_begun_here(
     desk: Desk, tmp_path: Path
 ) -> None:
-    """A file of the folder, whose text is known, would be moved to where git runs it."""
+    """A file of the folder with known text would otherwise be moved to where git executes it."""
     (desk.cwd / "notes.txt").write_text("#!/bin/sh\n")
     (desk.cwd / ".git/hooks").mkdir(parents=True)
     known = checksum(b"#!/bin/sh\n")
@@ -302,7 +302,7 @@ async def test_an_imported_log_has_no_files_changed_by_a_merge_that_was_not_begu
 def test_an_imported_log_names_no_mode_model_file_process_or_output_of_this_machine(
     desk: Desk, tmp_path: Path
 ) -> None:
-    """A log in our own form may come from anybody."""
+    """A log in our own format may come from anyone."""
     secret = tmp_path / "secret"
     secret.write_text("what nobody may read\n")
     rows = [
@@ -323,7 +323,7 @@ def test_an_imported_log_names_no_mode_model_file_process_or_output_of_this_mach
         assert chosen_mode(store, session) == "ask"
         [ended] = [record.data for record, _ in store.records(session) if isinstance(record.data, TaskEnded)]
     assert (ended.pid, ended.file) == (0, "")
-    # Nor does one that is there already, however it came there.
+    # The same holds for a record that is already in the log, whatever its origin.
     tasks = BackgroundTasks(
         runner=ProcessRunner(desk.cwd, {}), folder=tmp_path / "tasks", report=lambda _payload: None
     )

@@ -1,4 +1,4 @@
-"""What rules deny stays unread: by every tool that only looks, in every spelling, by sub-agents too."""
+"""Denied paths stay unread: by every read-only tool, in every spelling, and by sub-agents."""
 
 import os
 from typing import Any
@@ -19,7 +19,7 @@ DENIED = 'Not done: the rule "{}" forbids it. Do not try the same in another way
 
 @pytest.fixture
 def desk(desk: Desk) -> Desk:
-    """A folder with secrets in it, some behind links."""
+    """A folder with secrets, some of them behind links."""
     keys = desk.cwd / "keys"
     keys.mkdir()
     for path in (desk.cwd / ".env", keys / "prod.key"):
@@ -31,7 +31,7 @@ def desk(desk: Desk) -> Desk:
 
 
 async def said(desk: Desk, server: FakeOpenAI, call: Tool, *deny: str, **more: Any) -> tuple[str, str]:
-    """How one call ends, with rules that deny."""
+    """The outcome of one call under the deny rules."""
     server.add(call, Text("Done."))
     more = {"read_only": False, "attended": False, "yes": True, **more}
     async with working(desk, server, approvals={"deny": deny}, **more) as opened:
@@ -222,7 +222,7 @@ async def test_a_denied_file_that_is_named_in_a_prompt_stays_here_and_that_is_sa
 async def test_other_case_leads_to_the_same_file_where_the_file_system_says_so(
     desk: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """Simulated by a link, as file systems that know no case are not at hand everywhere."""
+    """Simulated by a link, because case-insensitive file systems are not available everywhere."""
     path = desk.cwd / ".Env"
     if not path.exists():
         os.link(desk.cwd / ".env", path)
@@ -230,7 +230,7 @@ async def test_other_case_leads_to_the_same_file_where_the_file_system_says_so(
     assert outcome == "denied"
 
 
-# What is sent without a tool: instructions, skills, commands and attached files.
+# Text sent without a tool: instructions, skills, commands and attached files.
 
 LINKS = {
     "CLAUDE.md": ".env",

@@ -1,4 +1,4 @@
-"""Which variables are secrets, where they do not go, and what no text carries."""
+"""Which variables are secret, where they are not passed, and what no text contains."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""git is asked by the program itself about a repository whose settings name programs: none of them runs."""
+"""The program itself runs git in a repository whose settings name programs: none of them is executed."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def spied_on(folder: Path, spy: Path) -> None:
-    """Name a program wherever git would run one."""
+    """Configure a program wherever git would run one."""
     for name in PROGRAMS:
         git(folder, "config", name, f"touch {spy}-{name}; cat")
     for name, value in SETTINGS.items():
@@ -60,7 +60,7 @@ exec {git} "$@"
 
 
 def configured_hooks(folder: Path, repository: Path, spy: Path) -> dict[str, str]:
-    """The environment of a git that runs hooks which a repository's settings name."""
+    """The environment of a git that runs the hooks in a repository's settings."""
     programs = folder / "programs"
     programs.mkdir()
     (programs / "git").write_text(HOOKED.format(git=shutil.which("git")))
@@ -73,7 +73,7 @@ def configured_hooks(folder: Path, repository: Path, spy: Path) -> dict[str, str
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """One with a submodule, and changes in both."""
+    """A repository with a submodule, and changes in both."""
     library, work = tmp_path / "library", tmp_path / "work"
     for folder in (library, work):
         folder.mkdir()
@@ -95,7 +95,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def lose_a_file(repository: Path) -> None:
-    """Take an object away that is to be had elsewhere."""
+    """Remove an object that git could fetch from elsewhere."""
     blob = git(repository, "rev-parse", "HEAD:missing.txt")
     lost = repository / ".git/objects" / blob[:2] / blob[2:]
     lost.chmod(0o600)
@@ -133,7 +133,7 @@ CHANGES: dict[str, Callable[[Git], object]] = {
 def test_nothing_of_theirs_runs_where_worktrees_are_made_and_files_kept(
     repository: Path, tmp_path: Path, change: str
 ) -> None:
-    """The filters of the submodule have names that the repository does not know; its index is new."""
+    """The submodule's filters have names that the repository does not know; its index is new."""
     lib = repository / "lib"
     for folder in (repository, lib):
         spied_on(folder, tmp_path / f"ran-{folder.name}")

@@ -1,4 +1,4 @@
-"""Nothing is written outside the workspace, whatever a path says and whatever happens meanwhile."""
+"""Nothing is written outside the workspace, whatever a path contains and whatever changes meanwhile."""
 
 import os
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def ws(tmp_path: Path) -> Workspace:
 def test_escapes_are_refused(ws: Workspace, tmp_path: Path, path: str) -> None:
     before = sorted(tmp_path.rglob("*"))
     if path.startswith("~"):
-        # No shell reads it: it is a folder of that name, and leads nowhere but up and out.
+        # No shell expands it: it is a folder of that name, and resolves outside the workspace.
         with pytest.raises(ToolProblem):
             plan_write(ws, path, "x")
     else:
@@ -98,7 +98,7 @@ def test_a_hard_link_is_replaced_and_what_it_stood_for_stays(ws: Workspace, tmp_
 
 @pytest.fixture
 def home(tmp_path: Path) -> Workspace:
-    """A home folder with the program's own in it, opened as a workspace."""
+    """A home folder that contains the program's own, opened as a workspace."""
     data = tmp_path / "home/.local/share/plimsoll"
     session = data / "sessions/one"
     for path in (

@@ -1,4 +1,4 @@
-"""Nothing of a folder counts or runs before the user trusts it."""
+"""No file of a folder is used or executed before the user trusts the folder."""
 
 import json
 import os
@@ -227,7 +227,7 @@ def test_no_variables_or_settings_of_the_folder_count(tmp_path: Path) -> None:
     assert (tmp_path / "home/.local/share/plimsoll").is_dir()
 
 
-# What counts
+# Trusted content
 
 
 @pytest.mark.parametrize("trusted", [False, True])

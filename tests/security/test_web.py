@@ -1,4 +1,4 @@
-"""Fetching pages reaches no address of this machine or its networks, and ends by itself."""
+"""Fetching pages reaches no address of this machine or its networks, and always ends."""
 
 import asyncio
 import threading
@@ -26,7 +26,7 @@ async def let(_action: Action) -> str:
 
 @asynccontextmanager
 async def site(*answers: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A server on loopback that gives these answers, one a connection."""
+    """A loopback server with these responses, one per connection."""
     asked: list[bytes] = []
     left = list(answers)
 

@@ -1,4 +1,4 @@
-"""The aimock server on loopback: other people's idea of the wire formats, as a check on our own fake.
+"""The aimock server on loopback: an independent implementation of the wire formats.
 
 It comes from npm (``@copilotkit/aimock``), needs node, and speaks OpenAI chat and responses, Anthropic and
 Gemini. Nothing is installed here: ``PLIMSOLL_NODE_MODULES`` names the ``node_modules`` folder to use.
@@ -62,7 +62,7 @@ FIXTURES: Sequence[Mapping[str, Any]] = (
         },
     },
 )
-"""Answers by a mark in the user's message, the first match winning."""
+"""Answers selected by a marker in the user's message; the first match wins."""
 
 
 @dataclass(frozen=True)
@@ -70,25 +70,25 @@ class AiMock:
     """A running aimock server."""
 
     address: str
-    """Root address; OpenAI clients add ``/v1``, Anthropic clients nothing."""
+    """Root URL. OpenAI clients append ``/v1``, Anthropic clients nothing."""
 
     @property
     def base_url(self) -> str:
-        """Address for clients of the OpenAI protocol."""
+        """Base URL for clients of the OpenAI protocol."""
         return f"{self.address}/v1"
 
     def journal(self) -> list[dict[str, Any]]:
-        """What clients have sent, oldest first."""
+        """Requests received so far, oldest first."""
         with urllib.request.urlopen(f"{self.address}/__aimock/journal", timeout=START_LIMIT_S) as answer:
             entries: list[dict[str, Any]] = json.load(answer)
         return entries
 
 
 def command_line(node_modules: str | None) -> list[str]:
-    """How to start aimock.
+    """The command that starts aimock.
 
     Raises:
-        RuntimeError: if node or the package is missing; says what to do.
+        RuntimeError: if node or the package is missing; the message says what to install.
     """
     node = shutil.which("node")
     script = Path(node_modules or "") / "@copilotkit" / "aimock" / "dist" / "cli.js"
@@ -107,7 +107,7 @@ def command_line(node_modules: str | None) -> list[str]:
 def running_aimock(
     folder: Path, node_modules: str | None, fixtures: Sequence[Mapping[str, Any]] = FIXTURES
 ) -> Iterator[AiMock]:
-    """Start aimock with these fixtures; the process is gone when the block is left.
+    """Run aimock with these fixtures for the duration of the block.
 
     Raises:
         RuntimeError: if it is not installed or does not start.
@@ -130,9 +130,9 @@ def running_aimock(
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """Read what the server says until it names its address."""
+    """Read the server's output until it prints its address."""
     said = ""
-    # Not by lines: what a buffer holds already is nothing to wait for.
+    # Reads raw bytes rather than lines: ``select`` does not see data that a buffered reader has read already.
     while process.stdout is not None and select.select([process.stdout], [], [], START_LIMIT_S)[0]:
         piece = os.read(process.stdout.fileno(), 65_536).decode("utf-8", "replace")
         if not piece:

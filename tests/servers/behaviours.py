@@ -1,4 +1,4 @@
-"""What a scripted server does with one request: each behaviour plays one answer over an open connection."""
+"""Scripted behaviours: each one answers one request over an open connection."""
 
 import asyncio
 import json
@@ -12,44 +12,44 @@ Json = dict[str, Any]
 
 
 class Stage(Protocol):
-    """How a behaviour answers; the server provides it."""
+    """The operations with which a behaviour sends its answer; implemented by the server."""
 
     @property
     def body(self) -> Json:
-        """The request, parsed."""
+        """The parsed request."""
         ...
 
     @property
     def paused(self) -> Signal:
-        """Set by a behaviour when it has reached the point where it hangs."""
+        """Set by a behaviour once it has reached the point where it hangs."""
         ...
 
     async def delta(self, delta: Json) -> None:
-        """Send a piece of the answer; buffered when the request does not stream."""
+        """Send one chunk of the answer; collected into one response when the request does not stream."""
         ...
 
     async def say(self, words: Sequence[str]) -> None:
-        """Send words of the answer in one piece that counts as one for each of them."""
+        """Send words in one chunk, counted as one chunk per word."""
         ...
 
     async def finish(self, reason: str | None, usage: tuple[int, int] | None = None) -> None:
-        """End the answer. Without ``usage`` (prompt, completion) tokens are characters over four."""
+        """Finish the answer. Without ``usage`` (prompt, completion), a token is four characters."""
         ...
 
     async def end(self) -> None:
-        """End the body in order, and say nothing of the answer's end: neither why nor its usage."""
+        """Close the body properly without a finish reason or usage."""
         ...
 
     async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
-        """Answer with an error instead."""
+        """Respond with an error."""
         ...
 
     async def cut(self) -> None:
-        """Drop the connection without ending the answer."""
+        """Drop the connection before the answer is complete."""
         ...
 
     async def raw(self, data: str) -> None:
-        """Send an event whose data is whatever is given."""
+        """Send an event with arbitrary data."""
         ...
 
 
@@ -57,12 +57,12 @@ class Behaviour(Protocol):
     """One way to answer a request."""
 
     async def play(self, stage: Stage) -> None:
-        """Answer on this stage."""
+        """Answer the request."""
         ...
 
 
 def pieces(text: str, count: int | None = None) -> list[str]:
-    """Cut a text in pieces for streaming: at its words, or evenly into ``count``."""
+    """Split a text into chunks for streaming: at word boundaries, or evenly into ``count``."""
     if count is None:
         words = text.split(" ")
         return [word if index == 0 else f" {word}" for index, word in enumerate(words)]
@@ -71,15 +71,15 @@ def pieces(text: str, count: int | None = None) -> list[str]:
 
 
 ALONE, TOGETHER = 12, 8
-"""Words that come alone, and the pieces in which the rest of a text comes: each costs a client about 1 ms."""
+"""Words sent one per chunk, and the number of chunks for the rest. Each chunk costs a client about 1 ms."""
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, streamed word by word as far as anybody looks.
+    """A text, streamed word by word at first (see ``ALONE``).
 
-    With ``hold`` the stream stops after ``hold_after`` pieces until the signal is set, so that "in the middle
-    of an answer" is a state; ``exchange.paused`` says when that state is reached.
+    With ``hold`` the stream stops after ``hold_after`` chunks until the signal is set, so that a test can act
+    in the middle of an answer. ``exchange.paused`` is set when that point is reached.
     """
 
     text: str
@@ -88,10 +88,9 @@ class Text:
     hold: Signal | None = None
     hold_after: int = 1
     chunks: int | None = None
-    """Number of pieces; None cuts at words."""
+    """Number of chunks; None splits at word boundaries."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": ""})
         words = pieces(self.text, self.chunks)
         place = self.hold_after if self.hold else 0
@@ -112,18 +111,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Tool:
-    """One or more tool calls in one answer, each a pair of name and arguments."""
+    """One or more tool calls in one answer, each a pair of tool name and arguments."""
 
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
     text: str = ""
     usage: tuple[int, int] | None = None
     ids: tuple[str, ...] = ()
-    """Ids of the calls; made up from the number of messages when empty."""
+    """Ids of the calls; derived from the number of messages when empty."""
     hold: Signal | None = None
-    """What the call waits for, once the answer has begun."""
+    """Signal that the call waits for after the answer has started."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``. Arguments arrive in two halves, as they do from real servers."""
+        """The arguments are sent in two halves, as real servers do."""
         await stage.delta({"role": "assistant", "content": self.text or None})
         turn = len(stage.body.get("messages", []))
         await _held(stage, self.hold)
@@ -146,50 +145,47 @@ def tool(name: str, **args: Any) -> Tool:
 
 @dataclass(frozen=True)
 class HangBeforeHeaders:
-    """Nothing at all is sent until ``release`` is set (or ever), then an ordinary answer."""
+    """No bytes are sent until ``release`` is set (or ever), then an ordinary answer."""
 
     release: Signal | None = None
     text: str = "At last."
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await _held(stage, self.release or Signal())
         await Text(self.text).play(stage)
 
 
 @dataclass(frozen=True)
 class HangMidStream:
-    """A few words, then silence with the connection open until ``release`` is set (or for ever)."""
+    """A few words, then silence on an open connection until ``release`` is set (or for ever)."""
 
     text: str = "These words arrive and then nothing more ever does."
     after: int = 3
     release: Signal | None = None
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await Text(self.text, hold=self.release or Signal(), hold_after=self.after).play(stage)
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An HTTP error. A ``body`` that is no string is sent as JSON."""
+    """An HTTP error. A ``body`` that is not a string is sent as JSON."""
 
     status: int
     body: object
     headers: Mapping[str, str] = field(default_factory=dict)
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.fail(self.status, self.body, self.headers)
 
 
 def error(status: int, message: str, **more: Any) -> Failure:
-    """An error in the usual envelope; ``more`` adds ``code``, ``type`` and the like."""
+    """An error in OpenAI's envelope; ``more`` adds fields such as ``code`` and ``type``."""
     return Failure(status, {"error": {"message": message, **more}})
 
 
 def too_long(limit: int, requested: int) -> Failure:
-    """The error of a prompt that does not fit, as OpenAI words it."""
+    """The error for a prompt larger than the context window, in OpenAI's wording."""
     message = (
         f"This model's maximum context length is {limit} tokens. However, your messages resulted in "
         f"{requested} tokens. Please reduce the length of the messages."
@@ -199,49 +195,46 @@ def too_long(limit: int, requested: int) -> Failure:
 
 @dataclass(frozen=True)
 class CutStream:
-    """The connection drops after a few words, without an end."""
+    """The connection drops after a few words, before the end of the answer."""
 
     text: str = "This answer breaks off long before it has said what it meant to say."
     after: int = 4
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": ""})
         for piece in pieces(self.text)[: self.after]:
             await stage.delta({"content": piece})
         await self.stop(stage)
 
     async def stop(self, stage: Stage) -> None:
-        """Break off."""
+        """Drop the connection."""
         await stage.cut()
 
 
 @dataclass(frozen=True)
 class EndsEarly(CutStream):
-    """The same as seen behind a proxy that gave up its server: the body ends in order."""
+    """As ``CutStream``, but the body is closed properly, as by a proxy that lost its upstream."""
 
     async def stop(self, stage: Stage) -> None:
-        """See ``CutStream``."""
+        """Close the body."""
         await stage.end()
 
 
 @dataclass(frozen=True)
 class Nothing:
-    """A stream that ends in order before its first event."""
+    """An empty stream that is closed properly."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.fail(200, "", {"content-type": "text/event-stream"})
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """An answer with a chunk in it that is none of the protocol's."""
+    """An answer with one chunk that violates the protocol."""
 
     chunk: str
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": "Well "})
         await stage.raw(self.chunk)
         await stage.finish("stop", None)
@@ -249,26 +242,24 @@ class Damaged:
 
 @dataclass(frozen=True)
 class Empty:
-    """An answer that ends well and says nothing (or only blanks)."""
+    """A successful answer without text (or with blanks only)."""
 
     text: str = ""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": self.text})
         await stage.finish("stop")
 
 
 @dataclass(frozen=True)
 class ReasoningOnly:
-    """An answer that thinks and then says nothing."""
+    """An answer with reasoning and no text."""
 
     reasoning: str = "I should think about this for a while."
     usage: tuple[int, int] | None = None
     finish_reason: str = "stop"
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": ""})
         for piece in pieces(self.reasoning):
             await stage.delta({"reasoning_content": piece})
@@ -281,27 +272,25 @@ async def _held(stage: Stage, hold: Signal | None) -> None:
         await hold.wait()
 
 
-# What goes wrong on the wire and in what a model writes: more behaviours for the scripted server.
+# Faults of the connection and of the model's output.
 
 
 @dataclass(frozen=True)
 class CutAtOnce:
-    """The connection drops before the first byte."""
+    """The connection drops before the first byte of the answer."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.cut()
 
 
 @dataclass(frozen=True)
 class CutCall:
-    """The connection drops in the middle of a call's arguments."""
+    """The connection drops in the middle of a tool call's arguments."""
 
     name: str = "read_file"
     arguments: str = '{"path": "READ'
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": "I will look."})
         await stage.delta({"tool_calls": [_call(0, "call_cut", self.name, self.arguments)]})
         await stage.cut()
@@ -309,36 +298,33 @@ class CutCall:
 
 @dataclass(frozen=True)
 class EndsBehindCall:
-    """The body ends in order behind a whole call, and nothing says that the answer does."""
+    """The body is closed after a complete tool call, without a finish reason."""
 
     name: str = "read_file"
     arguments: str = '{"path": "README.md"}'
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"tool_calls": [_call(0, "call_cut", self.name, self.arguments)]})
         await stage.end()
 
 
 @dataclass(frozen=True)
 class EndsInCall:
-    """The answer ends, well by its own account, in the middle of a call's arguments."""
+    """The answer finishes normally in the middle of a tool call's arguments."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"tool_calls": [_call(0, "call_short", "read_file", '{"path": "READ')]})
         await stage.finish("length")
 
 
 @dataclass(frozen=True)
 class Garbage:
-    """Some words, then something that is none of the protocol's events."""
+    """Some words, then data that is not an event of the protocol."""
 
     data: str = '{"choices": [{"index": 0, "delta": {"conte'
     words: str = "So far so good,"
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         for piece in pieces(self.words) if self.words else []:
             await stage.delta({"content": piece})
         await stage.raw(self.data)
@@ -347,13 +333,12 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Drip:
-    """A text that comes letter by letter, with a pause before each."""
+    """A text sent letter by letter, with a pause before each."""
 
     text: str
     pause_s: float
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         for letter in self.text:
             await asyncio.sleep(self.pause_s)
             await stage.delta({"content": letter})
@@ -362,13 +347,12 @@ class Drip:
 
 @dataclass(frozen=True)
 class Calls:
-    """Calls of tools with ids and arguments as they are given, however wrong."""
+    """Tool calls with the given ids and argument texts, valid or not."""
 
     calls: tuple[tuple[str, str, str], ...]
-    """Id, name and text of the arguments of each."""
+    """Id, tool name and argument text of each call."""
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"role": "assistant", "content": None})
         for index, (call_id, name, arguments) in enumerate(self.calls):
             await stage.delta({"tool_calls": [_call(index, call_id, name, arguments)]})
@@ -376,17 +360,17 @@ class Calls:
 
 
 def call(name: str, arguments: str, call_id: str = "call_1") -> Calls:
-    """One such call."""
+    """A ``Calls`` of one tool call."""
     return Calls(((call_id, name, arguments),))
 
 
 def read(path: str, call_id: str) -> tuple[str, str, str]:
-    """A call that reads a file."""
+    """A tool call that reads a file."""
     return (call_id, "read_file", json.dumps({"path": path}))
 
 
 def counted(text: str, prompt: int, completion: int) -> Text:
-    """An answer whose server counts in its own way."""
+    """An answer with a custom token count."""
     return Text(text, usage=(prompt, completion))
 
 

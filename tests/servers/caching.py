@@ -1,9 +1,9 @@
-"""A server that speaks Anthropic's protocol, keeps a prompt cache by Anthropic's rules, and writes a bill.
+"""A server with Anthropic's protocol and rules for the prompt cache, which computes the price.
 
-The rules: a request is read from its front, tools first, then system, then messages. What stands in front of
-a mark is kept for five minutes or an hour from when it was last used, if it is long enough. A mark reads the
-longest beginning that was kept at one of the twenty blocks before it; whatever comes behind that, up to the
-last mark, is written. There may be four marks.
+The rules: a request is a sequence of blocks, tools first, then system, then messages. The prefix up to a
+cache mark is kept for five minutes or an hour after its last use, if it is long enough. Each mark looks for
+the longest cached prefix that ends at one of the twenty blocks before it. Everything after that prefix, up to
+the last mark, is written to the cache. A request may have four marks.
 """
 
 import json
@@ -25,16 +25,16 @@ LIFETIMES = {"5m": 300.0, "1h": 3_600.0}
 WRITING = {"5m": 1.25, "1h": 2.0}
 READING = 0.1
 CHARS = 4
-"""Characters of a token, for this server."""
+"""Characters per token on this server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What a mark can be set at: a tool, a block of the system prompt or of a message."""
+    """A unit that can carry a cache mark: a tool, or a block of the system prompt or of a message."""
 
     text: str
     lifetime: str = ""
-    """Of its mark; empty for none."""
+    """Time to live of its cache mark; empty without a mark."""
 
     @property
     def tokens(self) -> int:
@@ -43,12 +43,12 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Billed:
-    """The input tokens of one request, by what is paid for them."""
+    """Input tokens of one request, by price category."""
 
     fresh: int = 0
     read: int = 0
     written: Mapping[str, int] = field(default_factory=dict)
-    """By lifetime."""
+    """Tokens written, by time to live."""
 
     @property
     def total(self) -> int:
@@ -56,17 +56,17 @@ class Billed:
 
     @property
     def cost(self) -> float:
-        """In tokens at the plain price."""
+        """Cost in input tokens at the base price."""
         written = sum(WRITING[lifetime] * tokens for lifetime, tokens in self.written.items())
         return self.fresh + READING * self.read + written
 
 
 class Refused(Exception):
-    """The server answers with 400."""
+    """The server responds with 400."""
 
 
 def blocks_of(body: Json) -> list[Block]:
-    """A request's blocks in the order in which the cache reads them."""
+    """Blocks of a request in cache order."""
     system = body.get("system") or []
     found = [_block("tool", tool) for tool in body.get("tools") or []]
     found += [_block("system", part) for part in _parts(system)]
@@ -89,7 +89,7 @@ def _block(place: str, part: Json) -> Block:
 
 
 def _beginnings(blocks: list[Block]) -> Iterator[tuple[str, int]]:
-    """Digest and tokens of the request up to the end of each block."""
+    """Yield hash and token count of the prefix that ends with each block."""
     digest, tokens = sha256(), 0
     for block in blocks:
         digest.update(block.text.encode())
@@ -99,19 +99,19 @@ def _beginnings(blocks: list[Block]) -> Iterator[tuple[str, int]]:
 
 @dataclass(slots=True)
 class PromptCache:
-    """What the server has kept."""
+    """The cached prefixes."""
 
     least: int = LEAST
     _kept: dict[str, tuple[float, str]] = field(default_factory=dict)
-    """By digest, until when and for how long at a time."""
+    """By hash: expiry time, and time to live."""
     _seen: set[str] = field(default_factory=set)
-    """Every beginning that was ever sent, for the perfect cache."""
+    """Every prefix ever sent, for the cost with a perfect cache."""
 
     def ask(self, body: Json, now: float) -> Billed:
-        """Take a request in.
+        """Apply a request to the cache and return what is billed.
 
         Raises:
-            Refused: if its marks are wrong.
+            Refused: if its cache marks are invalid.
         """
         blocks = blocks_of(body)
         ends = list(_beginnings(blocks))
@@ -124,7 +124,7 @@ class PromptCache:
         if lifetimes != sorted(lifetimes, key=lambda each: -LIFETIMES[each]):
             raise Refused("a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block")
         read_to = max((self._hit(ends, mark, now) for mark in marks), default=-1)
-        # What is read is used up to each mark in front of its end, too.
+        # Each mark renews the prefix it hits, also those shorter than the one that is read.
         for used in {self._hit(ends, mark, now) for mark in marks} - {-1}:
             self._renew(ends[used][0], now)
         read = behind = ends[read_to][1] if read_to >= 0 else 0
@@ -139,7 +139,7 @@ class PromptCache:
         return Billed(fresh=ends[-1][1] - behind, read=read, written=written)
 
     def perfect(self, body: Json) -> Billed:
-        """What the request would cost if all that was ever sent were still there."""
+        """What the request would cost if every prefix ever sent were still cached."""
         ends = list(_beginnings(blocks_of(body)))
         known = [tokens for _, tokens in takewhile(lambda end: end[0] in self._seen, ends)]
         self._seen.update(digest for digest, _ in ends)
@@ -156,22 +156,22 @@ class PromptCache:
 
 
 class CachingAnthropic:
-    """The server, on a port of this machine; entering it starts it."""
+    """The server, on a loopback port; entering the context starts it."""
 
     def __init__(self, answer: Callable[[Json], str | list[Json]] = lambda body: "Done.") -> None:
-        """Prepare it.
+        """Prepare a server.
 
         Args:
-            answer: Gives the text that is answered to a request, or the blocks of texts and calls.
+            answer: Returns the answer to a request, as text or as content blocks.
         """
         self.answer = answer
         self.cache = PromptCache()
         self.now = 0.0
-        """Seconds; moved by the test."""
+        """Clock in seconds; the test moves it."""
         self.bodies: list[Json] = []
         self.bill: list[Billed] = []
         self.written: list[int] = []
-        """Tokens of each answer."""
+        """Output tokens of each answer."""
         self._lock = threading.Lock()
         outer = self
 
@@ -279,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(data)))
-        # No client is left with a connection that nobody closes.
+        # Otherwise clients would keep connections open that are never closed.
         self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(data)

@@ -1,4 +1,4 @@
-"""Debian's Chromium without a window, driven over its debugging protocol."""
+"""Debian's headless Chromium, driven over the DevTools protocol."""
 
 import asyncio
 import base64
@@ -23,7 +23,7 @@ KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "F3": (114, "")}
 
 
 class Page:
-    """One page of the browser."""
+    """One browser page."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self._socket, self._numbers = socket, count(1)
@@ -40,45 +40,45 @@ class Page:
                 return dict(message["result"])
 
     async def open(self, address: str) -> None:
-        """Go to an address."""
+        """Navigate to a URL and wait for it to load."""
         await self.call("Page.navigate", url=address)
 
     async def evaluate(self, script: str) -> Any:
-        """What a script's expression gives."""
+        """Return the value of a JavaScript expression."""
         result = await self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         return result["result"].get("value")
 
     async def until(self, script: str) -> None:
-        """Wait until a script's expression is true; it is looked at before every frame."""
+        """Wait until a JavaScript expression is true; checked once per frame."""
         await self.evaluate(
             f"new Promise(done => {{ const look = () => ({script}) ? done() : requestAnimationFrame(look); "
             "look(); })"
         )
 
     async def type(self, text: str) -> None:
-        """Type a text into what has the focus."""
+        """Type a text into the focused element."""
         for sign in text:
             await self.call("Input.dispatchKeyEvent", type="char", text=sign)
 
     async def press(self, key: str) -> None:
-        """Press a key by its name."""
+        """Press a key, given by name."""
         code, text = KEYS[key]
         common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
         await self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
         await self.call("Input.dispatchKeyEvent", type="keyUp", **common)
 
     async def screenshot(self, clip: Mapping[str, float] | None = None) -> bytes:
-        """The page as PNG, or the part of it that ``clip`` names."""
+        """The page as PNG, or the region in ``clip``."""
         part = {"clip": dict(clip)} if clip else {}
         return base64.b64decode((await self.call("Page.captureScreenshot", format="png", **part))["data"])
 
 
 @asynccontextmanager
 async def chromium(folder: Path) -> AsyncIterator[Page]:
-    """Start the browser with a profile of its own; fails when it is not installed.
+    """Run the browser with its own profile; fails when it is not installed.
 
     Args:
-        folder: For the profile; it is left behind.
+        folder: Where the profile is stored; not removed afterwards.
     """
     program = shutil.which("chromium")
     assert program, "Chromium is not installed: apt-get install chromium"

@@ -1,4 +1,4 @@
-"""One request to the scripted server and the answer it gets, over a raw connection."""
+"""One request to the scripted server and its answer, over a raw connection."""
 
 import asyncio
 import json
@@ -12,57 +12,53 @@ from tests.servers.signals import Signal
 
 
 class Exchange:
-    """A request as it came, the answer as far as it got, and what became of the connection."""
+    """A request, the answer as far as it was sent, and the state of the connection."""
 
     def __init__(
         self, path: str, headers: Mapping[str, str], body: Json, writer: asyncio.StreamWriter
     ) -> None:
         self.path = path
         self.headers = headers
-        """Names in lower case."""
+        """Header names are lower case."""
         self.body = body
         self.started = Signal()
         """The first byte of the answer was sent."""
         self.paused = Signal()
-        """The behaviour hangs now."""
+        """The behaviour has reached the point where it hangs."""
         self.finished = Signal()
-        """The answer was sent to its end."""
+        """The answer was sent completely."""
         self.closed = Signal()
-        """The client closed the connection before the answer had ended: the request was aborted."""
+        """The client closed the connection before the answer was complete, which aborts the request."""
         self.closed_at: float | None = None
-        """``time.monotonic()`` of that moment."""
+        """``time.monotonic()`` when the client closed the connection."""
         self._writer = writer
         self._deltas: list[Json] = []
         self._streams = bool(body.get("stream"))
 
     @property
     def messages(self) -> list[Json]:
-        """The messages of the request."""
         return list(self.body.get("messages", []))
 
     def text(self) -> str:
-        """Everything the messages say, for looking up a phrase."""
+        """The text of all messages, to search for a phrase."""
         return "\n".join(_content_text(message.get("content")) for message in self.messages)
 
     def mark_closed(self) -> None:
-        """Note that the client has gone."""
+        """Record that the client closed the connection."""
         self.closed_at = time.monotonic()
         self.closed.set()
 
     async def delta(self, delta: Json) -> None:
-        """See ``behaviours.Stage``."""
         self._deltas.append(delta)
         if self._streams:
             await self._event(self._chunk(delta, None))
 
     async def say(self, words: Sequence[str]) -> None:
-        """See ``behaviours.Stage``."""
         self._deltas += [{"content": word} for word in words]
         if self._streams:
             await self._event(self._chunk({"content": "".join(words)}, None))
 
     async def finish(self, reason: str | None, usage: tuple[int, int] | None = None) -> None:
-        """See ``behaviours.Stage``."""
         counted = self._usage(usage)
         if self._streams:
             await self._event(self._chunk({}, reason))
@@ -75,12 +71,10 @@ class Exchange:
         self.finished.set()
 
     async def fail(self, status: int, body: object, headers: Mapping[str, str]) -> None:
-        """See ``behaviours.Stage``."""
         await self.answer(status, body, headers)
         self.finished.set()
 
     async def end(self) -> None:
-        """See ``behaviours.Stage``."""
         if self._streams:
             await self._send(b"0\r\n\r\n")
         else:
@@ -90,16 +84,14 @@ class Exchange:
         self.finished.set()
 
     async def cut(self) -> None:
-        """See ``behaviours.Stage``."""
         self._writer.transport.abort()
         self.finished.set()
 
     async def raw(self, data: str) -> None:
-        """See ``behaviours.Stage``."""
         await self._sent(data.encode())
 
     async def answer(self, status: int, body: object, headers: Mapping[str, str]) -> None:
-        """Send a whole response at once."""
+        """Send a complete response."""
         raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         kind = "text/plain" if isinstance(body, str) else "application/json"
         await self._head(status, {"content-type": kind, "content-length": str(len(raw)), **headers})
@@ -109,7 +101,7 @@ class Exchange:
         await self._sent(json.dumps(data).encode())
 
     async def _sent(self, data: bytes) -> None:
-        """Send one server-sent event as one chunk, so that a cut is seen as a broken body."""
+        """Send one server-sent event per HTTP chunk, so that a cut connection is an incomplete body."""
         if not self.started.is_set():
             await self._head(200, {"content-type": "text/event-stream", "transfer-encoding": "chunked"})
         raw = b"data: " + data + b"\n\n"
@@ -139,7 +131,7 @@ class Exchange:
 
 
 def merged(deltas: list[Json]) -> Json:
-    """Join the pieces of a stream into the message that an answer in one piece carries."""
+    """Merge streamed deltas into the message that a non-streamed response would contain."""
     message: Json = {"role": "assistant", "content": None}
     calls: dict[int, Json] = {}
     for delta in deltas:
@@ -161,7 +153,7 @@ def _add_piece(calls: dict[int, Json], piece: Json) -> None:
 
 
 def _content_text(content: Any) -> str:
-    """Text of a message's content: a string, or the text parts of a list."""
+    """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return str(content or "")

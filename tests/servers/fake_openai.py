@@ -1,12 +1,12 @@
-"""A loopback server that speaks OpenAI chat completions and does what a test tells it to, request by request.
+"""A loopback server for OpenAI chat completions whose answers are scripted per request.
 
-The Responses API is spoken too (``responses.py``). The server runs in a thread with a loop of its own, so an
-app in another loop, or in another process, may hang, cancel or block without touching it. Every request is
-kept (``exchanges``), and each exchange says when the client closed its connection: that is how a test proves
-that a request was really aborted.
+The Responses API works too (``responses.py``). The server runs in a thread with its own event loop, so that
+an app in another loop or process can hang, cancel or block without affecting it. Every request is kept in
+``exchanges``. An exchange records when the client closed its connection, so a test can prove that a request
+was aborted.
 
     with FakeOpenAI(Text("Hello."), HangMidStream()) as server:
-        server.add(Text("Goal: ..."), phrase="summarise")   # for requests that say so
+        server.add(Text("Goal: ..."), phrase="summarise")   # for requests that contain the phrase
         ...                                                 # drive the app with server.base_url
         await (await server.request(2)).closed.wait()
 """
@@ -28,7 +28,7 @@ UNEXPECTED = error(400, "The test's script has no answer left for this request."
 
 
 class FakeOpenAI:
-    """The server. Behaviours are used up one a request, in order."""
+    """The server. Each request uses up one behaviour, in order."""
 
     def __init__(
         self, *behaviours: Behaviour, fallback: Behaviour | None = None, max_model_len: int | None = None
@@ -37,16 +37,16 @@ class FakeOpenAI:
 
         Args:
             behaviours: Answers to the first requests.
-            fallback: Answer to every request after those; without one it is a 400.
-            max_model_len: The window that ``/v1/models`` tells; None leaves it out.
+            fallback: Answer to every later request; without one they fail with 400.
+            max_model_len: The context window reported by ``/v1/models``; None leaves it out.
         """
         self.fallback = fallback
         self.max_model_len = max_model_len
         self.model = "scripted"
         self.key = ""
-        """The only key that ``/v1/models`` takes; empty takes any, and none."""
+        """The only key that ``/v1/models`` accepts; empty accepts any key, or none."""
         self.exchanges: list[Exchange] = []
-        """Every chat request in the order it came; read it only after it was awaited."""
+        """All chat requests in order of arrival; await a request before you read it here."""
         self._queues: dict[str, deque[Behaviour]] = {"": deque(behaviours)}
         self._arrivals: dict[int, Signal] = {}
         self._writers: list[asyncio.StreamWriter] = []
@@ -58,7 +58,7 @@ class FakeOpenAI:
 
     @property
     def base_url(self) -> str:
-        """Address for clients, ``/v1`` included."""
+        """Base URL for clients, including ``/v1``."""
         return f"http://127.0.0.1:{self._port}/v1"
 
     @property
@@ -68,7 +68,7 @@ class FakeOpenAI:
             return [exchange.body for exchange in self.exchanges]
 
     def add(self, *behaviours: Behaviour, phrase: str = "") -> None:
-        """Queue more answers; with ``phrase`` only for requests whose messages contain it."""
+        """Queue more answers; with ``phrase``, only for requests whose messages contain it."""
         with self._lock:
             self._queues.setdefault(phrase, deque()).extend(behaviours)
 
@@ -78,12 +78,12 @@ class FakeOpenAI:
         return self.exchanges[number - 1]
 
     def request_in_thread(self, number: int) -> Exchange:
-        """Wait for it without an event loop; a TimeoutError ends a wait that is too long."""
+        """Wait for the request without an event loop; raises TimeoutError after a limit."""
         self._arrival(number).wait_in_thread()
         return self.exchanges[number - 1]
 
     def start(self) -> Self:
-        """Start the thread and return when the port is open."""
+        """Start the thread and return once the port is open."""
         self._thread.start()
         self._ready.wait()
         return self
@@ -123,7 +123,7 @@ class FakeOpenAI:
         self._port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
-        # Whoever has come in is let in first: asyncio leaves sockets open that it takes for a closed server.
+        # Accept waiting connections first: asyncio never closes sockets accepted by a closed server.
         asyncio.get_running_loop().remove_reader(server.sockets[0].fileno())
         while accepting := [task for task in asyncio.all_tasks() if _accepts(task)]:
             await asyncio.wait(accepting)
@@ -132,7 +132,7 @@ class FakeOpenAI:
         for task in handlers:
             task.cancel()
         await asyncio.gather(*handlers, return_exceptions=True)
-        # One that reads nothing any more would keep what is left to send.
+        # A client that no longer reads would keep unsent data waiting.
         for writer in self._writers:
             writer.transport.abort()
         await asyncio.sleep(0)
@@ -140,7 +140,7 @@ class FakeOpenAI:
     def _let_in(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> Coroutine[None, None, None]:
-        """Know a connection before its task begins, which may be cancelled first."""
+        """Record the connection before its task starts, because the task may be cancelled before that."""
         self._writers.append(writer)
         return self._connected(reader, writer)
 
@@ -155,12 +155,12 @@ class FakeOpenAI:
             else:
                 await exchange.answer(404, {"error": {"message": f"no such path: {exchange.path}"}}, {})
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # The client has gone; whoever cares waits for ``closed``.
+            pass  # The client has gone; tests that care wait for ``closed``.
         finally:
             writer.close()
 
     async def _play(self, exchange: Exchange, reader: asyncio.StreamReader) -> None:
-        """Answer until the behaviour ends or the client hangs up, whichever is first."""
+        """Answer until the behaviour has finished or the client disconnects."""
         behaviour = self._enter(exchange)
         playing = asyncio.ensure_future(behaviour.play(exchange))
         hung_up = asyncio.ensure_future(reader.read(1))
@@ -174,7 +174,7 @@ class FakeOpenAI:
             await asyncio.gather(playing, hung_up, return_exceptions=True)
 
     def _enter(self, exchange: Exchange) -> Behaviour:
-        """Keep the request, tell who waits for it, and choose what happens to it."""
+        """Record the request, notify waiting tests and choose a behaviour."""
         with self._lock:
             behaviour = self._choose(exchange.text())
             self.exchanges.append(exchange)
@@ -202,7 +202,7 @@ def _accepts(task: "asyncio.Task[Any]") -> bool:
 
 
 def _connection_lost(playing: "asyncio.Future[None]") -> bool:
-    """Whether sending failed because the client had gone; other errors are the test's own and are raised."""
+    """Whether sending failed because the client disconnected. Other errors are bugs in tests: raised."""
     if not playing.done() or playing.cancelled():
         return False
     problem = playing.exception()

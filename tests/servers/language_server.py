@@ -1,6 +1,6 @@
-"""A language server on its pipes, well-behaved or not; a program of the standard library.
+"""A language server over pipes, correct or faulty depending on its mode; standard library only.
 
-``python language_server.py MANNER [FILE]``: its number goes into the file, a line for each start.
+``python language_server.py MANNER [FILE]`` appends its process id to the file at each start.
 """
 
 import json
@@ -29,7 +29,7 @@ def send(**message: Any) -> None:
 
 
 def publish(uri: str, text: str, version: int | None) -> None:
-    """Each line with ``wrong`` in it is an error, each with ``odd`` a warning, each with ``hm`` a hint."""
+    """Publish diagnostics: lines with ``wrong`` are errors, with ``odd`` warnings, with ``hm`` hints."""
     found = []
     for number, line in enumerate(text.split("\n")):
         for severity, word in ((1, "wrong"), (2, "odd"), (4, "hm")):
@@ -50,7 +50,7 @@ def publish(uri: str, text: str, version: int | None) -> None:
 
 
 def confuse(id: Any) -> None:
-    """All that no client asked for, in front of the one answer that it did."""
+    """Send messages that the client did not request before the response that it did."""
     send(method="$/cancelRequest", params={"id": id})
     send(id="nobody", result={})
     send(id=[1], result={})
@@ -67,7 +67,7 @@ def confuse(id: Any) -> None:
 
 
 def begin(id: Any) -> None:
-    """What comes in answer to the first request."""
+    """Respond to the first request (``initialize``)."""
     if MANNER == "huge":
         sys.stdout.buffer.write(b"Content-Length: 100000000\r\n\r\n" + b" " * 1_000_000)
         sys.stdout.buffer.flush()

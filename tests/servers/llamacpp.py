@@ -1,12 +1,12 @@
-"""llama.cpp's own HTTP server on loopback, in a process of its own, speaking from a scripted model file.
+"""llama.cpp's own HTTP server on loopback, in its own process, serving a scripted model file.
 
-Seen with the wheel ``xllamacpp`` 2026.10 and checked by ``test_llamacpp_selfcheck.py``:
+Observed with the wheel ``xllamacpp`` 2026.10 and checked by ``test_llamacpp_selfcheck.py``:
 
-* OpenAI chat is served below ``/v1``, Anthropic messages at the root, and ``/v1/models`` tells the window
-  that was asked for as ``data[0].meta.n_ctx``; the model file's own ``n_ctx_train`` is another number.
+* OpenAI chat is served below ``/v1``, Anthropic messages at the root. ``/v1/models`` reports the requested
+  context window as ``data[0].meta.n_ctx``; the model file's own ``n_ctx_train`` is another number.
 * A prompt that does not fit is a 400 whose ``error`` has ``type: exceed_context_size_error``,
   ``n_prompt_tokens`` and ``n_ctx``; it comes before any token, also for a streamed request.
-* Reaching the limit while answering is no error: ``finish_reason`` is ``length``.
+* Reaching the limit during the answer is not an error: ``finish_reason`` is ``length``.
 * With one slot (the default here) a second request waits until the first has ended or its client has gone.
 """
 
@@ -24,36 +24,34 @@ from tests.servers.scripted_gguf import Script, cached_gguf, sorted_script
 
 PROGRAM = Path(__file__).with_name("llamacpp_main.py")
 START_LIMIT_S = 60.0
-"""Starting takes a fraction of a second; this bounds a machine under load."""
+"""Starting takes a fraction of a second; the limit allows for a machine under load."""
 STOP_LIMIT_S = 10.0
 MODEL = "scripted"
-"""The name the server gives its model."""
+"""The model's name on the server."""
 
 
 @dataclass(frozen=True)
 class LlamaServer:
-    """A running server."""
-
     address: str
     """For example ``http://127.0.0.1:43121``."""
     process: subprocess.Popen[str]
 
     @property
     def base_url(self) -> str:
-        """Address for clients of the OpenAI protocol."""
+        """Base URL for clients of the OpenAI protocol."""
         return f"{self.address}/v1"
 
     @classmethod
     def start(cls, model: Path, n_ctx: int, *, slots: int = 1) -> Self:
-        """Start a server and wait until it answers.
+        """Start a server and wait until it responds.
 
         Args:
-            model: The model file; the server's log is written beside it.
-            n_ctx: Window of each slot in tokens.
+            model: The model file; the server's log is written to the same folder.
+            n_ctx: Context window of each slot in tokens.
             slots: Requests served at the same time.
 
         Raises:
-            RuntimeError: if it does not come up; the message ends with its log.
+            RuntimeError: if it does not start; the message ends with its log.
         """
         log = model.with_suffix(f".{n_ctx}.log")
         command = [sys.executable, "-P", str(PROGRAM), str(model), str(n_ctx), str(slots)]
@@ -69,7 +67,7 @@ class LlamaServer:
         return server
 
     def stop(self) -> None:
-        """End the process; it is gone when this returns."""
+        """Kill the process and wait for its end."""
         self.process.terminate()
         try:
             self.process.wait(STOP_LIMIT_S)
@@ -82,14 +80,14 @@ class LlamaServer:
 
 
 class LlamaServers:
-    """Servers of one test session, started when first asked for and reused for the same script."""
+    """The servers of a test session, started on first use and shared by tests with the same script."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._running: dict[tuple[str, int, int], LlamaServer] = {}
 
     def __call__(self, script: Script, n_ctx: int, *, slots: int = 1) -> str:
-        """Base URL (with ``/v1``) of a server with this script and a window of ``n_ctx`` tokens."""
+        """Base URL (with ``/v1``) of a server with this script and a context window of ``n_ctx`` tokens."""
         key = (repr(sorted_script(script)), n_ctx, slots)
         if key not in self._running:
             model = cached_gguf(script, self._folder)
@@ -97,14 +95,13 @@ class LlamaServers:
         return self._running[key].base_url
 
     def stop(self) -> None:
-        """End every server."""
         while self._running:
             self._running.popitem()[1].stop()
 
 
 @contextlib.contextmanager
 def llama_servers(folder: Path) -> Iterator[LlamaServers]:
-    """A factory of servers that are gone when the block is left."""
+    """A factory of servers that are stopped at the end of the block."""
     servers = LlamaServers(folder)
     try:
         yield servers
@@ -113,7 +110,7 @@ def llama_servers(folder: Path) -> Iterator[LlamaServers]:
 
 
 def _first_line(process: subprocess.Popen[str]) -> str:
-    """What the server says when it listens; empty when it says nothing in time or dies."""
+    """The line the server prints when it listens; empty if it does not in time, or exits."""
     if process.stdout is None:
         return ""
     ready, _, _ = select.select([process.stdout], [], [], START_LIMIT_S)

@@ -1,4 +1,4 @@
-"""The process that ``llamacpp.py`` starts: ``llamacpp_main.py MODEL N_CTX SLOTS``; prints its address."""
+"""The process started by ``llamacpp.py``: ``llamacpp_main.py MODEL N_CTX SLOTS``; prints its address."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ import xllamacpp  # type: ignore[import-untyped]
 
 
 def serve(model: str, n_ctx: int, slots: int) -> None:
-    """Run the server until SIGTERM, or until the parent closes our stdin by leaving for whatever reason."""
+    """Run the server until SIGTERM, or until stdin is closed because the parent has exited."""
     params = xllamacpp.CommonParams()
     params.model.path = model
     params.model_alias = ["scripted"]
@@ -21,7 +21,7 @@ def serve(model: str, n_ctx: int, slots: int) -> None:
     params.warmup = False
     params.fit_params = False
     server = xllamacpp.Server(params)
-    # Its destructor waits for requests that nobody reads any more.
+    # The server's destructor would wait for requests whose clients no longer read.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -1,4 +1,4 @@
-"""The same small MCP server over streamable HTTP, on loopback."""
+"""The MCP server of ``mcp_stdio``, over streamable HTTP on loopback."""
 
 import json
 import ssl
@@ -14,35 +14,35 @@ from tests.servers.mcp_stdio import reply
 
 @dataclass
 class McpOverHttp:
-    """What the server is reached by, and what it was sent."""
+    """Address, faults and received requests of an MCP server."""
 
     url: str = ""
     headers: list[dict[str, str]] = field(default_factory=list)
     broken: tuple[int, bytes] | None = None
-    """What it answers everything with instead."""
+    """Status and body sent in response to every request."""
     session: int = 1
-    """Names the session that it knows; another one than before is as if it had been started again."""
+    """Number of the current session. Changing it simulates a restart of the server."""
     unknown: tuple[int, bytes] = (404, b"")
-    """What it answers where a request names another session; ``ID`` stands for that of the request."""
+    """Status and body for requests of an unknown session; ``ID`` is replaced with the id of the request."""
     late: bool = False
-    """Whether it refuses only one request of a forgotten session at once, others once it is opened anew."""
+    """Whether refusals after the first one keep tool calls waiting until a session has been opened anew."""
     opened: threading.Event = field(default_factory=threading.Event)
     refused: int = 0
     meeting: threading.Barrier | None = None
-    """Where calls of tools wait for each other before they are answered."""
+    """Barrier that tool calls wait at before they are answered."""
     ended: bool = False
-    """Whether it has let go of its address."""
+    """Whether the port is closed."""
     stop: Callable[[], None] = lambda: None
-    """Lets go of the address before the block ends."""
+    """Closes the port before the end of the block."""
 
     def come(self, message: dict[str, Any]) -> None:
-        """Note a request that it will answer; calls of tools wait for each other."""
+        """Record a request before it is answered; tool calls wait at the barrier."""
         self.opened.set()
         if self.meeting is not None and message["method"] == "tools/call":
             self.meeting.wait(10)
 
     def refusal_of(self, message: dict[str, Any]) -> tuple[int, bytes, str]:
-        """What a request of a forgotten session is told."""
+        """The response to a request of an unknown session."""
         self.refused += 1
         if self.late and self.refused > 1 and message["method"] == "tools/call":
             self.opened.wait(20)
@@ -52,7 +52,7 @@ class McpOverHttp:
 
 
 def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
-    """What answers requests as the state says."""
+    """The request handler of a server with this state."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -91,7 +91,7 @@ def handler_of(state: McpOverHttp) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nobody reads it."""
+            """Suppress logging."""
 
     return Handler
 
@@ -103,7 +103,7 @@ def serving(
     port: int = 0,
     trust: ssl.SSLContext | None = None,
 ) -> Iterator[None]:
-    """Answer at an address of this machine for the time of the block."""
+    """Serve on loopback for the duration of the block."""
     server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     if trust is not None:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
@@ -127,10 +127,10 @@ def serving(
 
 @contextmanager
 def mcp_http(port: int = 0) -> Iterator[McpOverHttp]:
-    """A server for the time of the block.
+    """Run a server for the duration of the block.
 
     Args:
-        port: Where it listens; 0 for a free one.
+        port: Port to listen on; 0 for a free one.
     """
     state = McpOverHttp()
     with serving(state, handler_of(state), port):

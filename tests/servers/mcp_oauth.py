@@ -1,7 +1,7 @@
-"""An MCP server over HTTP that wants its user to sign in, and the authorization server that it names.
+"""An MCP server over HTTP that requires a sign-in, and its authorization server.
 
-The latter keeps to the rules: it registers clients, has codes proven with PKCE and takes each refresh token
-once. What either does instead can be set.
+The authorization server follows the specification: it registers clients, verifies PKCE and accepts each
+refresh token once. Fields of ``Harbour`` make either server misbehave.
 """
 
 import hashlib
@@ -19,42 +19,42 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from tests.servers.mcp_http import McpOverHttp, handler_of, serving
 
 SECRETS = ("refresh_token", "code_verifier", "code=")
-"""What stands in a request that only the authorization server may see."""
+"""Parts of a request that only the authorization server may receive."""
 
 
 @dataclass
 class Harbour(McpOverHttp):
-    """A server with its accounts."""
+    """State of both servers."""
 
     issuer: str = ""
     tokens: set[str] = field(default_factory=set)
-    """Those that open the door."""
+    """Valid access tokens."""
     refresh_tokens: set[str] = field(default_factory=set)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
-    """What each code was asked for with."""
+    """Parameters of the authorization request that each code was issued for."""
     signed_in: int = 0
-    """Times somebody has signed in."""
+    """Number of sign-ins."""
     seen: list[tuple[str, str]] = field(default_factory=list)
-    """Who was asked what on the way to a sign-in."""
+    """Server and path of each request made during a sign-in."""
     leaked: list[str] = field(default_factory=list)
-    """Paths of the MCP server to which a secret of the authorization server came."""
+    """Paths of requests to the MCP server that contained a secret of the authorization server."""
     metadata: dict[str, Any] = field(default_factory=dict)
-    """What the authorization server says of itself instead."""
+    """Overrides for the authorization server's metadata."""
     endless: bool = False
-    """Whether its metadata never ends."""
+    """Whether the metadata response never ends."""
     named: str = ""
-    """Where the MCP server says that its own metadata is; empty for where it is."""
+    """Metadata URL that the MCP server announces; empty for the true one."""
     answer: dict[str, str] = field(default_factory=dict)
-    """What is brought back instead of a code."""
+    """Query parameters of the redirect, instead of a code."""
     token: dict[str, Any] = field(default_factory=dict)
-    """What is given instead of a token."""
+    """Token response to send instead of a valid one."""
 
     @property
     def base(self) -> str:
         return self.url.removesuffix("/mcp")
 
     def takes(self, form: dict[str, str]) -> bool:
-        """Whether a request to the token endpoint shows that it may have a token."""
+        """Whether a token request is valid: a known refresh token, or a code with its PKCE proof."""
         if form["grant_type"] == "refresh_token":
             known = form["refresh_token"] in self.refresh_tokens
             self.refresh_tokens.discard(form["refresh_token"])
@@ -73,11 +73,11 @@ class Harbour(McpOverHttp):
 
 
 class Issuer(McpOverHttp):
-    """Where the authorization server is."""
+    """The authorization server."""
 
 
 def guarded(state: Harbour) -> type[BaseHTTPRequestHandler]:
-    """What lets nobody in without a token."""
+    """A request handler that requires an access token."""
 
     class Handler(handler_of(state)):  # type: ignore[misc]
         def do_POST(self) -> None:
@@ -107,7 +107,7 @@ def guarded(state: Harbour) -> type[BaseHTTPRequestHandler]:
 
 
 def letting_in(state: Harbour) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - one server
-    """What lets users in."""
+    """The request handler of the authorization server."""
 
     class Handler(handler_of(state)):  # type: ignore[misc]
         def do_POST(self) -> None:
@@ -168,7 +168,7 @@ def letting_in(state: Harbour) -> type[BaseHTTPRequestHandler]:  # noqa: C901 - 
 
 @contextmanager
 def mcp_oauth(trust: ssl.SSLContext | None = None) -> Iterator[Harbour]:
-    """Both servers for the time of the block; the authorization server encrypts if it has a certificate."""
+    """Run both servers for the duration of the block; with a certificate, the issuer uses TLS."""
     state, issuer = Harbour(), Issuer()
     with serving(state, guarded(state)), serving(issuer, letting_in(state), trust=trust):
         state.issuer = issuer.url.removesuffix("/mcp")

@@ -1,4 +1,4 @@
-"""A small MCP server over pipes, run as a program: ``python mcp_stdio.py MODE``. Standard library only."""
+"""A small MCP server over pipes: ``python mcp_stdio.py MODE``. Standard library only."""
 
 import json
 import os
@@ -32,12 +32,12 @@ SHAPED = {
     **tool("file"),
     "outputSchema": {"type": "object", "properties": {"r": {"type": "string", "pattern": "^(a|aa)+$"}}},
 }
-"""Names a form for its results that takes for ever to check, and that no result of ours has."""
+"""A tool whose output schema takes for ever to check and matches none of our results."""
 EVIL = [tool("bad name!", "\x1b[31m[b]red[/b]"), tool("bad_name_"), tool("x" * 80), tool("echo")]
 
 
 def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
-    """The result of a request; None where the method is unknown."""
+    """The result of a request; None for an unknown method."""
     match message["method"]:
         case "initialize":
             version = message["params"]["protocolVersion"]
@@ -71,7 +71,7 @@ def answer(message: dict[str, Any], mode: str) -> dict[str, Any] | None:
 
 
 def other(message: dict[str, Any]) -> dict[str, Any] | None:
-    """What there is beside tools."""
+    """The results of requests other than tool calls."""
     match message["method"]:
         case "resources/list":
             return {
@@ -91,7 +91,6 @@ def other(message: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def call(name: str, args: dict[str, Any]) -> dict[str, Any]:
-    """Run a tool."""
     match name:
         case "echo":
             return said(str(args["text"]))
@@ -120,7 +119,7 @@ PICTURE = "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAA"
 
 
 def content(uri: str) -> dict[str, Any]:
-    """What a resource holds."""
+    """The content of a resource."""
     match uri:
         case "notes://chart":
             return {"uri": uri, "blob": PICTURE, "mimeType": "image/png"}
@@ -131,7 +130,7 @@ def content(uri: str) -> dict[str, Any]:
 
 
 def ask(args: dict[str, Any]) -> Any:
-    """Ask the user something, and wait for the answer."""
+    """Send an elicitation request and wait for the answer."""
     schema = {
         "type": "object",
         "properties": {
@@ -154,7 +153,7 @@ def ask(args: dict[str, Any]) -> Any:
 
 
 def work(token: object) -> None:
-    """Take longer than a call may, and say so on the way."""
+    """Take longer than the timeout of a call, and send progress meanwhile."""
     for step in range(1, 7):
         time.sleep(0.5)
         params = {"progressToken": token, "progress": step, "total": 6, "message": f"step {step}"}
@@ -163,12 +162,12 @@ def work(token: object) -> None:
 
 
 def said(text: str) -> dict[str, Any]:
-    """A result of one text."""
+    """A tool result with one text."""
     return {"content": [{"type": "text", "text": text}]}
 
 
 def reply(message: dict[str, Any], mode: str) -> dict[str, Any]:
-    """The whole answer to a request."""
+    """The complete response to a request."""
     result = answer(message, mode)
     if result is None:
         return {"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no such method"}}
@@ -176,7 +175,7 @@ def reply(message: dict[str, Any], mode: str) -> dict[str, Any]:
 
 
 def main(mode: str, pids: str = "") -> None:
-    """Serve until the input ends."""
+    """Serve until stdin is closed."""
     if pids:
         child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(3600)"])
         Path(pids).write_text(f"{os.getpid()} {child.pid}")

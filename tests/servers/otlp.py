@@ -1,4 +1,4 @@
-"""A loopback receiver for OTLP over HTTP that keeps the spans it was sent."""
+"""A loopback receiver for OTLP over HTTP that keeps the spans it receives."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,11 +8,11 @@ from typing import Any, Self
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 Span = Any
-"""A span of the protocol, as protobuf made it."""
+"""A span as protobuf message."""
 
 
 class OtlpReceiver:
-    """Takes spans at ``/v1/traces``, or refuses them with another status."""
+    """Accepts spans at ``/v1/traces``, or responds with an error status."""
 
     def __init__(self, status: int = 200) -> None:
         self.requests: list[tuple[str, ExportTraceServiceRequest]] = []
@@ -30,7 +30,7 @@ class OtlpReceiver:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Suppress logging."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
@@ -38,11 +38,11 @@ class OtlpReceiver:
 
     @property
     def address(self) -> str:
-        """Base address, as in a setting."""
+        """Base URL, as used in settings."""
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def spans(self) -> list[Span]:
-        """Every span that has arrived."""
+        """All spans received so far."""
         return [
             span
             for _, request in self.requests
@@ -52,7 +52,7 @@ class OtlpReceiver:
         ]
 
     def services(self) -> set[str]:
-        """Names of the programs that sent them."""
+        """Service names of the senders."""
         return {
             attribute.value.string_value
             for _, request in self.requests
@@ -74,5 +74,5 @@ class OtlpReceiver:
 
 
 def attributes(span: Span) -> dict[str, Any]:
-    """Attributes of a span as plain values."""
+    """A span's attributes as plain values."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}

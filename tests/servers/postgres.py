@@ -1,7 +1,7 @@
-"""A PostgreSQL cluster of its own: in a temporary folder, on loopback, as a user without rights.
+"""A private PostgreSQL cluster in a temporary folder, on loopback, run by an unprivileged user.
 
-Needs the server of Debian's ``postgresql`` package. ``initdb`` refuses to run as root; then all runs as
-that package's user ``postgres``. The server is a child process and is stopped by its number.
+Needs Debian's ``postgresql`` package. ``initdb`` refuses to run as root, so under root everything runs as
+that package's user ``postgres``. The server is a child process and is stopped by its process id.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ class Cluster:
         return f"postgresql://{user}:{password}@127.0.0.1:{self.port}/{database}"
 
     def create(self) -> None:
-        """Make the files of the cluster; speed goes before safety, for nobody pulls the plug here."""
+        """Initialise the cluster, with durability switched off for speed."""
         (self.folder / "password").write_text(PASSWORD)
         _give(self.folder)
         subprocess.run(
@@ -54,7 +54,7 @@ class Cluster:
         )  # fmt: skip
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
+        """Start the server and wait until it accepts connections."""
         command = [
             *_unprivileged(), str(_program("postgres")), "-D", str(self.folder / "data"), "-p",
             str(self.port), "-h", "127.0.0.1", "-k", str(self.folder), "-F",
@@ -73,21 +73,21 @@ class Cluster:
                 return
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """Stop the server: SIGINT ends every connection in order, SIGQUIT as a crash would."""
+        """Stop the server: SIGINT closes every connection cleanly, SIGQUIT simulates a crash."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(START_LIMIT_S)
             self._process = None
 
     def cut(self, database: str) -> int:
-        """End every connection to a database from outside; how many there were."""
+        """Terminate all connections to a database, and return their number."""
         name = database.rpartition("/")[2]
         with psycopg.connect(self.url("postgres"), autocommit=True) as db:
             query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
             return len(db.execute(query, (name,)).fetchall())
 
     def database(self) -> str:
-        """Make an empty database; its address."""
+        """Create an empty database and return its URL."""
         name = f"log_{secrets.token_hex(4)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as db:
             db.execute(f"CREATE DATABASE {name}".encode())
@@ -96,7 +96,7 @@ class Cluster:
 
 @contextlib.contextmanager
 def running_postgres() -> Iterator[Cluster]:
-    """A cluster for the length of a block."""
+    """Run a cluster for the duration of the block."""
     folder = Path(tempfile.mkdtemp(prefix="plimsoll-postgres-"))
     cluster = Cluster(folder, _free_port())
     try:

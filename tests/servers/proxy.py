@@ -1,7 +1,7 @@
-"""A proxy on loopback in front of any model server: keeps requests as they were sent, and cuts answers.
+"""A loopback proxy for any model server that records requests and can cut answers.
 
-It speaks no protocol: it passes bytes on. That makes it the journal of servers that keep none, and the cable
-that breaks in front of servers that never fail.
+It forwards bytes and knows no protocol. It records requests for servers that keep no journal, and simulates a
+broken connection for servers that never fail.
 """
 
 import asyncio
@@ -27,39 +27,39 @@ class Sent:
 
 @dataclass(frozen=True)
 class Broken:
-    """What happens to one answer after so many bytes, head included."""
+    """A fault in one answer after a number of bytes, head included."""
 
     after: int = 0
     hangs: bool = False
-    """Whether the connection stays open, silent, instead of being dropped."""
+    """Whether the connection stays open and silent instead of being dropped."""
     corrupt: bool = False
-    """Whether it goes on, with a byte of each event spoilt."""
+    """Whether the answer continues with one byte of each event corrupted."""
 
 
 class Proxy:
-    """The proxy; it runs in a thread with a loop of its own."""
+    """The proxy; it runs in a thread with its own event loop."""
 
     def __init__(self, upstream: str, renamed: tuple[bytes, bytes] = (b"", b"")) -> None:
-        """Prepare a proxy in front of the server at this address; entering it starts it.
+        """Prepare a proxy for the server at this address; entering it starts it.
 
         Args:
-            upstream: The server's root address.
-            renamed: The beginning of a path as clients write it, and as the server wants it.
+            upstream: The server's root URL.
+            renamed: Path prefix as clients send it, and the prefix the server expects.
         """
         self._renamed = renamed
         self._handlers: set[asyncio.Task[Any] | None] = set()
         parts = urlsplit(upstream)
         self._host, self._port = str(parts.hostname), int(parts.port or 80)
         self.sent: list[Sent] = []
-        """Every request with a body, in order; read it only when what sent it has ended."""
+        """Every request with a body, in order; read it only after the client has finished."""
         self.faults: deque[Broken] = deque()
-        """What happens to the next answers of a model; with none left they pass."""
+        """Faults for the next answers of the model; without one an answer is forwarded unchanged."""
         self._stop, self._ready, self._own_port = Signal(), threading.Event(), 0
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 
     @property
     def address(self) -> str:
-        """Its root address."""
+        """The proxy's root URL."""
         return f"http://127.0.0.1:{self._own_port}"
 
     def __enter__(self) -> Self:
@@ -104,9 +104,9 @@ class Proxy:
                 fault = self.faults.popleft() if self.faults else None
             await self._relay(request, writer, fault)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # One of the two has gone; the other one notices.
+            pass  # One side has disconnected; the other task notices.
         except asyncio.CancelledError:
-            pass  # The proxy stops; asyncio would report the cancelled task.
+            pass  # The proxy is stopping; asyncio would report the cancelled task.
         finally:
             writer.close()
 
@@ -117,7 +117,7 @@ class Proxy:
             await upstream.drain()
             passed = 0
             while piece := await answer.read(4096):
-                if not passed:  # a connection carries one request here, whatever the server would like
+                if not passed:  # one request per connection, whatever the server announces
                     piece = re.sub(
                         rb"(?i)\r\nconnection: keep-alive", b"\r\nConnection: close", piece, count=1
                     )

@@ -1,4 +1,4 @@
-"""The same behaviours over OpenAI's Responses API, streamed, with compaction items as that sends them."""
+"""The scripted behaviours over OpenAI's Responses API, streamed, with OpenAI's compaction items."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ PATH = "/v1/responses"
 
 @dataclass(frozen=True)
 class Compacts:
-    """An answer in front of which the server has compacted what it was sent."""
+    """An answer for which the server first compacted the input it received."""
 
     text: str
     sealed: str = "c2VhbGVk"
@@ -21,7 +21,6 @@ class Compacts:
     calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"compaction": self.sealed})
         await stage.delta({"content": self.text})
         for name, args in self.calls:
@@ -31,21 +30,20 @@ class Compacts:
 
 @dataclass(frozen=True)
 class Searches:
-    """An answer for which the server has searched the web."""
+    """An answer for which the server searched the web."""
 
     text: str
     query: str
     urls: tuple[str, ...] = ()
 
     async def play(self, stage: Stage) -> None:
-        """See ``Behaviour``."""
         await stage.delta({"search": {"query": self.query, "urls": self.urls}})
         await stage.delta({"content": self.text})
         await stage.finish("stop")
 
 
 class ResponsesExchange(Exchange):
-    """A streamed response; it knows text, compaction items and, behind these, calls of tools."""
+    """A streamed response with text, compaction items and, after those, tool calls."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -55,11 +53,10 @@ class ResponsesExchange(Exchange):
 
     @property
     def messages(self) -> list[Json]:
-        """The items of the request's input."""
+        """Items of the request's input."""
         return list(self.body.get("input", []))
 
     async def delta(self, delta: Json) -> None:
-        """See ``behaviours.Stage``."""
         if not self._begun:
             self._begun = True
             await self._event({"type": "response.created", "response": self._response("in_progress")})
@@ -102,7 +99,6 @@ class ResponsesExchange(Exchange):
             self._output.append(item)
 
     async def say(self, words: Sequence[str]) -> None:
-        """See ``behaviours.Stage``."""
         await self.delta({"content": "".join(words)})
 
     async def _end_text(self) -> None:
@@ -112,7 +108,6 @@ class ResponsesExchange(Exchange):
             self._text = []
 
     async def finish(self, reason: str, usage: tuple[int, int] | None = None) -> None:
-        """See ``behaviours.Stage``."""
         await self._end_text()
         prompt, written = usage or (len(self.text()) // 4, 8)
         counted = {

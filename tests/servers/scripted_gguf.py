@@ -1,4 +1,4 @@
-"""What a scripted model says, its vocabulary, and the model file for llama.cpp that holds it."""
+"""The answers of a scripted model, its vocabulary, and the llama.cpp model file that encodes them."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-# The vocabulary of a scripted model: byte-level tokens, a few words, and the pieces it speaks in.
+# Vocabulary of a scripted model: byte-level tokens, a few words, and the pieces of its answers.
 
 
 WORDS = (
@@ -20,14 +20,14 @@ WORDS = (
     "required", "integer", "arguments", "tool", "user", "assistant", "summary", "conversation", "message",
     "content", "context", "answer", "system", "plimsoll", "number", "return", "search", "default", "title",
 )  # fmt: skip
-"""Words the tokenizer reads as one token when a space stands before them."""
+"""Words that are one token when a space precedes them."""
 
 
 def split_unique(text: str, used: set[str]) -> list[str]:
-    """Cut a text at its spaces into pieces that no other text uses; a piece is a state of the model.
+    """Split a text at spaces into pieces that no other text uses; each piece is a state of the model.
 
-    Words that are taken already grow by the next word; a taken tail is joined to what stands before it. If
-    texts come shortest first this always succeeds: at worst the whole text is one piece.
+    A piece that is taken already is extended by the next word, and a taken last piece is joined to the one
+    before. If texts are given shortest first this always succeeds: at worst the whole text is one piece.
     """
     words = [word if index == 0 else f" {word}" for index, word in enumerate(text.split(" "))]
     pieces: list[str] = []
@@ -49,7 +49,7 @@ def split_unique(text: str, used: set[str]) -> list[str]:
 
 
 class Vocabulary:
-    """Tokens in the order of their numbers; byte level, as GPT-2 writes them."""
+    """Tokens in order of their numbers; byte level, encoded as in GPT-2."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []
@@ -66,18 +66,18 @@ class Vocabulary:
         self.end_of_turn = self.control("<|im_end|>")
 
     def control(self, text: str) -> int:
-        """Add a token that is read as one and never shown."""
+        """Add a token that is matched as a whole and never displayed."""
         return self._add(text, gguf.TokenType.CONTROL)
 
     def piece(self, text: str) -> int:
-        """Number of a token with this text; added when new."""
+        """The number of the token with this text; added if new."""
         spelled = self._spell(text)
         if spelled not in self._index:
             self._add(spelled, gguf.TokenType.NORMAL)
         return self._index[spelled]
 
     def _learn(self, word: str) -> None:
-        """Teach the tokenizer to read a word as one token, by merging it from left to right."""
+        """Add the merges, from left to right, that make a word one token."""
         spelled = self._spell(word)
         for end in range(1, len(spelled)):
             merge = f"{spelled[:end]} {spelled[end]}"
@@ -99,13 +99,13 @@ class Vocabulary:
 
 
 def _byte_letters() -> list[str]:
-    """The printable letter that byte-level vocabularies write for each byte."""
+    """The printable letter that stands for each byte in a byte-level vocabulary."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
 
 
-# What a scripted model says: keywords, the steps of each answer, and the template that chooses one.
+# A scripted model's keywords, the steps of each answer, and the chat template that selects an answer.
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Calls:
-    """A step that calls tools."""
+    """A step with tool calls."""
 
     calls: tuple[Call, ...]
     text: str = ""
@@ -129,7 +129,7 @@ Script = Mapping[str, Sequence[Step]]
 
 
 def spoken(step: Step) -> str:
-    """The text the model writes for a step, tool calls in the tags that the template teaches."""
+    """The text the model writes for a step, with tool calls in the tags that the template defines."""
     if isinstance(step, str):
         return step
     tags = [
@@ -140,7 +140,7 @@ def spoken(step: Step) -> str:
 
 
 def sorted_script(script: Script) -> list[tuple[str, tuple[str, ...]]]:
-    """A script as plain values in its own order, which matters: the first keyword that occurs wins."""
+    """A script as plain values. Order matters: the first keyword that occurs in the prompt wins."""
     return [(keyword, tuple(spoken(step) for step in steps)) for keyword, steps in script.items()]
 
 
@@ -180,7 +180,7 @@ TEMPLATE = """\
 
 
 def chat_template(script: Script) -> str:
-    """The template that turns messages into a prompt and chooses what the model will say."""
+    """The template that renders messages as a prompt and selects the model's answer."""
     keywords = list(script)
     choice = ""
     for index, keyword in enumerate(keywords):
@@ -196,17 +196,17 @@ def chat_template(script: Script) -> str:
     )
 
 
-# Writes a model file for llama.cpp whose every word is scripted: no trained weights, nothing fetched.
+# Writes a llama.cpp model file with scripted output: no trained weights, no download.
 
 
 HEAD = 64
-"""Size of the attention head; the width is a multiple of it."""
+"""Size of an attention head; the model's width is a multiple of it."""
 MARGIN = 30.0
-"""By how much the scripted next token leads: at temperature 1 nothing else is ever sampled."""
+"""Margin of the scripted token's logit over all others: at temperature 1 no other is ever sampled."""
 
 
 def _link(script: Script, vocabulary: Vocabulary) -> dict[int, int]:
-    """Add every answer to the vocabulary and return the table of next tokens."""
+    """Add every answer to the vocabulary, and return the table of successor tokens."""
     following: dict[int, int] = {}
     first_of: dict[str, int] = {}
     used: set[str] = set()
@@ -222,9 +222,10 @@ def _link(script: Script, vocabulary: Vocabulary) -> dict[int, int]:
 
 
 def _table(following: Mapping[int, int], size: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Embedding and output matrix in which each scripted token leads to its successor by ``MARGIN``.
+    """The embedding and output matrices in which each token predicts its successor with ``MARGIN``.
 
-    Codes are only nearly orthogonal, so the result is checked, and the width doubled until it holds.
+    Random codes are only nearly orthogonal, so the result is checked and the width doubled until it is
+    correct.
     """
     width = 4 * HEAD
     before, after = list(following), list(following.values())
@@ -271,7 +272,7 @@ def write_gguf(script: Script, path: Path, *, trained_context: int = 131_072) ->
 
 
 def cached_gguf(script: Script, folder: Path) -> Path:
-    """The model file of a script, written once into a folder."""
+    """The model file of a script, written once per folder."""
     name = hashlib.sha256(repr(sorted_script(script)).encode()).hexdigest()[:16]
     path = folder / f"scripted-{name}.gguf"
     return path if path.exists() else write_gguf(script, path)
@@ -284,7 +285,7 @@ def _describe(writer: gguf.GGUFWriter, width: int, trained_context: int) -> None
     writer.add_embedding_length(width)
     writer.add_feed_forward_length(HEAD)
     writer.add_block_count(1)
-    # Its attention adds nothing; with one narrow head a long prompt costs a fraction.
+    # The attention contributes nothing; one narrow head makes long prompts cheap.
     writer.add_head_count(1)
     writer.add_head_count_kv(1)
     writer.add_key_length(HEAD)

@@ -1,11 +1,11 @@
-"""An event that threads and event loops share: a test waits for a state, never for a time."""
+"""An event shared by threads and event loops, so that tests wait for a state and not for a time."""
 
 import asyncio
 import threading
 
 
 class Signal:
-    """Set once, from any thread; awaited in any event loop, or waited for by a thread."""
+    """An event that any thread can set, and that event loops can await and threads can block on."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -13,21 +13,20 @@ class Signal:
         self._waiters: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = []
 
     def set(self) -> None:
-        """Let everyone go on who waits now or later."""
+        """Set the event and wake everything that waits for it."""
         with self._lock:
             self._set.set()
             waiters, self._waiters = self._waiters, []
         for loop, event in waiters:
-            # A loop that was closed meanwhile has nobody left who waits.
+            # A loop that has been closed has no waiting tasks.
             if not loop.is_closed():
                 loop.call_soon_threadsafe(event.set)
 
     def is_set(self) -> bool:
-        """Whether it has happened."""
         return self._set.is_set()
 
     async def wait(self) -> None:
-        """Wait in an event loop without blocking it."""
+        """Wait without blocking the event loop."""
         event = asyncio.Event()
         with self._lock:
             if self._set.is_set():
@@ -45,7 +44,7 @@ class Signal:
         """Block the calling thread.
 
         Raises:
-            TimeoutError: when it has not happened within the limit.
+            TimeoutError: if the event is not set within the limit.
         """
         if not self._set.wait(limit_s):
             raise TimeoutError(f"not signalled within {limit_s:g} s")

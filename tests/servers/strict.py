@@ -1,6 +1,6 @@
-"""A model server on loopback that refuses what the strictest of each protocol do, and answers the rest.
+"""A loopback model server with the strictest validation of each protocol.
 
-The rules are the public ones of each API; messages are judged as they stand on the wire, behind real SDKs.
+The rules are the documented ones of each API. Requests are checked as they arrive, sent by the real SDKs.
 """
 
 import json
@@ -44,7 +44,7 @@ def _object(text: str) -> list[str]:
 
 
 def chat(body: Any, pattern: re.Pattern[str] = ID) -> list[str]:
-    """OpenAI's chat protocol: results stand directly behind the calls that they answer."""
+    """OpenAI's chat protocol: tool results follow directly after the calls they answer."""
     messages, found = body["messages"], problems(body)
     names = [tool["function"]["name"] for tool in body.get("tools") or []]
     calls, results = list[str](), list[str]()
@@ -64,7 +64,7 @@ def chat(body: Any, pattern: re.Pattern[str] = ID) -> list[str]:
 
 
 def mistral(body: Any) -> list[str]:
-    """Mistral's API: ids of nine letters and digits, and no prompt directly behind a result."""
+    """Mistral's API: call ids of nine letters or digits, and no prompt directly after a tool result."""
     roles = [message["role"] for message in body["messages"]]
     found = [
         "Unexpected role 'user' after role 'tool'" for pair in pairwise(roles) if pair == ("tool", "user")
@@ -74,7 +74,7 @@ def mistral(body: Any) -> list[str]:
 
 
 def alternating(body: Any) -> list[str]:
-    """A chat template that takes one system message, and then user and assistant in turn."""
+    """A chat template that accepts one system message, then alternating user and assistant messages."""
     roles = [m["role"] for m in body["messages"] if m["role"] != "tool" and not m.get("tool_calls")]
     turns = roles[1:] if roles[0] == "system" else roles
     wanted = [("user", "assistant")[place % 2] for place in range(len(turns))]
@@ -84,7 +84,6 @@ def alternating(body: Any) -> list[str]:
 
 
 def responses(body: Any) -> list[str]:
-    """OpenAI's Responses API."""
     items, found = body["input"], problems(body)
     calls = [item for item in items if item.get("type") == "function_call"]
     results = [item for item in items if item.get("type") == "function_call_output"]
@@ -104,7 +103,7 @@ def responses(body: Any) -> list[str]:
 
 
 def anthropic(body: Any) -> list[str]:
-    """Anthropic's Messages API: results begin the message behind their calls."""
+    """Anthropic's Messages API: tool results come first in the message after their calls."""
     found, names = problems(body, alternating=True), [tool["name"] for tool in body.get("tools") or []]
     ids = list[str]()
     for message in body["messages"]:
@@ -137,7 +136,7 @@ def _blocks(message: Any) -> list[Any]:
 
 
 def google(body: Any) -> list[str]:
-    """The Gemini API: as many responses as calls, in the turn behind them."""
+    """The Gemini API: as many function responses as calls, in the next turn."""
     contents, found, waiting = body["contents"], list[str](), 0
     names = [
         each["name"] for tool in body.get("tools") or [] for each in tool.get("functionDeclarations", [])
@@ -156,7 +155,7 @@ def google(body: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """How a kind of server is spoken to, and what it refuses."""
+    """Protocol, model and validation of one kind of server."""
 
     protocol: str
     check: Check
@@ -174,47 +173,47 @@ WIRES = {
 
 
 class Strict:
-    """Answers what a check lets pass, and refuses the rest with its words."""
+    """Answers requests that pass validation, and refuses others with the problems found."""
 
     def __init__(self) -> None:
         self.bodies: list[Any] = []
         self.streamed: list[bool] = []
-        """Of each request, whether a stream was asked for."""
+        """Whether each request asked for a stream."""
         self.refused: list[str] = []
         self.check: Check = lambda _body: []
-        """Judges what comes to no wire of a name."""
+        """Validates requests to paths without a kind of server (``WIRES``)."""
         self.calls = False
-        """Whether prompts are answered with thoughts and a call; results are not, unless ``always``."""
+        """Whether prompts are answered with reasoning and a tool call; tool results only with ``always``."""
         self.always = False
         self.call: tuple[str, Any] | None = None
-        """The tool that is called, and with what; None for the first that a request defines."""
+        """Name and arguments of the tool to call; None for the first tool of the request."""
         self.text = ""
-        """What is answered where nothing is called."""
+        """Text of answers without a tool call."""
         self.summary = ""
-        """What is answered to requests beside the turns, such as those for a summary."""
+        """Answer to requests outside turns, such as summaries."""
         self.count: Callable[[str], int] = lambda sent: len(sent) // 4
-        """Counts the tokens of a request, written as JSON."""
+        """Counts the tokens of a request, given as JSON."""
         self.reported: list[int] = []
-        """Input tokens that the answers of turns have told."""
+        """Input tokens reported in the answers of turns."""
         self.expired = False
-        """Whether servers no longer take their own signatures."""
+        """Whether servers reject even their own signatures, as expired."""
         self.cuts: list[str] = []
-        """How the next streamed answers of turns break off before their end, each one of ``CUTS``."""
+        """How the next streamed answers of turns are cut short, each one of ``CUTS``."""
         self.short: list[Sequence[str]] = []
-        """The arguments of the calls in next answers that end at their length limit, as far as they got."""
+        """Partial call arguments for the next answers, which end at their length limit."""
         self.status = 400
-        """That of refusals."""
+        """Status code of refusals."""
         self.refusal: Callable[[list[str]], Any] | None = None
-        """Makes the body of a refusal of what was found; None for the usual form."""
+        """Builds the body of a refusal from the problems; None for the default body."""
         self.manner: Callable[[Any, str], tuple[str, str]] | None = None
-        """Makes of an answer and its stream what is sent instead: media type and body."""
+        """Replaces an answer: maps the answer and its stream to a media type and body."""
         self.is_refused = False
         self._answers = 0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def log_message(self, *args: object) -> None:
-                """Keep quiet."""
+                """Suppress logging."""
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -278,7 +277,7 @@ class Strict:
         return build_model(f"{server}:{name}", env={}, endpoints={server: endpoint})
 
     def of_wire(self, wire: str) -> Model[Any]:
-        """A model of one of the kinds; Mistral's by its own SDK where that is installed."""
+        """The model for a kind of server. Mistral uses its own SDK where that is installed."""
         kind = WIRES[wire]
         own = wire == "mistral" and find_spec("mistralai") is not None
         return self.model("mistral" if own else kind.protocol, kind.model, wire)
@@ -292,12 +291,11 @@ def _sdk_of_mistral(name: str, url: str) -> Model[Any]:
 
 
 def signature(wire: str) -> str:
-    """What a server signs its thoughts with, and takes from nobody else."""
+    """The signature of a server's reasoning; servers accept only their own."""
     return b64encode(f"signed by {wire}".encode()).decode()
 
 
 def _first_tool(body: Any) -> str:
-    """Name of the first tool that a request defines."""
     first = next(iter(body.get("tools") or []), {})
     first = next(iter(first.get("functionDeclarations", [])), first.get("function", first))
     return str(first.get("name", "look"))
@@ -305,20 +303,20 @@ def _first_tool(body: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server says."""
+    """An answer, independent of the protocol."""
 
     text: str
     size: int
-    """Input tokens that it reports."""
+    """Input tokens to report."""
     number: int = 0
-    """Not 0 where it thinks and calls a tool."""
+    """Number of the tool call, with reasoning; 0 for text."""
     tool: str = ""
     args: Any = None
     signed: str = ""
 
 
 def answered(path: str, said: Answer) -> Any:
-    """An answer in the words of its protocol."""
+    """An answer encoded for its protocol."""
     usage = {"input_tokens": said.size, "output_tokens": len(said.text) // 4 + 1}
     number = said.number
     if "chat/completions" in path:
@@ -367,7 +365,7 @@ def answered(path: str, said: Answer) -> Any:
 
 
 def _at_its_limit(answer: Any, calls: Sequence[str]) -> Any:
-    """An answer with other calls, the last of which may be half, that ends at its length limit."""
+    """An answer with replaced calls, the last possibly incomplete, that ends at its length limit."""
     places = range(len(calls))
     if "choices" in answer:
         choice = answer["choices"][0]
@@ -389,7 +387,7 @@ def _at_its_limit(answer: Any, calls: Sequence[str]) -> Any:
         ended = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
         answer |= {"output": [*said, *made], **ended}
     elif "candidates" in answer:
-        # Its calls come whole, or without any arguments.
+        # Gemini sends calls complete or without arguments.
         (candidate,) = answer["candidates"]
         *said, call = candidate["content"]["parts"]
         inner = [{"functionCall": call["functionCall"] | {"args": _object_or_none(text)}} for text in calls]
@@ -410,12 +408,12 @@ def _object_or_none(text: str) -> Any:
 
 
 CUTS = ("in order", "connection", "error")
-"""How an answer breaks off: its stream ends as if it were whole, it is torn, or an error stands in it."""
+"""How a stream is cut short: closed as if complete, connection dropped, or an error event."""
 _BUSY = {"type": "overloaded_error", "message": "Overloaded"}
 
 
 def streamed(answer: Any, cut: str = "") -> str:
-    """An answer as a stream, each of its pieces at once; one that is cut says all and does not end."""
+    """An answer as a stream, each part in one event. A stream that is cut contains all parts but no end."""
     if "choices" in answer:
         (choice,) = answer["choices"]
         delta = dict(choice["message"])
@@ -440,7 +438,7 @@ def streamed(answer: Any, cut: str = "") -> str:
 
 
 def _error(cut: str, responses: bool = False) -> str:
-    """The error in mid-stream of such a cut."""
+    """The error event in the middle of a stream."""
     if cut != "error":
         return ""
     flat = {"type": "error", "code": "server_error", "message": "Overloaded", "param": None}
@@ -492,7 +490,7 @@ def _of_anthropic(answer: Any) -> Iterator[Any]:
 
 @contextmanager
 def strict_server() -> Iterator[Strict]:
-    """Run a server as long as the context lasts."""
+    """Run a server for the duration of the block."""
     made = Strict()
     thread = threading.Thread(target=made.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()

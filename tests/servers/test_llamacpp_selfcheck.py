@@ -1,4 +1,4 @@
-"""llama.cpp with a scripted model: that the server is real, and what it does at its limits."""
+"""The llama.cpp server with a scripted model: it is the real server, and how it behaves at its limits."""
 
 import json
 import urllib.error

@@ -1,4 +1,4 @@
-"""The test servers themselves: what other tests rely on is proved here, with a client that is not ours."""
+"""Self-checks of the test servers, with a client that is not ours."""
 
 import asyncio
 import json
@@ -158,7 +158,7 @@ class TestFakeOpenAI:
         self, fake_openai: FakeOpenAI, client: AsyncOpenAI
     ) -> None:
         fake_openai.add(CutStream())
-        # The client library lets the error of its own HTTP library through; which one that is, is not ours.
+        # The client library lets errors of its HTTP library through; which library it uses is its own matter.
         with pytest.raises(Exception, match=r"(?i)connection|incomplete|peer|read"):
             await streamed(client)
         assert not fake_openai.exchanges[0].closed.is_set()

@@ -1,7 +1,7 @@
-"""What a request holds, whichever protocol it speaks, and whether a provider would take it.
+"""Protocol-independent view of a request, and the check whether a provider would accept it.
 
-Each protocol has its own way to say who speaks and which result answers which call. ``turns`` reads them all
-as one list, and ``problems`` says what is wrong with that.
+Protocols differ in how they mark roles and match results with calls. ``turns`` converts all of them to one
+list, and ``problems`` validates that list.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Turn:
-    """One message: who speaks, which calls it makes and which it answers."""
+    """One message with its role, tool calls and tool results."""
 
     role: str
-    """``user`` (results included) or ``model``."""
+    """``user`` (also for tool results) or ``model``."""
     text: str = ""
     calls: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
 
 
 def turns(body: Json) -> list[Turn]:
-    """The messages of one request, without the system's."""
+    """The messages of a request, without system messages."""
     if "contents" in body:
         return list(_google(body["contents"]))
     if "input" in body:
@@ -37,7 +37,7 @@ def problems(body: Json, *, alternating: bool = False) -> list[str]:
 
     Args:
         body: The request.
-        alternating: Whether the speakers must take turns, as Anthropic's and Google's servers want it.
+        alternating: Whether roles must alternate, as Anthropic and Google require.
     """
     said, found = turns(body), []
     if not said or said[0].role != "user" or said[0].answers:
@@ -52,7 +52,7 @@ def problems(body: Json, *, alternating: bool = False) -> list[str]:
 
 
 def _pairing(said: Sequence[Turn]) -> list[str]:
-    """Each call answered exactly once, before anybody speaks again."""
+    """Each call must be answered exactly once before the next message."""
     found: list[str] = []
     waiting: list[str] = []
     for turn in said:
@@ -71,7 +71,7 @@ def _pairing(said: Sequence[Turn]) -> list[str]:
 
 
 def _only_calls(turn: Turn) -> bool:
-    """Whether this is one more call of the same answer: the Responses API has an item for each."""
+    """Whether this is another call of the same answer: the Responses API uses one item per call."""
     return turn.role == "model" and bool(turn.calls) and not turn.text
 
 

@@ -1,4 +1,4 @@
-"""What holds for every test of the screen."""
+"""Setup for all tests of the UI."""
 
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -10,6 +10,6 @@ from tests.ui.kit import unpainted
 
 @pytest.fixture(autouse=True)
 def _unpainted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Frames are painted for looks alone: what stands below a dialog is kept from the last one."""
+    """Paint frames only in tests of looks, where the screen below a dialog keeps its last frame."""
     with nullcontext() if "looks" in request.fixturenames else unpainted():
         yield

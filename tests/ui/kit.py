@@ -1,4 +1,4 @@
-"""The whole app for tests: a home of its own, a folder to talk about, stored sessions, words on screen."""
+"""Kit for running the whole app: a home, a workspace, stored sessions, and the text on the screen."""
 
 import asyncio
 import re
@@ -50,9 +50,9 @@ from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets.hint_row import HintRow
 from tui_app.ui.widgets.widgets import DRAWING, SIGNS
 
-# A key waits until the process is idle, twice; looked at fifty times a second, that is half of a test's time.
+# Textual waits for an idle process twice per key. Its 50 Hz polling takes half of a test's time.
 _wait.SLEEP_GRANULARITY, _wait.SLEEP_IDLE = 1 / 100, 1 / 2_000
-# Nobody watches: frames in between are painted for nothing, a third of a test's work.
+# Intermediate frames take a third of a test's time, and nothing displays them.
 textual_screen.UPDATE_PERIOD = 1 / 30
 
 _parse, _known = Stylesheet._parse_rules, dict[tuple[Any, ...], dict[tuple[Any, ...], list[RuleSet]]]()
@@ -61,9 +61,9 @@ _rules: dict[tuple[Any, ...], list[RuleSet]] = {}
 
 
 def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list[RuleSet]:
-    """Parse a style sheet once a process, and not once for each application."""
+    """Parse each style sheet once per process instead of once per app."""
     global _of, _rules
-    # A hundred variables, looked up for each of a hundred sources, take longer than the sources.
+    # Comparing a hundred variables for each of a hundred sources is slower than parsing them.
     if sheet._variables is not _of:
         _of, _rules = sheet._variables, _known.setdefault(tuple(sheet._variables.items()), {})
     key = (css, *source, *more.items())
@@ -73,13 +73,13 @@ def _parsed_once(sheet: Stylesheet, css: str, *source: Any, **more: Any) -> list
 
 
 Stylesheet._parse_rules = _parsed_once  # type: ignore[method-assign]
-# The same number, without a call of Python for each rule that each widget may match.
+# The same hash, computed in C: it is needed for each rule that a widget may match.
 RuleSet.__hash__ = object.__hash__  # type: ignore[method-assign]
 
 
 @contextmanager
 def unpainted() -> Iterator[None]:
-    """Leave frames out that no terminal shows, a third of a test's work; what a test looks at is painted."""
+    """Skip partial repaints, a third of a test's time. Tests that inspect the screen paint it completely."""
     paint = Compositor.render_update
 
     def of_whole_screens(
@@ -98,7 +98,7 @@ Dialogs = TypeVar("Dialogs", bound=Dialog[Any])
 
 
 class ThemedApp(App[None]):
-    """An application for a widget alone, with the colours and the looks that it asks for."""
+    """An app for a single widget, with the colours and styles it needs."""
 
     CSS_PATH = Path(ui.__path__[0]) / "styles" / "widgets.tcss"
 
@@ -107,12 +107,12 @@ class ThemedApp(App[None]):
 
 
 def queue_keys(total: int, *, paused: bool, draft: Draft = "") -> str:
-    """What the row of a queue says of its keys where it has room."""
+    """The queue's key hints at full width."""
     return Waiting(("",) * total, paused=paused, steerable=not paused, draft=draft).keys(100)
 
 
 def in_plain(text: str) -> str:
-    """A line of ours as plain mode paints it."""
+    """A line of ours as painted in plain mode."""
     segments = [Segment(text)]
     for each in (SIGNS, DRAWING):
         segments = each.apply(segments, Color(0, 0, 0))
@@ -120,22 +120,22 @@ def in_plain(text: str) -> str:
 
 
 LIMIT_S = 20.0
-"""Seconds after which a state that never comes fails the test."""
+"""Timeout in seconds after which waiting fails the test."""
 
 
 def timed(dialog: Dialogs, clock: Callable[[], float]) -> Dialogs:
-    """A dialog that tells keys apart by another clock."""
+    """Make a dialog judge stray keys by another clock."""
     dialog.stray = StrayKeys(clock)
     return dialog
 
 
 async def _at_rest(pilot: Pilot[Any]) -> bool:
-    """Wait until nothing on the screen has a message left, as Textual's own does at twice the work.
+    """Wait until no widget has pending messages, with half the work of Textual's own wait.
 
-    That sends one to each widget and waits for all of them: four of five messages of a test.
+    Textual's version sends a message to each widget and waits for all: four of five messages in a test.
     """
     loop, end = asyncio.get_running_loop(), monotonic() + LIMIT_S
-    # The engine's thread may have said half of what belongs together.
+    # The engine's thread may have sent only part of a group of events.
     await asyncio.sleep(0.001)
     while not pilot.app._exception_event.is_set():
         if loop._ready:  # type: ignore[attr-defined]
@@ -149,7 +149,7 @@ async def _at_rest(pilot: Pilot[Any]) -> bool:
 
 
 def _works(pump: MessagePump) -> bool:
-    """Whether it has messages, or is not yet done with one."""
+    """Whether a widget has pending messages, or is processing one."""
     queue = pump._message_queue
     return not (pump._closing or pump._closed) and (bool(queue.values) or not queue.ready_event._waiters)
 
@@ -162,13 +162,13 @@ WIDE, USUAL, SMALL = (120, 40), (80, 24), (40, 12)
 
 @dataclass
 class Desk:
-    """Where the program runs: folders, environment, settings."""
+    """The program's environment: folders, variables, settings."""
 
     home: Path
     cwd: Path
     env: dict[str, str] = field(default_factory=lambda: {TRUST_VARIABLE: "/", DATE_VARIABLE: "1767323045"})
-    # Tools that only look, no sub-agents: the gauge counts what is described, and numbers in tests must stay.
-    # The memory of a process that runs thousands of tests is no session's.
+    # Read-only tools and no sub-agents: tool descriptions count in the gauge, whose numbers tests compare.
+    # The memory guard is off, because a process that runs thousands of tests is larger than any session.
     settings: Settings = field(
         default_factory=lambda: Settings(
             animations=False, retries=0, memory_limit_mb=0, read_only=True, explore={"enabled": False}
@@ -184,7 +184,7 @@ class Desk:
         return self
 
     def serve(self, server: FakeOpenAI, *, window: int | None = 128_000, name: str = "harbour") -> Self:
-        """Answer with a scripted server from now on; further servers are only offered."""
+        """Use a scripted server as the model from now on; further servers are only listed."""
         endpoint = Endpoint(name=name, base_url=server.base_url, window=window)
         endpoints = {**self.settings.endpoints, name: endpoint}
         return self.change(endpoints=endpoints, model=self.settings.model or f"{name}:scripted")
@@ -214,7 +214,7 @@ class Desk:
             store.close()
 
     def store(self, story: "Story") -> str:
-        """Write a session to the log; its id."""
+        """Write a session to the log, and return its id."""
         self.paths.ensure()
         with self.log() as store:
             session = store.create(story.start, time=NOON)
@@ -223,28 +223,28 @@ class Desk:
             return session
 
     def agent_view(self, session: str) -> list[str]:
-        """The messages of the next request, byte for byte as the log has them."""
+        """The messages of the next request, byte for byte as in the log."""
         view = AgentView()
         with self.log() as store:
             for head in store.heads(session):
                 view.apply(head)
-            # The words of an edited summary are in the event of the edit.
+            # An edited summary's text is in the event of the edit.
             events = [head.form[0] if head.form[1] == ALONE else head.seq for head in view.visible()]
             return [store.message(session, seq) or "" for seq in events]
 
 
 class Deck:
-    """The running app: what a person does, and what the screen says."""
+    """The running app: the user's actions, and what the screen shows."""
 
     def __init__(self, app: PlimsollApp, pilot: "Pilot[Any]") -> None:
         self.app = app
         self.pilot = pilot
 
-    # What stands on the screen
+    # What is on the screen
 
     @property
     def rows(self) -> list[str]:
-        """The lines of the terminal, as they are painted."""
+        """The painted lines of the terminal."""
         strips = self.app.screen._compositor.render_strips()
         return ["".join(segment.text for segment in strip) for strip in strips]
 
@@ -253,13 +253,13 @@ class Deck:
         return "\n".join(row.rstrip() for row in self.rows)
 
     def widget(self, kind: "type[Widget]") -> str:
-        """The words of one widget of the chat."""
+        """The text of one widget of the chat."""
         found = self.app.chat.query_one(kind)
         return "\n".join(found.render_line(y).text.rstrip() for y in range(found.size.height))
 
     @property
     def status(self) -> str:
-        """The words of the row, behind the sign that hangs left of them."""
+        """The text of the status row, without the sign to its left."""
         return "\n".join(line[SIGNED:] for line in self.widget(StatusRow).split("\n"))
 
     @property
@@ -272,9 +272,9 @@ class Deck:
 
     @property
     def queue(self) -> list[str]:
-        """What waits, without the row that says what the keys do with it while a turn runs.
+        """The queued prompts, without the key hints shown during a turn.
 
-        Three spaces stand for those between a prompt and its place.
+        Columns between a prompt and its position are reduced to three spaces.
         """
         rows = [re.sub("  +", "   ", row[SIGNED:]).rstrip() for row in self.widget(QueueView).splitlines()]
         return [row for row in rows if row.strip() and not row.startswith("enter ")]
@@ -289,35 +289,35 @@ class Deck:
 
     @property
     def kinds(self) -> list[str]:
-        """Kinds of the rows of the conversation, oldest first."""
+        """Kinds of the transcript's rows, oldest first."""
         return [entry.kind for entry in self.app.chat.session.presenter.view.entries]
 
-    # What a person does
+    # The user's actions
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
     async def hurry(self, *keys: str) -> None:
-        """Press keys that are all there before the first one has acted, as after a moment of standstill."""
+        """Queue all keys before the first is handled, as after a moment in which the app did not respond."""
         for key in keys:
             self.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await self.settle()
 
     async def type(self, text: str) -> None:
-        """Put a draft in the editor as a paste does: at once, without sending."""
+        """Put a draft into the editor at once, as a paste does, without sending."""
         self.editor.focus()
         self.editor.insert(text)
         await self.settle()
 
     async def send(self, text: str) -> None:
-        """Send a prompt or run a command; one that was refused and came back is cleared first."""
+        """Send a prompt or run a command; a refused prompt that came back is cleared first."""
         if self.app.screen is self.app.chat and self.editor.text.startswith("/"):
             self.editor.clear_draft()
         await self.type(text)
         await self.pilot.press("enter")
 
     async def back(self) -> None:
-        """Go from wherever keys have led to an empty prompt; what opened a dialog goes on to no other one."""
+        """Return to an empty prompt from any screen; cancelled dialogs open no further ones."""
         for worker in self.app.workers:
             if worker.group == FLOW:
                 worker.cancel()
@@ -330,10 +330,10 @@ class Deck:
     # Waiting
 
     async def until(self, condition: Callable[[], object], what: str = "") -> None:
-        """Wait for a state of the screen; the limit only ends a test that has failed already.
+        """Wait for a state of the screen; the timeout only ends a test that has failed already.
 
-        Looks again whenever the screen has worked off its messages. The engine has a thread of its own, so
-        between two looks this one lets go of the interpreter.
+        Checks after the screen has processed its messages. The engine runs in its own thread, so this one
+        releases the interpreter between two checks.
         """
         end = monotonic() + LIMIT_S
         while not condition():
@@ -342,10 +342,10 @@ class Deck:
         await self.settle()
 
     async def settle(self) -> None:
-        """Let messages, and those that they cause, be worked off, and paint."""
+        """Process all pending messages, including those they cause, and paint."""
         for _ in range(3):
             await self.pilot.pause(0)
-        # What the bottom row names is asked of the engine.
+        # The bottom row asks the engine for the names it shows.
         for worker in [each for each in self.app.workers if each.group == "row keys"]:
             with suppress(WorkerCancelled, WorkerFailed):
                 await worker.wait()
@@ -353,7 +353,7 @@ class Deck:
 
     @property
     def words(self) -> str:
-        """What stands on the screen without frames and line breaks; folders have names of any length."""
+        """The text on the screen without frames and line breaks, so that long folder names do not matter."""
         return _without_frames(self.text)
 
     async def says(self, words: str) -> None:
@@ -369,11 +369,11 @@ class Deck:
         session = self.app.chat.session
         await self.until(lambda: session.state.usage is not None and session.conversation, "the agent side")
         end, measured = monotonic() + LIMIT_S, await session.ask(_prepared)
-        # A model that cannot be built measures nothing; that is told in a notice.
+        # A model that cannot be built measures nothing; a notice reports it.
         while session.state.usage != measured and not session.state.notices:
             assert monotonic() < end, f"never came: the gauge\n{self.text}"
             await self.pilot.pause(0.005)
-            # What was found on the disk since is counted as well.
+            # Includes everything found on disk since.
             measured = await session.ask(_prepared)
         await self.settle()
         await self.until(lambda: self.app.chat.query_one(ChatHeader).place, "the folder in the header")
@@ -382,7 +382,7 @@ class Deck:
         await self.until(lambda: not self.app.chat.session.state.busy, "an idle screen")
 
     async def answered(self, count: int = 1) -> None:
-        """Wait for that many answers in all, and the end of the turn."""
+        """Wait for a total number of answers, and for the end of the turn."""
         await self.until(lambda: self.kinds.count("assistant") >= count, f"{count} answers")
         await self.idle()
 
@@ -392,14 +392,14 @@ def _without_frames(text: str) -> str:
 
 
 async def _prepared(opened: Any) -> Any:
-    """Building the model is the last thing the engine does before it is at rest; what it measured by then."""
+    """The measurement once the engine is idle: building the model is the last thing it does."""
     await opened.prepare()
     return opened.conversation.history.usage()
 
 
 @asynccontextmanager
 async def shown(app: PlimsollApp, size: tuple[int, int] = WIDE) -> AsyncIterator[Deck]:
-    """Run the app without a terminal."""
+    """Run the app headless."""
     async with app.run_test(size=size) as pilot:
         deck = Deck(app, pilot)
         await deck.until(lambda: app.chat.is_mounted, "the chat")
@@ -411,12 +411,12 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
 
 
-# What stands on the screen: text with the two colours it is painted in.
+# Text on the screen with its foreground and background colours.
 
 
 @dataclass(frozen=True)
 class Run:
-    """A piece of a row in one style."""
+    """A part of a row in one style."""
 
     text: str
     fore: Color
@@ -426,12 +426,12 @@ class Run:
 
     @property
     def says_something(self) -> bool:
-        """Whether it holds letters or signs that are read, rather than lines and bars."""
+        """Whether it contains readable characters, not only lines and bars."""
         return any(sign.isalnum() or sign in "?!/+%" for sign in self.text)
 
 
 def runs(app: "App[Any]") -> Iterator[Run]:
-    """All text on the screen, with its colours as they reach the terminal."""
+    """All text on the screen with the colours that reach the terminal."""
     for y, strip in enumerate(app.screen._compositor.render_strips()):
         x = 0
         for segment in strip:

@@ -1,7 +1,8 @@
-"""Looks: whole screens kept as text with styles. The main ones are pictures too, see ``test_app_snapshots``.
+"""Looks: whole screens stored as text with styles. The main ones are also stored as SVG.
 
-A file of ``tests/ui/app/looks`` holds the looks of one test module. A look has a state's name, a size and
-themes, the lines of the screen, the styles on it, and for each row how many columns each style covers::
+See ``test_app_snapshots``. A file of ``tests/ui/app/looks`` has the looks of one test module. A look consists
+of the state's name, size and themes, the lines of the screen, a legend of styles, and for each row how many
+columns each style covers::
 
     ━━━ error 80x24 dark light
     |Hello there
@@ -10,10 +11,10 @@ themes, the lines of the screen, the styles on it, and for each row how many col
     1 a5 b6 a69
     2-24 a80
 
-A colour is called by its role in the theme; one without a role is written out, for each theme if they differ.
-A blank belongs to the sign in front of it where no difference can be seen.
+Colours are named by their role in the theme; a colour without a role is written out, per theme if they
+differ. A blank gets the style of the character before it if that looks the same.
 
-``--update-looks`` keeps what is on the screen now: read the diff before you commit it.
+``--update-looks`` stores the current screens: read the diff before you commit it.
 """
 
 import difflib
@@ -46,7 +47,7 @@ ROLES = (
     *("foreground", "background", "surface", "panel", "primary", "secondary", "warning", "error", "success"),
     *dict.fromkeys(name for theme in THEMES for name in theme.variables),
 )
-"""Names of colours; the first one counts where several are alike."""
+"""Role names of colours; of roles with the same colour the first is used."""
 MARKS = (
     "bold",
     "dim",
@@ -60,7 +61,7 @@ MARKS = (
     "conceal",
 )
 DRAWN = ("underline", "underline2", "strike", "overline", "reverse")
-"""Marks that can be seen on a blank."""
+"""Attributes that are visible on a blank."""
 HEAD, LINE = "━━━ ", "|"
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _HEAD = re.compile(f"^{HEAD}", re.MULTILINE)
@@ -69,24 +70,24 @@ _RUN = re.compile(r"([A-Za-z]+)(\d+)")
 Look = Callable[..., Awaitable[None]]
 """``look(story, scene, sizes, themes)`` of a test."""
 sizes = pytest.mark.parametrize("size", [WIDE, USUAL], ids=["120x40", "80x24"])
-"""For looks that differ where a screen was laid out in another size before."""
+"""For looks that depend on the size in which the screen was laid out before."""
 Styles = tuple[Style, ...]
 Run = tuple[str, int]
-"""A style, and how many columns it covers."""
+"""A style and the number of columns it covers."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """What a screen looks like: its lines, and the runs of one style in each of them."""
+    """The look of a screen: its lines, and the runs of each line."""
 
     lines: tuple[str, ...]
     rows: tuple[tuple[Run, ...], ...]
     legend: Mapping[str, str]
-    """The letter that stands for each style in a file."""
+    """The letter of each style in the file."""
 
     @classmethod
     def of(cls, screens: "Sequence[Painted]", legend: Mapping[str, str]) -> "Screen":
-        """One screen in several themes: the same text, in styles that say what they are in each theme.
+        """Combine a screen's paintings in several themes: the same text, with styles named per theme.
 
         A style keeps the letter that it has in ``legend``.
         """
@@ -133,7 +134,7 @@ class Screen:
         return "\n".join(out) + "\n"
 
     def changes(self, now: "Screen") -> list[str]:
-        """What is different now: lines of text, then styles by their place."""
+        """Differences: lines of text first, then styles by position."""
         out = list(difflib.unified_diff(self.lines, now.lines, "kept", "now", lineterm="", n=1))
         for number, (kept, painted) in enumerate(zip_longest(self.rows, now.rows, fillvalue=()), 1):
             if kept != painted:
@@ -144,11 +145,11 @@ class Screen:
 
 @dataclass(frozen=True)
 class Painted:
-    """What is on the screen in one theme, cell by cell."""
+    """The screen in one theme, cell by cell."""
 
     lines: tuple[str, ...]
     cells: tuple[tuple[tuple[str, Style], ...], ...]
-    """The sign in each column, and its style; behind a sign of two columns stands an empty one."""
+    """Character and style of each column; the cell after a double-width character is empty."""
     roles: Mapping[str, str]
 
     @classmethod
@@ -178,7 +179,7 @@ def _letters() -> Iterator[str]:
 def _runs(
     row: "Iterator[tuple[tuple[str, Style], ...]]", named: Callable[[Styles, bool], str]
 ) -> Iterator[Run]:
-    """The styles along a row, each cell in all themes."""
+    """The runs of a row; a cell's style combines all themes."""
     covered: list[str] = []
     before: Styles = ()
     cells = ((tuple(style for _, style in cell), cell[0][0] == " ") for cell in row)
@@ -201,7 +202,7 @@ def _alike_on_blanks(one: Style, other: Style) -> bool:
 
 
 def _named(styles: Styles, blank: bool, screens: Sequence[Painted]) -> str:
-    """A style in words: ``colour on colour marks``."""
+    """A style as ``colour on colour attributes``."""
     ground = f"on {_colour([style.bgcolor for style in styles], screens)}"
     if blank:
         return ground
@@ -222,7 +223,7 @@ def _colour(colours: Sequence[RichColor | None], screens: Sequence[Painted]) -> 
 
 
 def _restyled(kept: Sequence[Run], now: Sequence[Run], line: str) -> Iterator[str]:
-    """Where a row has other styles than it had."""
+    """The parts of a row whose style changed."""
     cells = zip_longest(*([style for style, width in runs for _ in range(width)] for runs in (kept, now)))
     at = 0
     for (was, is_now), group in groupby(cells):
@@ -236,7 +237,7 @@ _LOOKS_ALIKE = 4
 
 
 def _strips(app: "App[Any]") -> list[Strip]:
-    """The screen with those below it; without them Textual would go on painting nothing there."""
+    """Strips of the screen and those below it, which Textual would otherwise leave empty from then on."""
     token = visible_screen_stack.set(app._background_screens)
     try:
         return app.screen._compositor.render_strips()
@@ -259,8 +260,8 @@ def painted_below() -> Iterator[None]:
 
 
 async def steady(pilot: Pilot[Any]) -> None:
-    """Wait until a few looks in a row are the same, colours too: what threads find out comes later."""
-    # Whoever looked at a dialog without what is below it has left nothing there.
+    """Wait until several paintings in a row are equal, colours included: results of threads arrive later."""
+    # A painting without the screens below leaves empty cells there.
     pilot.app.screen.refresh()
     same, strips = 0, _strips(pilot.app)
     while same < _LOOKS_ALIKE:
@@ -270,13 +271,13 @@ async def steady(pilot: Pilot[Any]) -> None:
 
 
 def kept_looks(file: Path) -> dict[str, str]:
-    """The looks in a file, by their heads."""
+    """The looks in a file, by header line."""
     parts = (part.partition("\n") for part in _HEAD.split(file.read_text(encoding="utf-8"))[1:])
     return {head: body.rstrip("\n") + "\n" for head, _, body in parts}
 
 
 class Looks:
-    """Compares what apps look like with what is kept of them, or keeps what they look like now."""
+    """Compares the app with its stored looks, or stores its current ones."""
 
     def __init__(self, file: Path, state: str, *, update: bool) -> None:
         self.file = file
@@ -290,7 +291,7 @@ class Looks:
         sizes: Sequence[tuple[int, int]] = (WIDE, USUAL),
         themes: Sequence[str] = BOTH,
     ) -> None:
-        """Run an app, do something with it, and look at it in these sizes and themes, one after the other."""
+        """Run an app and a scene, then compare or store its look in each size and theme."""
         async with app.run_test(size=sizes[0], tooltips=True, notifications=True) as pilot:
             if play is not None:
                 with unpainted(), painted_below():
@@ -303,7 +304,7 @@ class Looks:
                     app.theme = f"plimsoll-{theme}"
                     await pilot.pause()
                     await pilot.wait_for_scheduled_animations()
-                    # A long text is laid out in a thread, anew for other colours.
+                    # A thread lays out long texts, again for each theme.
                     laying = [worker for worker in app.workers if worker.group == "wrap"]
                     if laying:
                         await app.workers.wait_for_complete(laying)
@@ -321,7 +322,7 @@ class Looks:
             pytest.fail("\n".join((f"{head} in {self.file.name} looks different:", *changes)), pytrace=False)
 
     def keep(self, head: str, now: Screen) -> None:
-        """Put a look into its file; other processes may do the same with others."""
+        """Write a look to its file, safely with other processes writing to the same file."""
         with (LOOKS.parent / "conftest.py").open() as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             kept = kept_looks(self.file) if self.file.exists() else {}

@@ -1,4 +1,4 @@
-"""What dialogs are asked to decide on in tests: a change to a smaller model, a summary to review."""
+"""Sample data for dialogs: a switch to a smaller model, a summary to review."""
 
 from tui_app.conversation.models.model_switch import SwitchForecast
 from tui_app.events import CompactionComplete, CompactionProposed
@@ -18,13 +18,13 @@ SWITCH = SwitchForecast(
     drops=61_000,
     keeps_turns=9,
 )
-"""To a model that holds a third of the conversation."""
+"""A switch to a model whose window holds a third of the conversation."""
 CURRENT = "claude-sonnet-5"
-"""The one that answers so far."""
+"""The current model."""
 
 
 def proposed(done: CompactionComplete) -> CompactionProposed:
-    """The proposal that became a compaction, with one fact lost."""
+    """A proposal that became a compaction, with one fact lost."""
     return CompactionProposed(
         job=done.job,
         summary=done.summary,

@@ -1,7 +1,7 @@
 """Every screen of one story as a picture: ``python -m tests.ui.sheets OUT [NAME ...] [--beside LOOKS]``.
 
-A headless Chromium draws each as PNG into the folder OUT. With a folder of pictures of the same names,
-ours and theirs stand on one sheet.
+Headless Chromium renders each as PNG into the folder OUT. With a folder of pictures of the same names, both
+are put on one sheet.
 """
 
 import argparse
@@ -68,7 +68,7 @@ from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 MODEL = "anthropic:claude-sonnet-5"
 CELL, FRAME = (12.2, 24.4), (9, 41)
-"""Width and height of a cell in Textual's own pictures, and where the first one begins, in pixels."""
+"""Width and height of a cell in Textual's SVG, and the offset of the first cell, in pixels."""
 SUMMARY = """\
 Trips on Sundays and public holidays are read from the files of both operators. (#2, #26)
 - `import.py:88` took weekday `0` for a missing value; it asks `is None` now. (#16: edited 3×)
@@ -176,10 +176,10 @@ DIFF = """\
 
 
 class Ferry(Story):
-    """The story, told with clocks."""
+    """The story, with times."""
 
     def at(self, minute: float) -> "Ferry":
-        """Say when what is told next happens, in minutes after noon."""
+        """Set the time of the next event, in minutes after noon."""
         self.minute = minute
         return self
 
@@ -204,7 +204,7 @@ class Ferry(Story):
 
 
 def before(last: int = 9) -> Ferry:
-    """Everything up to the compaction."""
+    """All events before the compaction."""
     story = Ferry("Sunday import", model=MODEL, cwd="")
     story.at(4).user("Why does the import fail?", 20)
     for name in ("north", "south", "east", "west"):
@@ -236,7 +236,7 @@ def compacted(story: Ferry) -> Ferry:
 
 
 def after() -> Ferry:
-    """With the compaction, and the first turn behind it."""
+    """Events up to the first turn after the compaction."""
     story = compacted(before())
     story.at(33).user("and now also handle public holidays", 8).read("import.py", 120, 1_400)
     story.tool(
@@ -299,7 +299,7 @@ def usage(total: int, **parts: int) -> ContextUsage:
 
 
 def full(total: int, scene: Scene | None = None) -> Scene:
-    """A gauge of so many tokens; then something else."""
+    """Set the gauge to so many tokens, then run another scene."""
 
     async def play(deck: Deck) -> None:
         presenter = deck.app.chat.session.presenter
@@ -320,7 +320,7 @@ def draft(text: str) -> Scene:
 
 
 def live(*payloads: Payload, seconds: float = 6.0) -> Scene:
-    """Events that the log does not hold, some seconds old."""
+    """Events that are not in the log, some seconds old."""
 
     async def play(deck: Deck) -> None:
         presenter = deck.app.chat.session.presenter
@@ -350,7 +350,7 @@ async def detail(deck: Deck) -> None:
 
 
 async def source(deck: Deck) -> None:
-    """The first line to check, then the one above the one before it, with its message."""
+    """Select the first line to check, move up twice and open the message it came from."""
     await detail(deck)
     await deck.press("n", "up", "up", "enter")
 
@@ -378,7 +378,7 @@ RUN = asks(tool="run_command", kind="command", subject="python3 -m ferry.check d
 
 
 async def reviews(deck: Deck) -> None:
-    """A proposal with what the model would get, and a line that is not in the log."""
+    """A proposal with the text the model would receive, and a line that is not in the log."""
     passages = (("model", SUMMARY), ("code", FACTS), ("user", WORDS))
     event = replace(
         proposed(DONE), model=DONE.model, passages=passages, claims_marked=1, lines=8, lines_sourced=6
@@ -414,14 +414,14 @@ async def queued(deck: Deck) -> None:
 
 async def demo(deck: Deck) -> None:
     await deck.send("/demo")
-    # The recording plays as long as its reader needs.
+    # The recording plays as fast as its messages can be read.
     while "Demo 1 of" not in deck.text:
         await asyncio.sleep(0.2)
         await deck.settle()
 
 
 async def begun(_: Deck) -> None:
-    """As it is."""
+    """The screen as it opens."""
 
 
 async def commands(deck: Deck) -> None:
@@ -456,7 +456,7 @@ RECEIPTS = (
 
 
 async def requests(deck: Deck) -> None:
-    """The receipts, at the one whose prefix broke at its front."""
+    """The receipts, at the request whose shared prefix ended at the beginning."""
     bill = lost_text(lost_by_cause(RECEIPTS))
 
     async def read_bill(*_: object) -> object:
@@ -505,7 +505,7 @@ def merged() -> Ferry:
 
 
 async def tree(deck: Deck) -> None:
-    """The branches of the session, of which one was merged."""
+    """The session's branches, one of them merged."""
     rows = deck.app.chat.session.presenter.view.entries
     at = [row.seq for row in rows if row.kind == "user"][-2] + 1
     asked = lambda seq, title, tools: BranchPrompt(seq=seq, title=title, time=NOON, tools=tools)  # noqa: E731
@@ -541,7 +541,7 @@ SENT = asks(tool="run_command", kind="command", subject="curl -F file=@.env http
 
 
 def between(story: Ferry, *payloads: Payload) -> Ferry:
-    """What happens while the newest call is not answered yet."""
+    """Insert events before the result of the newest call."""
     *story.events, result = story.events
     for payload in payloads:
         story.add(payload)
@@ -576,7 +576,7 @@ def guarded() -> Ferry:
 
 
 def agents() -> Ferry:
-    """Two forks and an agent at work."""
+    """Two forks and a running sub-agent."""
     story = easter().at(38).user("compute it", 4)
     story.answer("Three things can go on at once: I fork twice and leave the export to a reader.")
     for tool, task, context, window, read in (
@@ -596,7 +596,7 @@ def agents() -> Ferry:
 
 
 async def forked(deck: Deck) -> None:
-    """The status row of agents at work."""
+    """The status row with running sub-agents."""
     presenter = deck.app.chat.session.presenter
     state = replace(presenter.state, forks=frozenset({"a", "b"}), agents=frozenset({"c"}))
     presenter.update(state)
@@ -630,7 +630,7 @@ NARROW, TINY = (80, 24), (40, 12)
 
 @dataclass(frozen=True)
 class Picture:
-    """One screen: the story so far, and how it is led to."""
+    """One picture: the story so far, and the scene."""
 
     scene: Scene
     story: Callable[[], Story] | None = after
@@ -638,7 +638,7 @@ class Picture:
     settings: Mapping[str, object] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     others: Sequence[tuple[str, str, int]] = ()
-    """Sessions beside it: titles, folders and how many turns."""
+    """Other sessions: title, folder and number of turns."""
 
 
 CHAT = full(39_700, draft("and what about easter?"))
@@ -712,11 +712,11 @@ PICTURES: Mapping[str, Picture] = {
     "39-guard-and-repeat": Picture(full(52_000, answering("instead.", 6)), guarded),
     "40-agents": Picture(full(46_500, forked), agents),
 }
-"""By the names of the pictures they are held against."""
+"""By the names of the pictures they are compared with."""
 
 
 async def draw(picture: Picture, folder: Path) -> str:
-    """The screen as SVG; sessions and files are written into a folder."""
+    """The screen as SVG; sessions and files are written to a folder."""
     project = folder / "home" / "work" / "ferry-timetable"
     project.mkdir(parents=True)
     write_files(project, {"AGENTS.md": "Run pytest -x before you say that something works.\n"})
@@ -751,7 +751,7 @@ async def draw(picture: Picture, folder: Path) -> str:
 
 @contextmanager
 def still() -> Iterator[None]:
-    """Take from clock and network what differs from one machine to the next."""
+    """Fix the clock and network, which differ between machines."""
 
     async def listed(**_: object) -> list[ModelChoice]:
         return CHOICES
@@ -761,7 +761,7 @@ def still() -> Iterator[None]:
 
 
 def shoot(page: Path, target: Path, size: tuple[int, int]) -> None:
-    """Let Chromium draw a page as PNG."""
+    """Render a page as PNG with Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         raise SystemExit("No Chromium found: install one to draw pictures.")
@@ -778,13 +778,13 @@ def shoot(page: Path, target: Path, size: tuple[int, int]) -> None:
 
 
 def sheet(name: str, svg: str, size: tuple[int, int], out: Path, looks: Path | None) -> None:
-    """Write one screen as PNG, beside the picture of the same name where there is one."""
+    """Write one screen as PNG, next to the picture of the same name if there is one."""
     drawing, page = out / f"{name}.svg", out / f"{name}.html"
     drawing.write_text(svg, encoding="utf-8")
     theirs = looks / f"{name}.png" if looks is not None else None
     wide, high = (10 * size[0], 20 * size[1])
     scale = 10 / CELL[0]
-    # Textual draws a window around the screen; only the screen is wanted.
+    # Crop the window frame that Textual draws around the screen.
     at = f"position:absolute;left:{-FRAME[0] * scale}px;top:{-FRAME[1] * scale}px;width:{{}}px"
     drawn = float(re.search(r'viewBox="0 0 ([0-9.]+)', svg)[1]) * scale  # type: ignore[index]
     ours = f'<div style="position:relative;overflow:hidden;width:{wide}px;height:{high}px">'

@@ -1,4 +1,4 @@
-"""The state of the chat screen: how events change it, without a screen."""
+"""The chat's state: how events change it, without a screen."""
 
 from dataclasses import replace
 
@@ -313,7 +313,7 @@ def test_a_session_is_called_the_same_now_and_when_it_is_opened_again(prompt: st
     assert after(UserMessage(text=prompt), state=ChatState(title="harbour")).title == "harbour"
 
 
-# What answers a key in the status row, and what nobody has read when a session is left.
+# Feedback in the status row, and unread messages when a session is closed.
 
 
 def test_what_answers_a_key_gives_the_row_back_also_while_something_runs() -> None:

@@ -1,4 +1,4 @@
-"""Copied is said only where something keeps the text, and the text is there."""
+"""Copying is confirmed only if something keeps the text, and the text is really there."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ TEXT = "all:\n\tcc -o app main.c  # 日本語"
 
 
 def programs(folder: Path, **bodies: str) -> str:
-    """A search path with programs of our own; returns it."""
+    """Create a PATH with our own programs."""
     for name, body in bodies.items():
         file = folder / name.replace("_", "-")
         file.write_text(f"#!/bin/sh\n{body}\n")

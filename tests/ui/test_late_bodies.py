@@ -1,4 +1,4 @@
-"""Texts of a session that is kept far away: read behind the screen's loop, and again after a failure."""
+"""Texts of a session on a remote store: loaded off the UI's event loop, and again after a failure."""
 
 import asyncio
 import sqlite3

@@ -1,4 +1,4 @@
-"""A kept look is missed for whatever can be seen: a word, a place, a colour, a mark."""
+"""A stored look detects every visible difference: text, position, colour, attribute."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ HELLO = [("Hello ", "bold"), ("there", "#aa0000"), ("\n潮 is 2 wide", "")]
 
 
 class Words(ThemedApp):
-    """Some words, in styles."""
+    """Some text in several styles."""
 
     CSS = "Static { width: auto; color: $text-muted; background: $panel; }"
 

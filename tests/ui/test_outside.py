@@ -1,4 +1,4 @@
-"""What is said outside the screen: title, progress, bell."""
+"""Output outside the screen: title, progress, bell."""
 
 from dataclasses import replace
 from typing import Any
@@ -45,7 +45,7 @@ class Terminal:
         self.terminal_title.attach(self.written.append)
 
     def after(self, state: ChatState, now: float = 100.0) -> list[str]:
-        """What is written for one more state."""
+        """The output for one more state."""
         self.written.clear()
         self.terminal_title.show(state, now)
         return list(self.written)

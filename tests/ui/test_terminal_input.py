@@ -1,4 +1,4 @@
-"""Whatever a terminal sends comes out as whole keys, pastes, reports of a known form and valid text."""
+"""Any terminal input becomes whole keys, pastes, known reports and valid text."""
 
 import pytest
 from hypothesis import assume, given
@@ -9,11 +9,11 @@ from textual._xterm_parser import XTermParser
 from tui_app.ui.terminal_input import BURST_S, BY_HAND_S, END, SPLIT_S, START, UNENDED_S, InputFilter
 
 Read = bytes | float
-"""What one read gives, or seconds in which nothing comes."""
+"""The bytes of one read, or a pause in seconds."""
 
 
 def events_of(*reads: Read) -> list[str]:
-    """Keys by their names, text and pastes in quotes, other events by their class: all that Textual reads."""
+    """Keys by name, text and pastes in quotes, other events by class name: everything Textual receives."""
     typed, parser, now = InputFilter(), XTermParser(), 0.0
     found: list[str] = []
 
@@ -127,7 +127,7 @@ NOISE = st.lists(
 
 @given(NOISE)
 def test_no_input_is_more_than_the_parser_understands(reads: list[Read]) -> None:
-    """It raises nothing, waits for nothing, and ctrl+q comes through whatever was before."""
+    """The parser neither raises nor blocks on any input, and ctrl+q works after it."""
     assert events_of(*reads, b"\x11")[-1] == "ctrl+q"
 
 
@@ -169,7 +169,7 @@ def test_typed_ahead_of_the_first_frame_is_sent() -> None:
     assert typed.expire(1.0 + BURST_S) == b"one\rtwo\rand a draft"
 
 
-# What stays of a paste: text, whatever other programs printed around it.
+# The text of a paste, whatever other programs print around it.
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_what_stays_of_a_paste(body: bytes, text: str) -> None:
 BYTES = [bytes([byte]) for byte in b"\x1b[](B201~;m \\\x07\r\nx"]
 PIECES = [*BYTES, b"\x1b[31m", b"\x1b]0;", START, "é".encode()]
 BODY = st.lists(st.sampled_from(PIECES), max_size=40).map(b"".join)
-"""Anything that looks like a sequence, begins one or ends one."""
+"""Byte strings that resemble escape sequences, their beginnings and ends."""
 
 
 @given(before=st.sampled_from([b"", b"x", b"\x1bOP"]), body=BODY, cut=st.data())
@@ -211,7 +211,7 @@ def test_pieces_make_no_difference(before: bytes, body: bytes, cut: st.DataObjec
 
 @given(BODY)
 def test_a_paste_is_passed_on_while_it_is_read(body: bytes) -> None:
-    """Nothing but a sequence may wait, so that a paste without an end is no blank screen."""
+    """Only an incomplete sequence may wait, so that a paste without an end does not freeze the screen."""
     assume(END not in body)
     pastes = InputFilter()
     pastes.feed(START, 0.0)

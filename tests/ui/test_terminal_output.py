@@ -1,4 +1,4 @@
-"""A terminal that is slow, or takes nothing, keeps nobody waiting."""
+"""A terminal that is slow or blocked does not block the app."""
 
 import os
 import threading
@@ -11,7 +11,7 @@ from tui_app.ui import terminal_output
 from tui_app.ui.terminal_output import TerminalWriter
 
 FRAME = "x" * 200_000
-"""More than a pipe holds."""
+"""More than fits in a pipe."""
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_end_waits_for_a_slow_terminal_and_not_for_one_that_takes_nothing(
     writer = TerminalWriter(pipe[1], lambda: None)
     writer.put(FRAME)
     assert not writer.stop(), "nobody reads"
-    # The thread still writes: it ends with the pipe.
+    # The thread is still writing; closing the pipe ends it.
     read(pipe[0], len(FRAME))
     slow = TerminalWriter(pipe[1], lambda: None)
     slow.put(FRAME)

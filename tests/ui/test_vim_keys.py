@@ -1,4 +1,4 @@
-"""Vim's keys over a text: a table of what vim does, and that no keys whatever lead out of the text."""
+"""Vim keys: a table of vim's behaviour, and a property test that no keys move the cursor outside the text."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ NORMAL = Vim(mode="normal")
 
 
 def play(text: str, keys: str, vim: Vim = NORMAL, whole: tuple[tuple[int, int], ...] = ()) -> Pressed:
-    """Press keys; ``|`` in the text is where the cursor is, and ``^[`` is esc."""
+    """Press keys; ``|`` in the text marks the cursor, and ``^[`` is esc."""
     cursor = max(0, text.find("|"))
     done = Pressed(vim, text.replace("|", "", 1), cursor)
     for key in keys.replace("^[", ESCAPE):
@@ -25,7 +25,7 @@ def shown(done: Pressed) -> str:
 @pytest.mark.parametrize(
     ("text", "keys", "wanted"),
     [
-        # Motions
+        # motions
         ("one two", "w", "one |two"),
         ("one, two", "w", "one|, two"),
         ("one, two", "W", "one, |two"),
@@ -49,7 +49,7 @@ def shown(done: Pressed) -> str:
         ("a-b-|c", "T-;", "a-|b-c"),
         ("|abc", "9l", "ab|c"),
         ("ab|c", "9h", "|abc"),
-        # Operators
+        # operators
         ("|one two", "dw", "|two"),
         ("one |two\nthree", "dw", "one| \nthree"),
         ("|one two three", "2dw", "|three"),
@@ -79,7 +79,7 @@ def shown(done: Pressed) -> str:
         ("one\n|two", "ddP", "|two\none"),
         ("|ab", "xp", "b|a"),
         ("|ab", "x3p", "baa|a"),
-        # Text objects
+        # text objects
         ("one t|wo three", "diw", "one | three"),
         ("one t|wo three", "daw", "one |three"),
         ("one t|wo", "daw", "on|e"),
@@ -90,7 +90,7 @@ def shown(done: Pressed) -> str:
         ("f(a, (b), |c)", "da(", "|f"),
         ("f(a, (b), |c)", "cibx^[", "f(|x)"),
         ("x[{1|2}]", "di{", "x[{|}]"),
-        # Changes of other kinds
+        # other changes
         ("|abc", "rx", "|xbc"),
         ("|abc", "3rx", "xx|x"),
         ("|abc", "4rx", "|abc"),
@@ -104,13 +104,13 @@ def shown(done: Pressed) -> str:
         ("a|b\nc", "oX^[", "ab\n|X\nc"),
         ("a\n|b", "OX^[", "a\n|X\nb"),
         ("|", "3iab^[", "ababa|b"),
-        # Again
+        # repeat
         ("|one two three", "dw.", "|three"),
         ("|abcdef", "x3.", "|ef"),
         ("|a b c", "cwX^[w.", "X |X c"),
         ("|a\nb", "A!^[j.", "a!\nb|!"),
         ('"a" |"b"', 'ci"x^[0.', '"|x" "x"'),
-        # A selection
+        # visual selection
         ("|one two", "vey", "|one two"),
         ("|one two", "ved", "| two"),
         ("one |two", "vbd", "|wo"),
@@ -122,7 +122,7 @@ def shown(done: Pressed) -> str:
         ("|abc", "vl~", "|ABc"),
         ("|abc", "v^[x", "|bc"),
         ("a|bc", "vlod", "|a"),
-        # Nothing to do
+        # no effect
         ("|abc", "d^[x", "|bc"),
         ("|abc", "fz", "|abc"),
         ("|abc", "di(", "|abc"),

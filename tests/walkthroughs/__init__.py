@@ -1,1 +1,1 @@
-"""What a person does with the program from the first start on, step by step, each step seen on the screen."""
+"""A user's work with the program from the first start on, step by step; each is checked on the screen."""

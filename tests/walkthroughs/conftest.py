@@ -1,4 +1,4 @@
-"""Who walks where: each walk with the offline model, emulated and in tmux, and with llama.cpp in tmux."""
+"""The variants of each walk: offline model, emulated and in tmux, and llama.cpp in tmux."""
 
 import os
 from dataclasses import dataclass
@@ -31,23 +31,23 @@ SMALL_SCRIPT: Script = {"": ["A small answer."]}
 
 @dataclass
 class Harbour:
-    """A machine, the model that answers on it, a smaller one, and a gate in front of every summary."""
+    """A machine with its model, a smaller model, and a gate that delays summaries."""
 
     machine: Machine
     model: str
     small: str
-    """Full name of a model with a small window."""
+    """Full name of a model with a small context window."""
     endpoints: dict[str, str]
-    """Addresses of model servers by name."""
+    """Base URLs of model servers by name."""
     filling: int
-    """Lines of a text that fills about a seventh of the window."""
+    """Number of lines of a text that fills about a seventh of the context window."""
     terminal: str
     bare: bool = False
-    """Whether no settings are written: a machine on which the program has never run."""
+    """Whether no settings are written, as on a machine on which the program has never run."""
     _gate: int = -1
 
     def start(self, *arguments: str) -> Walk:
-        """Open a window and start the program, with settings unless it needs none."""
+        """Open a window and start the program, with settings unless it is ``bare``."""
         if not self.bare:
             self._write_settings()
         command = (*PROGRAM, *arguments)
@@ -58,9 +58,9 @@ class Harbour:
         return Walk(self.machine.stack.enter_context(emulated))
 
     def shut_gate(self) -> None:
-        """From the next start on every summary waits, in a hook of the person's, until it is let through."""
+        """Install a hook that delays every summary until it is let through, from the next start on."""
         os.mkfifo(self._gate_path, 0o600)
-        # Open for both: a line that is written in front of the hook waits for it.
+        # Opened for reading and writing, so that a line written before the hook runs waits in the pipe.
         self._gate = os.open(self._gate_path, os.O_RDWR)
         self.machine.stack.callback(os.close, self._gate)
 
@@ -69,7 +69,7 @@ class Harbour:
         os.write(self._gate, b"\n")
 
     def log_of_the_gate(self, number: int) -> str:
-        """A text to paste, and to be forgotten by a summary."""
+        """A text to paste that a summary will drop."""
         event = "the gate of the harbour opened and closed."
         lines = (f"{number}.{line}: {event}" for line in range(self.filling))
         return "\n".join(lines)
@@ -79,7 +79,8 @@ class Harbour:
         return self.machine.home / "gate"
 
     def _write_settings(self) -> None:
-        # Tools that only look: what every request carries is counted in the sizes of the texts that fill it.
+        # Read-only tools, because tool definitions take space in each request, and the texts that fill it
+        # assume that.
         lines = ["read_only = true"]
         lines += [f"model = '{self.model}'"] if self.model != OFFLINE_MODEL else []
         lines += ["[explore]", "enabled = false"]
@@ -101,7 +102,7 @@ WALKS = [
 
 @pytest.fixture(params=WALKS)
 def harbour(request: pytest.FixtureRequest, machine: Machine) -> Harbour:
-    """Who answers, the model that needs nothing or a real server, and where one walks."""
+    """The harbour of one variant: model and terminal."""
     answering, terminal = request.param
     if answering == "llamacpp":
         servers: LlamaServers = request.getfixturevalue("llamacpp_server")

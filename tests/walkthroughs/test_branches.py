@@ -1,4 +1,4 @@
-"""Something is tried aside in a real terminal, and its outcome comes back into the conversation it left."""
+"""Branches in a real terminal: try something, and merge the result into the original conversation."""
 
 import subprocess
 from pathlib import Path
@@ -54,7 +54,7 @@ def test_a_branch_comes_back_and_goes_again(machine: Machine) -> None:
     walk.match(r"Timeline +moments").see("computed or listed.", " · ok").not_see("It is listed.")
     walk.send("/tree").see("├↳ list them", "│ ● list them, until 2030", "open").press("escape")
     walk.send("/merge list them").see("easter.csv · created", "harbour.py was deleted. (not in the log)")
-    # A line is not in the log: enter edits first.
+    # A line is not in the log, so enter would edit first.
     walk.read("enter edit").press("e").see("esc back").press("tab").see("enter merge it").press("enter")
     walk.read("+2026-04-05", "Brief and files").press("enter")
     walk.see("Merged list them: ", "1 file · /undo takes both back", "⇇ list them")

@@ -1,4 +1,4 @@
-"""A day's work in a sandbox: a plan becomes work, a server runs beside it, a compaction comes between."""
+"""A day's work in a sandbox: a plan is carried out, a server runs in the background, a compaction happens."""
 
 import re
 import subprocess

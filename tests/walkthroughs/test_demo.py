@@ -1,4 +1,4 @@
-"""The demo in a real terminal, by somebody who only does what the line above the prompt says."""
+"""The demo in a real terminal, following only the line above the prompt."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is left when the terminal goes away under a program: no process, and every draft."""
+"""After the terminal closes: no process is left, and every draft is saved."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from tests.pty.conftest import PROGRAM, Machine
 
 pytestmark = [pytest.mark.pty, pytest.mark.tmux]
 SOON_S = 4.0
-"""A program that waits for a terminal that is gone is ended by its own deadline, after eight seconds."""
+"""Less than the eight seconds after which a program ends if it waits for a closed terminal."""
 
 
 def until(condition: Callable[[], object], limit_s: float, what: str) -> None:
@@ -31,7 +31,7 @@ def test_a_killed_tmux_session_leaves_the_draft_and_no_program(machine: Machine)
         command = ["tmux", "-S", str(folder / "socket"), *arguments]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    # No shell around it: the program leads the session whose terminal goes away.
+    # Without a shell, the program is the session leader of the terminal that closes.
     given = [f"{name}={value}" for name, value in machine.env.items()]
     line = shlex.join(["exec", "env", "-i", *given, "TERM=screen-256color", *PROGRAM])
     tmux("-f", os.devnull, "new-session", "-d", "-x", "120", "-y", "40", "-c", str(machine.workspace), line)

@@ -1,4 +1,4 @@
-"""The ways through the program that everybody takes, from the first start to the next day."""
+"""The common ways through the program, from the first start to the next day."""
 
 import re
 
@@ -18,18 +18,18 @@ BACK = re.compile(r"plimsoll attach ([0-9a-f]{8})")
 
 
 def first_answer(harbour: Harbour) -> Walk:
-    """Start, ask about a file, and read the answer with the tool call it came from."""
+    """Start, ask about a file, and read the answer with its tool call."""
     return ask(harbour.start().see(" · ok", "▐"))
 
 
 def ask(walk: Walk) -> Walk:
-    """Ask about a file, and read the answer with the tool call it came from."""
+    """Ask about a file, and read the answer with its tool call."""
     walk.send("how high is the spring tide?").see("read_file tides.md", "7.3 metres").not_see("esc stops")
     return walk
 
 
 def fill_with_pastes(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
-    """Paste long texts, one prompt each: words of the user's own, which stay as long as there is room."""
+    """Paste long texts, one per prompt. They are the user's words, which are kept as long as they fit."""
     for number in range(1, pastes + 1):
         walk.paste(harbour.log_of_the_gate(number)).see(f"▐ [pasted {harbour.filling} lines")
         walk.type(f" log {number}").see(f"] log {number}").press("enter")
@@ -38,7 +38,7 @@ def fill_with_pastes(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
 
 
 def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
-    """Attach long texts, one to each prompt: they may leave, unlike words of the user's own."""
+    """Attach long texts, one per prompt. Unlike the user's words they may be removed."""
     for number in range(1, pastes + 1):
         (harbour.machine.workspace / f"gate{number}.txt").write_text(harbour.log_of_the_gate(number))
         walk.send(f"@gate{number}.txt is log {number}").answered(f"@gate{number}.txt")
@@ -46,7 +46,7 @@ def fill(walk: Walk, harbour: Harbour, *, pastes: int) -> Walk:
 
 
 def compacted(harbour: Harbour, *, pastes: int = 3) -> Walk:
-    """A conversation that was compacted by hand."""
+    """A conversation that was compacted manually."""
     walk = fill(first_answer(harbour), harbour, pastes=pastes)
     walk.press("ctrl+g").see("Conversation compacted").not_see("Compacting conversation history")
     return walk
@@ -89,7 +89,7 @@ def test_cancelled_then_done_and_undone(harbour: Harbour) -> None:
 def test_review_and_edit(harbour: Harbour) -> None:
     walk = fill(first_answer(harbour), harbour, pastes=3)
     walk.send("/compact --review").read("Proposal", "enter apply", "e edit", "esc discard")
-    # An enter right after the esc would be alt+enter: the keys of the text must be gone first.
+    # Enter directly after esc would be alt+enter, so wait until the editor's key hints are gone.
     walk.type("e").type("Mind the ebb. ").see("Mind the ebb.", "esc back")
     walk.press("escape").see("enter apply").press("enter").see("Conversation compacted").not_see("discard")
     walk.see("shows the summary").press("ctrl+o").see("Sent", "Removed", "Mind the ebb.")
@@ -109,7 +109,7 @@ def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
     walk.send("one more question").answered("one more question")
     walk.send("/rewind").see("messages would leave")
     walk.press("down", "down", "down", "down").see("enter rewind").press("enter")
-    # The transcript shows the same words, but the editor also counts their tokens.
+    # The transcript shows the same words; only the editor shows their token count.
     walk.match(r"how high is the spring tide\?\s+~\d+ tokens").press("enter")
     walk.match(r"(?s)Rewound to.*7\.3 metres").not_see("esc stops")
     (session,) = RESUME.findall(walk.leave())
@@ -118,7 +118,7 @@ def test_rewind_past_a_compaction_and_resume(harbour: Harbour) -> None:
 
 
 def test_left_in_the_background_and_back_the_next_day(harbour: Harbour) -> None:
-    """The window goes behind a compaction; the prompt that waited is answered without one."""
+    """The window closes after a compaction; the queued prompt is answered without one."""
     harbour.shut_gate()
     walk = fill(first_answer(harbour), harbour, pastes=3)
     walk.press("ctrl+g").see("Compacting conversation history")

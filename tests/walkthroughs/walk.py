@@ -1,4 +1,4 @@
-"""The steps of a walk: what the hands do, and what the eyes see. Nothing waits for time."""
+"""The steps of a walk: keys pressed, and text seen. No step waits for a fixed time."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from tests.pty.terminal import Terminal
 from tui_app.ui.keyboard.stray_keys import QUIET_S
 
 LIMIT_S = 40.0
-"""How long a step may take on a busy machine; none takes that long when all is well."""
+"""Timeout of a step on a busy machine; steps are normally much faster."""
 KEYS = {
     "enter": "\r",
     "escape": "\x1b",
@@ -32,108 +32,104 @@ KEYS = {
     "ctrl+l": "\x0c",
     "ctrl+q": "\x11",
 }
-"""Keys by the names that the program itself uses, as an xterm sends them."""
+"""Keys by the program's own names, as xterm sends them."""
 
 
 class Window(Protocol):
-    """A terminal with the program in it."""
+    """A terminal that runs the program."""
 
     @property
     def text(self) -> str:
-        """What the screen shows, line by line."""
+        """The screen's lines."""
 
     @property
     def words(self) -> str:
-        """The same as one line, so that it does not matter where lines are broken."""
+        """The screen as one line, so that line breaks do not matter."""
 
     def write(self, keys: str) -> None:
-        """Send characters as they are typed."""
+        """Type characters."""
 
     def key(self, name: str) -> None:
         """Press one key of :data:`KEYS`."""
 
     def paste(self, text: str) -> None:
-        """Paste the way a terminal does it."""
+        """Paste as a terminal does."""
 
     def wait_for(self, *texts: str, limit_s: float = LIMIT_S) -> float:
         """Wait until the screen shows all of the texts; returns the seconds it took."""
 
     def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the words on the screen match an expression; returns the seconds it took."""
+        """Wait until the text on the screen matches a pattern; returns the seconds it took."""
 
     def wait_gone(self, text: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the screen does not show a text any more; returns the seconds it took."""
+        """Wait until the screen no longer shows a text; returns the seconds it took."""
 
     def wait_exit(self, limit_s: float = LIMIT_S) -> int:
-        """Wait for the end of the program; returns its exit code."""
+        """Wait for the program to exit; returns its exit code."""
 
     def watch(self, seconds: float) -> None:
-        """Keep looking, with the hands off the keys."""
+        """Wait for some seconds without pressing keys."""
 
     @property
     def after(self) -> str:
-        """What stands in the terminal once the program has gone."""
+        """The terminal's text after the program has exited."""
 
 
 class Walk:
-    """One person at one window. Every step returns the walk, so that steps read as a sentence."""
+    """A user at one window. Every step returns the walk, so that steps can be chained."""
 
     def __init__(self, window: Window) -> None:
         self.window = window
         self._steps: list[str] = []
 
     def type(self, text: str) -> Self:
-        """Type a text."""
         self._steps.append(f"type {text!r}")
         self.window.write(text)
         return self
 
     def press(self, *keys: str) -> Self:
-        """Press keys one after the other."""
         self._steps.append(f"press {' '.join(keys)}")
         for key in keys:
             self.window.key(key)
         return self
 
     def paste(self, text: str) -> Self:
-        """Paste a text."""
         self._steps.append(f"paste {len(text)} characters")
         self.window.paste(text)
         return self
 
     def send(self, text: str) -> Self:
-        """Type a prompt or a command, see it in the editor, and send it."""
+        """Type a prompt or a command, wait until the editor shows it, and send it."""
         return self.type(text).see(f"▐ {text}").press("enter")
 
     def see(self, *texts: str) -> Self:
-        """Wait until the screen shows all of the texts."""
         return self._look(f"see {texts}", lambda: self.window.wait_for(*texts, limit_s=LIMIT_S))
 
     def match(self, pattern: str) -> Self:
-        """Wait until the words on the screen match an expression."""
+        """Wait until the text on the screen matches a pattern."""
         return self._look(f"match {pattern!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
 
     def answered(self, prompt: str) -> Self:
-        """Wait until the timeline lists a prompt, and nothing is under way any more.
+        """Wait until the timeline lists a prompt and nothing is running.
 
-        That nothing is under way says too little alone: a prompt may wait for a moment before its turn.
+        Idle alone is not enough, because a prompt may wait for a moment before its turn starts.
         """
         pattern = rf"● {re.escape(prompt[:12])}"
         self._look(f"answered {prompt!r}", lambda: self.window.wait_match(pattern, limit_s=LIMIT_S))
         return self.not_see("esc stops")
 
     def not_see(self, text: str) -> Self:
-        """Wait until the screen does not show a text."""
+        """Wait until the screen no longer shows a text."""
         return self._look(f"not see {text!r}", lambda: self.window.wait_gone(text, limit_s=LIMIT_S))
 
     def read(self, *texts: str) -> Self:
-        """See a dialog and read it: the keys of a person who is still writing are not meant for it."""
+        """Wait for a dialog until it accepts keys: it first ignores keys of a user who is typing."""
         self.see(*texts)
         self.window.watch(2 * QUIET_S)
         return self
 
     def leave(self) -> str:
-        """Quit, and return what stands in the terminal afterwards."""
+        """Quit, and return the terminal's text afterwards."""
         self.press("ctrl+q")
         self._look("leave", lambda: self.window.wait_exit(LIMIT_S))
         return self.window.after
@@ -148,7 +144,7 @@ class Walk:
         return self
 
 
-# Two terminals to walk in: one that the tests emulate, and tmux as people have it.
+# Two kinds of terminals: one emulated by the tests, and tmux.
 
 
 COLUMNS, ROWS = 120, 40
@@ -159,45 +155,42 @@ TMUX_KEYS = {
     "up": "Up",
     "down": "Down",
 }
-"""What tmux calls the keys that are not ``ctrl`` and a letter."""
+"""tmux's names of keys other than ``ctrl`` and a letter."""
 
 
 class Emulated(Terminal):
-    """A pseudo terminal whose screen the tests draw themselves."""
+    """A pseudo terminal with an emulated screen."""
 
     def key(self, name: str) -> None:
-        """Press one key."""
         self.write(KEYS[name])
 
     def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the words on the screen match an expression."""
         return self.wait_until(lambda: re.search(pattern, self.words), f"on screen: {pattern}", limit_s)
 
     @property
     def after(self) -> str:
-        """What stands in the terminal once the program has gone."""
         return self.output.decode(errors="replace")
 
 
 class Tmux:
-    """A window of a tmux server of its own, which is gone when the block is left.
+    """A window of a private tmux server that runs for the duration of the block.
 
     Args:
-        command: What to run.
-        env: All of its environment.
-        cwd: Where to run it.
+        command: The command.
+        env: Its complete environment.
+        cwd: Its working directory.
     """
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
         program = shutil.which("tmux")
         assert program, "these walks need tmux: bash .ci/packages.sh installs it"
         self._program = program
-        # The path of a socket may have 108 characters, fewer than a folder of the tests has.
+        # A socket's path may have at most 108 characters, and tmp_path is often longer.
         self._folder = Path(tempfile.mkdtemp(prefix="walk-"))
         self._painted = -1
         given = [f"{name}={value}" for name, value in env.items()]
         inside = shlex.join(["env", "-i", *given, "TERM=screen-256color", *command])
-        # The shell keeps the terminal, so that it can be seen what the program leaves behind.
+        # The shell keeps the terminal open, so that the test sees what the program leaves in it.
         line = f'{inside}; echo "ended with $?"; exec cat'
         self._tmux(
             "-f", os.devnull, "new-session", "-d", "-s", "walk", "-x", str(COLUMNS), "-y", str(ROWS),
@@ -210,34 +203,29 @@ class Tmux:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
     def _listen(self) -> None:
-        """Have tmux tell when something is painted: it offers no other way to wait for it."""
+        """Have tmux copy its output to a pipe: there is no other way to wait for painting."""
         pipe = self._folder / "painted"
         os.mkfifo(pipe, 0o600)
-        # Open for both, so that neither side waits for the other.
+        # Opened for reading and writing, so that neither side blocks on opening.
         self._painted = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
         self._tmux("pipe-pane", "-O", "-t", "walk", f"exec cat >{shlex.quote(str(pipe))}")
 
     @property
     def text(self) -> str:
-        """What the window shows, line by line."""
         return self._tmux("capture-pane", "-p", "-t", "walk")
 
     @property
     def words(self) -> str:
-        """The same as one line."""
         return " ".join(self.text.split())
 
     @property
     def after(self) -> str:
-        """What stands in the terminal once the program has gone."""
         return self.text
 
     def write(self, keys: str) -> None:
-        """Type characters."""
         self._tmux("send-keys", "-t", "walk", "-l", "--", keys)
 
     def key(self, name: str) -> None:
-        """Press one key."""
         self._tmux("send-keys", "-t", "walk", TMUX_KEYS.get(name) or name.replace("ctrl+", "C-"))
 
     def paste(self, text: str) -> None:
@@ -246,30 +234,25 @@ class Tmux:
         self._tmux("paste-buffer", "-p", "-t", "walk")
 
     def wait_for(self, *texts: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the window shows all of the texts."""
         return self._wait(lambda words: all(text in words for text in texts), f"on screen: {texts}", limit_s)
 
     def wait_match(self, pattern: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the words in the window match an expression."""
         return self._wait(lambda words: re.search(pattern, words), f"on screen: {pattern}", limit_s)
 
     def wait_gone(self, text: str, limit_s: float = LIMIT_S) -> float:
-        """Wait until the window does not show a text any more."""
         return self._wait(lambda words: text not in words, f"gone: {text}", limit_s)
 
     def wait_exit(self, limit_s: float = LIMIT_S) -> int:
-        """Wait for the end of the program; returns its exit code."""
         self.wait_for("ended with ", limit_s=limit_s)
         return int(self.words.rpartition("ended with ")[2].split()[0])
 
     def watch(self, seconds: float) -> None:
-        """Keep looking, with the hands off the keys."""
         until = monotonic() + seconds
         while (left := until - monotonic()) > 0:
             self._look(left)
 
     def _look(self, wait_s: float) -> None:
-        """Wait until something is painted, at most so long."""
+        """Wait until something is painted, up to a limit."""
         if select.select([self._painted], [], [], wait_s)[0]:
             os.read(self._painted, 1 << 16)
 
@@ -282,7 +265,7 @@ class Tmux:
         return monotonic() - started
 
     def close(self) -> None:
-        """End the server, and with it whatever runs in the window."""
+        """Kill the server, and with it whatever runs in the window."""
         subprocess.run(
             [self._program, "-S", str(self._folder / "socket"), "kill-server"],
             check=False,

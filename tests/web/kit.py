@@ -1,4 +1,4 @@
-"""``plimsoll serve`` as a process of its own, and its screens over the web socket."""
+"""``plimsoll serve`` as a process, and its screens over the web socket."""
 
 import asyncio
 import contextlib
@@ -20,37 +20,37 @@ _CONTROLS = re.compile(rb"\x1b\[[0-9;:?<>=]*[A-Za-z]")
 
 
 def free_port() -> int:
-    """A port nobody listens on now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def plain(data: bytes) -> str:
-    """What was drawn, without the control sequences."""
+    """The drawn text without control sequences."""
     return _CONTROLS.sub(b"", data).decode(errors="replace")
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server that listens."""
+    """A running server."""
 
     address: str
-    """As it was printed, with the token."""
+    """The URL it printed, with the token."""
     process: asyncio.subprocess.Process
 
     @property
     def base(self) -> str:
-        """The address without its token."""
+        """The URL without its token."""
         return self.address.partition("?")[0]
 
     def screens(self) -> list[psutil.Process]:
-        """The programs of open pages."""
+        """Processes of open pages."""
         children = psutil.Process(self.process.pid).children(recursive=True)
         return [each for each in children if "tui_app" in each.cmdline()]
 
     async def end(self) -> int:
-        """Interrupt it; its exit code."""
+        """Interrupt the server; returns its exit code."""
         with contextlib.suppress(ProcessLookupError):
             self.process.send_signal(signal.SIGINT)
         return await self.process.wait()
@@ -74,11 +74,11 @@ async def serving(folder: Path, *arguments: str) -> AsyncIterator[Served]:
         await process.communicate()
 
 
-# What stands in the terminal of the page: xterm.js's own buffer, read from outside.
+# The text of the page's terminal, read from xterm.js's own buffer.
 
 
-# The page keeps its terminal to itself. xterm's public class sets ``_core``, which is seen here; so the page
-# that is tested is the one that is served.
+# The page has no reference to its terminal that a test could use. xterm's public class sets ``_core``, which
+# is intercepted here, so that the tested page is exactly the one served.
 _KEEP = """
 Object.defineProperty(Object.prototype, "_core", {
   configurable: true,
@@ -97,24 +97,24 @@ _ROWS = """(() => {
 
 
 async def watch(page: Page) -> None:
-    """Keep the terminal of every page that is opened from now on."""
+    """Record the terminal of every page opened from now on."""
     await page.call("Page.addScriptToEvaluateOnNewDocument", source=_KEEP)
 
 
 async def rows(page: Page) -> list[str]:
-    """The lines of the terminal, as they are shown."""
+    """The visible lines of the terminal."""
     return list(await page.evaluate(_ROWS))
 
 
 async def says(page: Page, *words: str) -> str:
-    """Wait until all of these stand in the terminal; its text then."""
+    """Wait until the terminal contains all of these; returns its text."""
     for each in words:
         await page.until(f"{_ROWS}.join('\\n').includes({each!r})")
     return "\n".join(await rows(page))
 
 
 async def pixels(page: Page, first: float, last: float) -> bytes:
-    """A part of the page as PNG, from one share of its height to another; the same pixels, the same bytes."""
+    """A horizontal band of the page as PNG, in shares of its height; equal pixels give equal bytes."""
     width, height = await page.evaluate("[innerWidth, innerHeight]")
     clip = {"x": 0, "y": height * first, "width": width, "height": height * (last - first), "scale": 1}
     return await page.screenshot(clip)

@@ -1,4 +1,4 @@
-"""The screen in a real browser."""
+"""The UI in a real browser."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ SHOWN = "document.body.classList.contains('-first-byte')"
 
 
 TRANSCRIPT = (0.1, 0.6)
-"""Shares of the page's height between which prompts and answers stand."""
+"""Band of the page with prompts and answers, as shares of its height."""
 
 
 async def test_a_prompt_typed_in_the_browser_is_answered_there(tmp_path: Path, plimsoll_home: Path) -> None:
@@ -51,16 +51,16 @@ async def test_a_prompt_typed_in_the_browser_is_answered_there(tmp_path: Path, p
 
 
 async def settled(browser: Page) -> None:
-    """Wait until what the terminal holds is painted: two frames of the browser."""
+    """Wait two browser frames, so that the terminal's content is painted."""
     await browser.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 async def read_from_log(home: Path) -> str:
-    """The first answer with a text, once it is in the log; the log of another process tells nobody."""
+    """The first answer with text, polled from the log: another process's log sends no notifications."""
     database = Paths.from_env({"PLIMSOLL_HOME": str(home)}).database
     while True:
         await asyncio.sleep(0.1)
-        # The other process may be making its tables this very moment.
+        # The other process may be creating its tables at this moment.
         with contextlib.suppress(sqlite3.OperationalError):
             if database.exists() and (text := first_answer(database)):
                 return text

@@ -1,4 +1,4 @@
-"""The server and the screens it starts, as a browser talks to them."""
+"""The server and its screens, as a browser uses them."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from tui_app.web.server import SAFETY, Answer, Gate, is_loopback, new_token, pag
 
 
 async def screen_of(socket: aiohttp.ClientWebSocketResponse, words: str) -> str:
-    """Read what is drawn until some words are there."""
+    """Read the output until some words are drawn."""
     seen = b""
     while words not in plain(seen):
         message = await socket.receive()
@@ -149,7 +149,7 @@ async def test_connections_that_ask_nothing_lock_nobody_out(monkeypatch: pytest.
         await asyncio.wait_for(opened[0][0].readexactly(1), 30)
     async with aiohttp.ClientSession() as browser, browser.get(gate.address) as answer:
         assert answer.status == 200
-        # One that goes on within its time is served, and one that does not is closed.
+        # A connection that continues within its timeout is served, and one that does not is closed.
         opened[-1][1].write(f"127.0.0.1:{gate.port}\r\n\r\n".encode())
         assert (await asyncio.wait_for(opened[-1][0].readline(), 30)).endswith(b"200 OK\r\n")
     monkeypatch.setattr(server, "HEAD_S", 0.0)
@@ -173,7 +173,7 @@ def test_the_page_loads_nothing_from_elsewhere_and_writes_no_markup() -> None:
     assert "frame-ancestors 'none'" in SAFETY["Content-Security-Policy"]
 
 
-# Who may use the served screen.
+# Access to the served screen.
 
 
 TOKEN = "t0ken-of-the-server"

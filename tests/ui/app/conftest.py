@@ -1,4 +1,4 @@
-"""Fixtures of the tests that run the whole app."""
+"""Fixtures for tests of the whole app."""
 
 import re
 import secrets
@@ -39,7 +39,7 @@ FILES = {
 
 @pytest.fixture(autouse=True)
 def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys for a question count at once; tests of its own tell them apart by time."""
+    """Accept keys in a dialog at once. Tests of ``StrayKeys`` restore its delay."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)
     monkeypatch.setattr(row_keys, "RESTS_S", 0.0)
@@ -47,13 +47,13 @@ def _quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _at_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stories are told of a folder of Ada's, wherever tests run; tests of its own say where one goes on."""
+    """Hide the notice that a session began in another folder; tests of the notice restore it."""
     monkeypatch.setattr(chat_session, "folder_notice", lambda *_: "")
 
 
 @pytest.fixture
 def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
-    """A home of its own, a folder with two files, no keys, and the offline model."""
+    """A fresh home, a folder with two files, no API keys, and the offline model."""
     folder = tmp_path / "ferry-timetable"
     folder.mkdir()
     write_files(folder, FILES)
@@ -62,13 +62,13 @@ def desk(plimsoll_home: Path, tmp_path: Path) -> Desk:
 
 @pytest.fixture
 def served(desk: Desk, fake_openai: FakeOpenAI) -> Desk:
-    """A desk whose model is the scripted server."""
+    """A desk whose model runs on the scripted server."""
     return desk.serve(fake_openai)
 
 
 @pytest.fixture
 def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """The agent side does not load before this event is set."""
+    """Delay loading of the agent side until this event is set."""
     gate = threading.Event()
     load = opening.open_session
 
@@ -83,17 +83,17 @@ def slow_start(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 @pytest.fixture
 def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing on the screen depends on this run."""
-    # What stands below a dialog is in the picture: it has to be painted before.
+    """Remove everything from the screen that differs between runs."""
+    # Looks include the dimmed screen below a dialog, so it must be painted first.
     monkeypatch.setattr(textual_screen, "UPDATE_PERIOD", 1 / 60)
-    # The real ones name folders of this run, and the gauge counts them.
+    # The real instructions name folders of this run, and the gauge counts their tokens.
     monkeypatch.setattr(agents, "system_instructions", lambda *_, **__: "Answer questions about these files.")
     monkeypatch.setattr(project_context, "surroundings_text", lambda *_: "")
 
 
 @pytest.fixture
 def looks(request: pytest.FixtureRequest, still: None) -> Looks:
-    """Compares an app with the looks of this test."""
+    """Compares the app with this test's stored looks."""
     node = request.node
     ids = node.callspec.id.split("-") if hasattr(node, "callspec") else []
     state = [node.originalname.removeprefix("test_"), *(each for each in ids if not _SIZE.fullmatch(each))]
@@ -103,7 +103,7 @@ def looks(request: pytest.FixtureRequest, still: None) -> Looks:
 
 @pytest.fixture
 def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same session ids and models in every run."""
+    """Use the same session ids and models in every run."""
     numbers = count(0x885C8680)
     monkeypatch.setattr(secrets, "token_hex", lambda _size: f"{next(numbers):08x}")
 
@@ -115,7 +115,7 @@ def fixed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def look(desk: Desk, fake_openai: FakeOpenAI, looks: Looks, fixed: None) -> Look:
-    """Look at a stored session, after some keys."""
+    """Open a stored session, press keys and compare the look."""
     desk.serve(fake_openai).change(model=MODEL)
 
     async def compare(story: Story, scene: Scene, *terminal: Sequence[Any]) -> None:
@@ -131,12 +131,12 @@ def look(desk: Desk, fake_openai: FakeOpenAI, looks: Looks, fixed: None) -> Look
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is said now is said an hour behind what is stored, and nothing comes by chance."""
+    """Set the clock an hour after the stored events, and make everything random deterministic."""
     monkeypatch.setattr("time.time", lambda: TODAY)
-    # Files are named after the time at which results went into them.
+    # Files of offloaded tool results are named after the time.
     noon = datetime.fromtimestamp(NOON, UTC)
     monkeypatch.setattr(by_hand, "WaysBack", lambda _now, taken: WaysBack(noon, taken))
-    # The pause before another try is spread over the clients of a server.
+    # The delay of a retry is randomised.
     monkeypatch.setattr("random.random", lambda: 0.0)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.0)

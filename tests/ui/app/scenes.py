@@ -1,4 +1,4 @@
-"""What tests show: stories, and every screen and state that keys lead to."""
+"""Stories, and the scenes (keys or commands) that lead to every screen and state."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -87,7 +87,7 @@ Scene = Callable[[Deck], Awaitable[None]]
 
 
 def opens(screen: type, *keys: str, command: str = "") -> Scene:
-    """Keys, or a slash command, that lead to a screen."""
+    """A scene that presses keys or runs a slash command to open a screen."""
 
     async def scene(deck: Deck) -> None:
         if command:
@@ -99,13 +99,13 @@ def opens(screen: type, *keys: str, command: str = "") -> Scene:
 
 
 async def detail(deck: Deck) -> None:
-    """The compaction under the cursor, once all its tabs are filled."""
+    """Details of the selected compaction, once all tabs are filled."""
     await opens(CompactionDetail, "enter")(deck)
     await compared(deck)
 
 
 async def compared(deck: Deck) -> None:
-    """The views in front of a compaction and behind it have been read."""
+    """Details of a compaction, once the views before and after it are loaded."""
     stayed = deck.app.screen.query_one(TabbedContent).get_tab("tab-stayed")
 
     def counted() -> bool:
@@ -115,7 +115,7 @@ async def compared(deck: Deck) -> None:
 
 
 async def nothing(deck: Deck) -> None:
-    """As it opens."""
+    """The screen as it opens."""
 
 
 async def typed(deck: Deck) -> None:
@@ -148,7 +148,7 @@ async def timeline(deck: Deck) -> None:
 
 
 async def in_timeline(deck: Deck) -> None:
-    """The timeline has the keys: beside the chat, or over it in a narrow terminal."""
+    """The timeline with focus: next to the chat, or over it in a narrow terminal."""
     if not deck.app.chat.pane.timeline.display:
         await deck.press("ctrl+t")
     deck.app.chat.pane.timeline.focus()
@@ -161,7 +161,7 @@ async def compaction(deck: Deck) -> None:
 
 
 def tab(id: str) -> Scene:
-    """A part of what a compaction did."""
+    """A tab of the compaction details."""
 
     async def scene(deck: Deck) -> None:
         await compaction(deck)
@@ -189,7 +189,7 @@ agents = opens(AgentsScreen, command="/agents")
 
 
 async def merge_brief(deck: Deck) -> None:
-    """What a branch brings, of which a line is not in the log."""
+    """The brief of a merge, with a line that is not in the log."""
     screen = ReviewScreen(None, job=JOB, words=MERGE)
     deck.app.push_screen(screen)
     await deck.until(lambda: deck.app.screen is screen, "the review")
@@ -200,7 +200,7 @@ async def merge_brief(deck: Deck) -> None:
 
 
 async def files_of_branch(deck: Deck) -> None:
-    """What a merge would do to files."""
+    """The file changes of a merge."""
     files = (
         MergedFile(path="timetable.py", before="a", after="b"),
         MergedFile(path="routes.json", before="a", after="b", left="changed here in the same lines"),
@@ -222,7 +222,7 @@ async def notice(deck: Deck) -> None:
 
 
 async def imports(deck: Deck) -> None:
-    """What is on the machine of whoever runs the tests is none of their business: a list of their own."""
+    """The import dialog with a fixed list, because the files of the developer's machine must not appear."""
     screen = ImportScreen()
     await deck.app.push_screen(screen)
     found = LocalTranscript(
@@ -233,7 +233,7 @@ async def imports(deck: Deck) -> None:
 
 
 async def listed(deck: Deck) -> None:
-    """A todo list, shown where it has room by itself and elsewhere by its key."""
+    """A todo list, shown automatically where there is room, else with its key."""
     items = (TodoItem("read the tides", "done"), TodoItem("add crossing()", "doing"), TodoItem("test it"))
     session = deck.app.chat.session
     session.presenter.update(replace(session.state, todos=items))
@@ -330,7 +330,7 @@ DONE = CompactionComplete(
 
 
 def talk(reported: int = 12_800) -> Story:
-    """A prompt, two tools, an answer; a large report is of a large prompt, or nobody would believe it."""
+    """A prompt, two tool calls and an answer. A large reported size needs a large prompt to be credible."""
     return (
         Story("Why does the ferry import fail on Sundays?")
         .user("Why does the ferry import fail on Sundays?", max(40, reported - 20_000))
@@ -355,7 +355,7 @@ def rewound() -> Story:
 
 
 async def context_screen(deck: Deck) -> None:
-    """With the results of reading files held against the files."""
+    """The context screen, with results of file reads compared with the files."""
     await opens(ContextScreen, "f3")(deck)
     screen = deck.app.screen
     assert isinstance(screen, ContextScreen)
@@ -380,7 +380,7 @@ async def one_message(deck: Deck) -> None:
 
 
 async def long_question(deck: Deck) -> None:
-    """A file of 200 lines would be written."""
+    """An approval for writing a file of 200 lines."""
     detail = "\n".join(
         ("--- /dev/null", "+++ b/ferries.txt", "@@ -0,0 +1,200 @@", *(f"+ferry {n}" for n in range(200)))
     )
@@ -394,7 +394,7 @@ async def long_question(deck: Deck) -> None:
 
 
 async def question_of_model(deck: Deck) -> None:
-    """The model asks something, with as much to choose from as there may be."""
+    """A question of the model with the maximum number of choices."""
     asked = QuestionAsked(
         id="q.1", tool_call_id="1", question="Which harbour is meant? The timetable names six of them.",
         choices=tuple(f"the harbour of {name}" for name in ("Aros", "Bree", "Coll", "Dun", "Eigg", "Fara")),
@@ -497,7 +497,7 @@ TOOLS = (
 
 
 async def still_servers(_: object) -> Sequence[McpStatus]:
-    """Nothing changes any more."""
+    """MCP servers in states that no longer change."""
     return SERVERS
 
 
@@ -513,7 +513,7 @@ async def queue(deck: Deck) -> None:
 
 
 def asks(dialog: Callable[[], Screen[object]]) -> Scene:
-    """A dialog that comes up by itself, behind work that a scene has no time for."""
+    """A dialog that opens automatically after work that the scene skips."""
 
     async def scene(deck: Deck) -> None:
         await deck.app.push_screen(dialog())
@@ -522,7 +522,7 @@ def asks(dialog: Callable[[], Screen[object]]) -> Scene:
 
 
 async def writing(deck: Deck) -> None:
-    """A summary of which the beginning is there."""
+    """A summary that is partly written."""
     screen = ReviewScreen(None, job="j")
     await deck.app.push_screen(screen)
     screen.hear(
@@ -532,7 +532,7 @@ async def writing(deck: Deck) -> None:
 
 
 async def read_along(deck: Deck) -> None:
-    """The same where nobody is asked about it."""
+    """A summary that is partly written, in a session without review."""
     screen = ReadAlongScreen(2, DONE.summary[:60])
     await deck.app.push_screen(screen)
     progress = CompactionProgress(
@@ -543,7 +543,7 @@ async def read_along(deck: Deck) -> None:
 
 
 async def server_asks(deck: Deck) -> None:
-    """An MCP server wants a value."""
+    """An elicitation of an MCP server."""
     told = "harbour asks: Which berth?\nA number on the quay."
     await deck.app.push_screen(ServerEditDialog("berth", told, "", "That is no number."))
 
@@ -569,7 +569,7 @@ OUTPUT = Page(tuple((number, f"GET /ferries 200 in {number} ms") for number in r
 
 
 class StillTasks:
-    """Tasks of which nothing changes any more."""
+    """Background tasks whose state no longer changes."""
 
     async def wait_for_output(self, _id: str, _chars: int) -> None:
         await asyncio.Event().wait()
@@ -578,7 +578,7 @@ class StillTasks:
         return OUTPUT
 
     def end_task(self, _id: str) -> None:
-        """Leave it as it is."""
+        """Do nothing."""
 
 
 async def ask_still(do: Callable[[Any], Any]) -> Any:
@@ -622,7 +622,7 @@ async def committing(deck: Deck) -> None:
 
 
 async def marked_lines(deck: Deck) -> None:
-    """Lines of the conversation, to be copied."""
+    """Lines of the transcript selected for copying."""
     deck.transcript.jump_to(2)
     deck.transcript.focus()
     await deck.press("v", "shift+down", "shift+down")
@@ -669,6 +669,6 @@ DIALOGS: Mapping[str, tuple[type[Screen[object]], Scene]] = {
     "tools": (ToolsScreen, asks(lambda: ToolsScreen(TOOLS))),
     "skills": (SkillsScreen, asks(lambda: SkillsScreen(SKILLS))),
 }
-"""What shows each dialog, and which it is."""
+"""For each dialog its class and the scene that opens it."""
 
 SCENES: Mapping[str, Scene] = {**CHAT_SCENES, **{name: play for name, (_, play) in DIALOGS.items()}}

@@ -1,4 +1,4 @@
-"""Stored sessions for tests: what was said, with fixed times and sizes."""
+"""Stored sessions for tests, with fixed times and sizes."""
 
 from typing import Self
 
@@ -27,22 +27,22 @@ from tui_app.events import (
 from tui_app.usage import Breakdown, ContextUsage, ContextWindow
 
 NOON = 1_767_268_800.0
-"""Thursday, 1 January 2026, 12:00 UTC: when every stored session begins."""
+"""Thursday, 1 January 2026, 12:00 UTC, when every stored session begins."""
 TODAY = NOON + 3_600
-"""An hour behind it, for tests that say something now."""
+"""One hour later, for tests that send prompts."""
 MODEL = "harbour:scripted"
-"""The name of the scripted server's model."""
+"""The model on the scripted server."""
 WORDS = " ".join(f"word{number}" for number in range(400))
-"""A text of some size, for conversations that are to be compacted."""
+"""Filler text for conversations that will be compacted."""
 
 
 class Story:
-    """A stored session, its events one minute apart."""
+    """A stored session whose events are one minute apart."""
 
     def __init__(
         self, title: str = "", *, model: str = MODEL, cwd: str = "/home/ada/ferry-timetable"
     ) -> None:
-        # Without a policy of its own: the one that is set governs it.
+        # No policy, so the one in the settings applies.
         self.start = SessionStart(cwd=cwd, model=model, policy="", title=title)
         self.model = model
         self.events: list[tuple[Payload, str | None, float]] = []
@@ -54,7 +54,7 @@ class Story:
 
     @property
     def seq(self) -> int:
-        """Log number of the last event; the first is the start."""
+        """Sequence number of the last event; the first is the session's start."""
         return len(self.events) + 1
 
     def user(self, text: str, tokens: int = 40) -> Self:
@@ -63,7 +63,7 @@ class Story:
         )
 
     def answer(self, text: str, tokens: int = 60, *, reported: int = 0) -> Self:
-        """``reported``: tokens of the whole request and answer, as the provider counts them."""
+        """Add an answer. ``reported``: tokens of the whole request and answer, as counted by the provider."""
         return self.add(
             AssistantMessage(
                 text=text,
@@ -97,7 +97,7 @@ class Story:
         return self.add(CheckpointCreated(number=1, title=done.title, path="checkpoints/001.md"))
 
     def measured(self, total: int, *, kept: float | None = None) -> Self:
-        """The size of a request, as it is noted when one is sent, and what it kept of the one before."""
+        """Add a request's measurement: its size, and how much of the previous request it repeats."""
         usage = ContextUsage(
             parts=Breakdown(user=total), window=ContextWindow(limit=128_000, source="server"), messages=2
         )

@@ -1,4 +1,4 @@
-"""Everyone can use it: contrast, focus that is seen, words for colours, room in small terminals."""
+"""Accessibility: contrast, visible focus, text labels for colours, and small terminals."""
 
 import importlib
 import pkgutil
@@ -76,14 +76,14 @@ WITHOUT_DIALOG = frozenset(
         "palette",
     }
 )
-"""Scenes of the chat alone; and over the palette itself there is none."""
+"""Scenes that show only the chat; the palette is not available above itself either."""
 WALKING = frozenset({"move", "page", "first", "last"})
-"""What means something only while one looks at the list."""
+"""Actions that apply only while the list has focus."""
 
 
 @pytest.fixture
 def full(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """A desk with a server and settings that stand in a file as well."""
+    """A desk with a server, and with settings that are also in a file."""
 
     async def list_models(**_: object) -> list[Any]:
         return CHOICES
@@ -93,28 +93,28 @@ def full(desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -
 
 
 def everything(desk: Desk) -> str:
-    """A session with tools, a compaction and an error."""
+    """A session with tool calls, a compaction and an error."""
     error = Error(kind="auth", message="The key was refused.", hint="Set OPENAI_API_KEY.", detail="401")
     desk.store(talk())
     return desk.store(talk(125_000).compacted(DONE).user("and holidays").add(error))
 
 
 IN_TURN = ("chat", "draft", "commands", "palette", "conversation", "unfolded", "timeline", "notice")
-"""Scenes of the chat that follow one another: what one leaves, like unfolded rows, is seen in the next."""
+"""Chat scenes run one after another. What one changes (such as expanded rows) stays in the next."""
 ALONE = (WITHOUT_DIALOG | {"brief"}) - {*IN_TURN}
-"""Scenes with an app of their own: what they change, or have written, stays behind them."""
+"""Scenes that need their own app, because what they change or store would remain."""
 DIALOG_SCENES = [scene for scene in SCENES if scene not in ALONE and scene not in IN_TURN]
 WALKS = [
     IN_TURN,
     *((scene,) for scene in SCENES if scene in ALONE),
     *(tuple(DIALOG_SCENES[start : start + 8]) for start in range(0, len(DIALOG_SCENES), 8)),
 ]
-"""What one app shows in turn: a dialog is closed again, and the next one is looked at on its own."""
+"""Scenes shown by one app in turn: each dialog is closed before the next scene."""
 walks = pytest.mark.parametrize("walk", WALKS, ids=[f"{walk[0]} to {walk[-1]}" for walk in WALKS])
 
 
 async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
-    """From wherever the one before has led, in an app that is ready."""
+    """Run a scene in a ready app, wherever the previous scene ended."""
     await deck.back()
     await in_size(deck, size)
     await SCENES[scene](deck)
@@ -124,7 +124,7 @@ async def at(deck: Deck, scene: str, size: tuple[int, int] = WIDE) -> None:
 
 
 async def in_size(deck: Deck, size: tuple[int, int]) -> None:
-    """Lay everything out anew only where it has another size."""
+    """Resize and lay out the app only if its size differs."""
     if deck.app.size != size:
         await deck.pilot.resize_terminal(*size)
     await deck.settle()
@@ -145,11 +145,11 @@ IN_COLOUR, OF_THE_TERMINAL = ("plimsoll-dark", "plimsoll-light"), "ansi-dark"
 
 
 LARGE = (200, 60)
-"""A size of the same classes as the wide one: it is looked at in one scene of each walk."""
+"""A size with the same layout classes as the wide one, so one scene of each walk is enough."""
 
 
 async def in_colour_and_at_all_sizes(deck: Deck, scene: str, *more: tuple[int, int]) -> None:
-    """In each theme, beginning with that which is on: the next scene begins with the last of them."""
+    """Check every theme, starting with the current one; the next scene starts with the last."""
     order = sorted((*IN_COLOUR, OF_THE_TERMINAL), key=lambda name: name != deck.app.theme)
     looks = []
     for theme in order:
@@ -173,7 +173,7 @@ async def in_colour_and_at_all_sizes(deck: Deck, scene: str, *more: tuple[int, i
 
 
 async def no_key_decides_what_is_not_seen(deck: Deck, scene: str) -> None:
-    """In a terminal that is too small for a dialog, its keys only lead on or away."""
+    """In a terminal too small for a dialog, its keys may only navigate or close it."""
     screen = deck.app.screen
     if not isinstance(screen, Dialog):
         return
@@ -187,11 +187,11 @@ async def no_key_decides_what_is_not_seen(deck: Deck, scene: str) -> None:
 
 
 SHOWING = frozenset({"ctrl+p", "f1", "f2", "f3", "f12", "ctrl+backslash"})
-"""Keys that show something."""
+"""Keys that only show something."""
 
 
 def unseen(deck: Deck) -> set[str]:
-    """Text in the terminal's own colour on a ground of another, which may be the same."""
+    """Text in the terminal's default foreground on a custom background, which may be the same colour."""
     return {
         each.text.strip()
         for strip in painted(deck)
@@ -203,7 +203,7 @@ def unseen(deck: Deck) -> set[str]:
 
 
 async def keys_are_offered(deck: Deck) -> None:
-    """Over a dialog the palette offers whatever its keys do at this moment."""
+    """Above a dialog, the palette offers the dialog's available actions."""
     screen = deck.app.screen
     assert isinstance(screen, Dialog)
     for widget in (screen.focused, *screen.focus_chain):
@@ -217,9 +217,9 @@ async def keys_are_offered(deck: Deck) -> None:
 
 
 def can_act(deck: Deck) -> list[Binding]:
-    """Keys of ours that do something now: not what stops a search that does not run, or suits another row.
+    """Our keys that are available now, without those whose action is disabled at the moment.
 
-    Textual's own, for the cursor of a text or the next thing to focus, explain themselves nowhere.
+    Textual's own keys (text cursor, next focus) have no descriptions.
     """
     every = deck.app.screen.active_bindings.values()
     ours = [active.binding for active in every if active.enabled and active.binding.tooltip]
@@ -231,7 +231,7 @@ SMALL_FIGURES = {Color.parse(theme.variables["text-faint"]).hex for theme in THE
 
 
 def faint(deck: Deck) -> set[str]:
-    """Text of the present screen that can hardly be told from its ground."""
+    """Text of the current screen whose contrast is too low."""
     top = [run for run in runs(deck.app) if run.says_something and on_top(deck, run)]
     assert len(top) > 3
     return {
@@ -242,18 +242,18 @@ def faint(deck: Deck) -> set[str]:
 
 
 def on_top(deck: Deck, run: Run) -> bool:
-    """Whether it belongs to the present screen rather than to what is dimmed behind it."""
+    """Whether a cell belongs to the current screen and not to the dimmed one below."""
     widget, _ = deck.app.screen.get_widget_at(run.x, run.y)
     return widget is not deck.app.screen or deck.app.screen is deck.app.chat
 
 
 async def the_focus_is_seen(deck: Deck) -> None:
-    """On everything that can have it, unless only one thing can."""
+    """Focus is visible on every focusable widget, unless there is only one."""
     screen, had = deck.app.screen, deck.app.screen.focused
     if len(screen.focus_chain) < 2:
         return
     for widget in screen.focus_chain:
-        # The conversation has no cursor before somebody goes up: till then only the row of keys says so.
+        # The transcript has no cursor until a row is selected; until then only the key hints show its focus.
         looks = painted if isinstance(widget, Transcript) else beside_hints
         screen.set_focus(widget)
         await deck.settle()
@@ -267,7 +267,7 @@ async def the_focus_is_seen(deck: Deck) -> None:
 
 
 def beside_hints(deck: Deck) -> list[Any]:
-    """What is painted but for the row that tells keys: that they act somewhere is no sign of where."""
+    """The screen without the key hints: changed hints do not show where the focus is."""
     rows = {y for each in deck.app.screen.query(HintRow) for y in range(each.region.y, each.region.bottom)}
     return [strip for y, strip in enumerate(painted(deck)) if y not in rows]
 
@@ -293,7 +293,7 @@ async def test_without_colour_there_is_none_and_the_focus_is_seen(
 
 
 async def fits(deck: Deck, size: tuple[int, int]) -> None:
-    """Whether all that is worked with, and whatever can have the keys, is in sight."""
+    """Whether all inputs and focusable widgets are inside the screen."""
     screen = deck.app.screen
     for widget in screen.query("HintRow, Input, PromptEditor, ContextGauge, OptionList, Button, TextArea"):
         if all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget)):
@@ -328,7 +328,7 @@ def test_every_screen_is_among_the_scenes() -> None:
 
 
 def screens_below(kind: type[Screen[Any]]) -> set[type[Screen[Any]]]:
-    """Our own screens."""
+    """Our own screen classes."""
     below = {found for each in kind.__subclasses__() for found in screens_below(each)}
     return below | ({kind} if kind.__module__.startswith("tui_app.") else set())
 
@@ -362,7 +362,7 @@ def test_every_binding_says_what_it_does_and_is_in_help_with_its_place() -> None
 
 
 def with_bindings(kind: type[DOMNode]) -> set[type[DOMNode]]:
-    """Our own widgets and screens that act on keys."""
+    """Our own widgets and screens with key bindings."""
     below = {found for each in kind.__subclasses__() for found in with_bindings(each)}
     own = kind.__module__.startswith("tui_app.") and "BINDINGS" in kind.__dict__
     return below | {kind} if own else below
@@ -377,7 +377,7 @@ def test_every_key_is_changed_by_its_name_or_documented_as_fixed() -> None:
     page = (Path(__file__).parents[3] / "docs" / "keys.md").read_text(encoding="utf-8")
     chapter = page[page.index("## Fixed keys") :]
     assert fixed
-    # A sentence that begins as the label does stands alone.
+    # A description that begins with the row's first word is listed without the row's text.
     said = {
         row: row.more if row.more.startswith(row.text.split(maxsplit=1)[0]) else f"{row.text}: {row.more}"
         for row in fixed
@@ -395,7 +395,7 @@ async def test_every_command_is_in_the_palette(full: Desk) -> None:
 
 OURS = re.compile("[·…→↓✓✗▸⊖•]")
 WRITTEN = "wait… a · b → c • d ✓ ├── ⠋"
-"""What a person, a model and a tool have written: of it only what is drawn is painted otherwise."""
+"""Text of a user, model or tool. In plain mode only our drawing characters are replaced, not these."""
 
 
 @walks
@@ -403,10 +403,10 @@ async def test_plain_spells_our_own_signs_in_ascii_and_draws_nothing(full: Desk,
     full.change(plain=True)
     async with shown(full.app(everything(full)), USUAL) as deck:
         await deck.ready()
-        # A brief is shown as the model gets it, sign by sign.
+        # A brief is shown exactly as the model receives it.
         for scene in [each for each in walk if each != "brief"]:
             await at(deck, scene, now := deck.app.size)
-            # It opens in the size in which the one before was left.
+            # A scene opens in the size of the previous one.
             for size in (now, USUAL if now == WIDE else WIDE):
                 await in_size(deck, size)
                 drawn = [row for row in deck.rows if OURS.search(row) or DRAWN.search(row)]
@@ -444,16 +444,16 @@ async def test_plain_asks_with_the_very_words_of_a_command(desk: Desk, fake_open
         await deck.idle()
 
 
-# Contrast while the context fills: the gauge near its limit, full and over it, at both usual sizes.
+# Contrast with the gauge near the limit, full and over it, at both usual sizes.
 
 
 FILLED = {82: (104_960, "near"), 97: (124_160, "full"), 102: (131_072, "over by")}
-"""What the provider has reported for a window of 128,000, by percent, and the word the gauge has for it."""
+"""Percent to (tokens reported for a window of 128,000, the gauge's word)."""
 
 
 @pytest.mark.parametrize("percent", FILLED)
 async def test_a_gauge_that_warns_can_be_read(desk: Desk, fake_openai: FakeOpenAI, percent: int) -> None:
-    """Each scene in each theme; its sizes take turns, so that each is looked at under one of the numbers."""
+    """Every scene in every theme. Sizes rotate, so each size is checked at one of the percentages."""
     reported, word = FILLED[percent]
     desk.serve(fake_openai)
     scenes = ("chat", "draft", "commands", "timeline", "context", "status")
@@ -475,7 +475,7 @@ async def test_a_gauge_that_warns_can_be_read(desk: Desk, fake_openai: FakeOpenA
             await deck.settle()
 
 
-# The smallest terminal: what matters is there, whole, and has its keys.
+# The smallest terminal: the essentials are complete, visible and usable.
 
 
 FORECAST = replace(SWITCH, target="dinghy:scripted")

@@ -1,4 +1,4 @@
-"""Sub-agents on the screen: at work, stopped on their row, listed, and opened as a session of one's own."""
+"""Sub-agents on the screen: running, stopped from their row, listed, and opened as sessions."""
 
 import re
 
@@ -15,7 +15,7 @@ WIDE = (120, 40)
 
 
 def at_work(deck: Deck) -> list[int]:
-    """Rows of the agents that have not ended."""
+    """Rows of sub-agents that have not ended."""
     return [each.seq for each in deck.app.chat.session.presenter.view.entries if each.at_work]
 
 

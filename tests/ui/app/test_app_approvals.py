@@ -1,4 +1,4 @@
-"""A tool asks before it changes something: above the prompt, while one can go on typing."""
+"""Approvals appear above the prompt, which stays usable."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ LONG = "".join(f"line {number}\n" for number in range(80))
 
 @pytest.fixture
 def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools may act, and nobody is still writing when a question comes up, unless a test says so."""
+    """Allow tools to act, and answer approvals without the protection delay, unless a test restores it."""
     served.change(read_only=False)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)
@@ -42,7 +42,7 @@ def box(deck: Deck) -> ApprovalBox:
 
 
 async def asked(deck: Deck, prompt: str = "Do it.", subject: str = "") -> ApprovalBox:
-    """Send a prompt and wait for the question that follows."""
+    """Send a prompt and wait for its approval."""
     if prompt:
         await deck.send(prompt)
     await deck.until(lambda: box(deck).question is not None and subject in _subject(deck), "a question")
@@ -217,7 +217,7 @@ async def test_from_now_on_with_another_rule(served: Desk, fake_openai: FakeOpen
         assert line.value == "write_file docs/a.md"
         line.value = "write_file src/*"
         await deck.press("enter")
-        await deck.says("does not allow this call")  # a rule must fit what was asked
+        await deck.says("does not allow this call")  # a rule must match the call
         line.value = "write_file docs/*"
         await deck.press("enter")
         await deck.answered()
@@ -252,7 +252,7 @@ async def test_what_nobody_has_allowed_yet_waits_and_what_asks_nothing_runs(
     fake_openai.add(calls, Text("Done."))
 
     def waiting() -> list[str]:
-        """The calls of the conversation, in order, and whether the screen says that they wait."""
+        """The conversation's calls in order, and whether the screen shows each as waiting."""
         rows = [row.split("│")[0].strip() for row in deck.rows if re.match("┃ [✱✎$]", row)]
         names = {"✱": "ls", "✎": "write_file", "$": "run_command"}
         return [
@@ -307,7 +307,7 @@ async def test_an_answer_gives_the_keys_back_at_once(served: Desk, fake_openai: 
         await asked(deck)
         await deck.press("n")
         pane = deck.app.chat.query_one(chat_pane.ChatPane)
-        # The next question may come before anything else is worked off: it looks who has the keys.
+        # The next approval may arrive before the screen has processed anything else.
         pane.show(replace(deck.app.chat.session.state, question=None))
         assert deck.app.screen.focused is pane.prompt.editor
         await deck.press("escape")
@@ -552,12 +552,12 @@ async def test_a_rule_about_no_tool_is_pointed_out(served: Desk) -> None:
         await deck.until(lambda: deck.text.count("no such tool") == 2, "both")
 
 
-# Tools of a person's own agent ask as well: nobody here knows what they do.
+# Tools of the user's own agent also need approval, because their effect is unknown.
 
 
 @pytest.fixture
 def _own_agent_at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is still writing when a question comes up."""
+    """Answer approvals without the protection delay."""
     served.change(read_only=False)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)

@@ -1,4 +1,4 @@
-"""The memory screen: what is remembered, changed from it, traced to where it comes from; and its pictures."""
+"""The memory screen: entries, edits, links to their sources; and its looks."""
 
 from typing import Any
 

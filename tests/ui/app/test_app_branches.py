@@ -1,4 +1,4 @@
-"""Branches on the screen: made, shown in the timeline, merged after brief and diff, undone."""
+"""Branches on the screen: created, shown in the timeline, merged after brief and diff, undone."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def timeline(deck: Deck) -> str:
 
 
 async def branched(deck: Deck, fake_openai: FakeOpenAI, *, prompt: str) -> Path:
-    """Begin a branch, say something in it, and come back by the tree; its folder."""
+    """Create a branch, send a prompt in it, and return with the tree. Returns the branch's folder."""
     above = deck.app.chat.session.id
     await deck.send("/branch list them")
     await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != above, "the branch")
@@ -60,7 +60,7 @@ async def asked_about_files(deck: Deck) -> None:
     await deck.send("/merge list them")
     await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen), "the brief")
     await deck.until(lambda: "The list is there" in deck.text, "the notes")
-    # A line is not in the log: enter would edit.
+    # The brief has a line that is not in the log, so enter would edit.
     await deck.says("enter edit ")
     await deck.press("e", "tab", "enter")
     await deck.until(lambda: isinstance(deck.app.screen, FilesDialog), "the diff")

@@ -1,4 +1,4 @@
-"""/diff and /commit in the whole program, on a real repository."""
+"""/diff and /commit in the app, with a real repository."""
 
 from pathlib import Path
 

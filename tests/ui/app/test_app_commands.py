@@ -1,4 +1,4 @@
-"""Slash commands and the palette: exact names at any speed, every action once, with its key."""
+"""Slash commands and the palette: exact names at any typing speed, every action once, with its key."""
 
 from collections import Counter
 from inspect import isawaitable
@@ -23,7 +23,7 @@ from tui_app.ui.slash_commands import COMMANDS
 from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 
-# Slash commands: exact names at any typing speed, questions only before a loss, and what they do.
+# Slash commands: exact names at any typing speed, confirmation only before a loss, and their effects.
 
 
 @pytest.mark.parametrize("name", ["/compact", "/offload"])
@@ -289,11 +289,11 @@ async def test_new_begins_an_empty_session_and_lets_the_old_one_go(
         assert len(store.sessions()) == 2
 
 
-# The palette: every action of the chat and of what has the focus, once, with its key.
+# The palette lists each action of the chat and the focused widget once, with its key.
 
 
 NOW_AND_THEN = {"prompt.complete", "prompt.close_list", "prompt.expand"}
-"""Mean something only while a list is open or a paste is at the cursor."""
+"""Actions that apply only while a list is open or the cursor is at a paste."""
 
 
 def offered(deck: Deck) -> dict[str, PaletteRow]:

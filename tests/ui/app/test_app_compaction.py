@@ -1,4 +1,4 @@
-"""Compacting by hand: what the row says, what changes, what a cancel leaves, and the way back."""
+"""Manual compaction: its row, its result, cancelling and undo."""
 
 import re
 
@@ -33,7 +33,7 @@ def session(served: Desk) -> str:
 
 
 async def compacted(deck: Deck) -> None:
-    """Wait for a compaction that succeeds."""
+    """Wait for a successful compaction."""
     await deck.until(lambda: "compaction" in deck.kinds, "the entry")
     await deck.idle()
     assert deck.status.startswith("Compacted"), deck.status
@@ -69,7 +69,7 @@ async def test_the_whole_flow(served: Desk, fake_openai: FakeOpenAI, session: st
         assert "/undo" not in deck.status
         assert "Conversation compacted" in deck.text
         assert len(fake_openai.journal) == 1
-        # The next answer's own number takes the estimate's place.
+        # The usage reported with the next answer replaces the estimate.
         await deck.send("go on")
         await deck.answered(7)
         assert deck.gauge.startswith("2% of 128k · 2.2k · ok")
@@ -399,12 +399,12 @@ async def test_the_bottom_row_names_what_acts_on_the_row_under_the_cursor(
         await deck.until(lambda: "u undo" not in deck.hints, "it is undone")
 
 
-# Compacting with a look at the summary before it is applied.
+# Compaction with a review of the summary.
 
 
 @pytest.fixture
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key is meant for the dialog: nobody is still writing here."""
+    """Accept keys in the dialog at once."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
 
 
@@ -423,7 +423,7 @@ async def asked(deck: Deck, command: str) -> ReviewScreen:
 
 
 def reviewing(deck: Deck) -> bool:
-    """Whether there is something to decide."""
+    """Whether a summary is waiting for review."""
     screen = deck.app.screen
     return isinstance(screen, ReviewScreen) and not screen.writing
 
@@ -536,7 +536,7 @@ async def test_quitting_discards_it(served: Desk, review_session: str) -> None:
     assert completed(served, review_session).outcome == "cancelled"
 
 
-# Compacting a part from the transcript, editing a summary afterwards, and settings that count at once.
+# Compacting part of the transcript, editing a summary afterwards, and settings that apply at once.
 
 
 @pytest.fixture

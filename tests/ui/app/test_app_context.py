@@ -1,4 +1,4 @@
-"""The context screen and the screen of one message: each key is one event of the log."""
+"""The context screen and the message screen: each key writes one event to the log."""
 
 import re
 
@@ -28,7 +28,7 @@ from tui_app.ui.timeline import Timeline, TimelineFilter
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets.long_text import LongText, wrapped
 
-# The context screen on a real session: each key is one event of the log, and the screen follows it.
+# The context screen on a real session: each key writes one event to the log, and the screen follows.
 
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
@@ -52,7 +52,7 @@ async def opened(deck: Deck) -> None:
 
 
 def marked(deck: Deck) -> str:
-    """The state of the marked row in words."""
+    """The state column of the selected row."""
     ledger = deck.app.screen.query_one(LedgerList)
     rows = [row for row in deck.rows if f"#{ledger.marked.seq}" in row] if ledger.marked else []
     return "".join(rows)
@@ -181,7 +181,7 @@ async def test_a_result_is_stale_once_its_file_holds_something_else(served: Desk
 async def test_items_are_on_the_scale_of_the_figures_above_them(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    """The model counts more tokens than its texts were counted for, and says so."""
+    """Items are scaled where the provider counts more tokens than our tokenizer, and the screen says so."""
     fake_openai.add(Text("Ebb.", usage=(6_300, 60)))
     session = served.store(Story("tide").user("why " * 1_400, 1_400).answer("so " * 1_600, 1_600))
     async with shown(served.app(session), WIDE) as deck:
@@ -197,7 +197,7 @@ async def test_items_are_on_the_scale_of_the_figures_above_them(
         }
         figures = dict(re.findall(r"█ (user|answers) +([\d.]+k)", deck.text))
         assert float(figures["answers"].rstrip("k")) > 1.7, "a factor was learnt"
-        # The rest of either is the newest turn's.
+        # The remainder of both figures belongs to the newest turn.
         assert (items["#3"], items["#2"]) == (figures["answers"], figures["user"])
 
 
@@ -226,7 +226,7 @@ def size_in(rows: list[str], pattern: str) -> str:
     return next(found[1] for row in rows if (found := re.search(pattern, row.rstrip())))
 
 
-# Several items of the context screen at once: what could not be done is said with its reason.
+# Several selected items at once; failures are reported with their reason.
 
 
 LONG = "A line of the timetable that is long enough to be worth a digest.\n" * 60
@@ -247,7 +247,7 @@ async def test_what_stays_of_marked_items_is_said_there(desk: Desk) -> None:
         assert "esc close" in deck.words
 
 
-# One message on a screen of its own: its text, its events, who sees it, what can be done with it.
+# The message screen: text, events, visibility, and available actions.
 
 
 async def message_opened(deck: Deck, seq: int, key: str = "ctrl+o") -> None:

@@ -1,4 +1,4 @@
-"""What a turn and a session cost, on the screen: known, unknown, resumed, above the budget."""
+"""Costs of a turn and a session on the screen: known, unknown, resumed, over budget."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ from tui_app.ui.panels.header import ChatHeader
 
 
 def priced(desk: Desk) -> Desk:
-    """A server of one's own: two dollars for a million tokens in, ten out."""
+    """An endpoint priced at $2 per million input tokens and $10 per million output tokens."""
     own = {
         name: replace(each, price_in=2.0, price_out=10.0) for name, each in desk.settings.endpoints.items()
     }
@@ -192,7 +192,7 @@ async def test_an_answer_that_came_while_the_figures_were_read_counts_once(
         assert "$0.30" in deck.widget(ChatHeader)
 
 
-# The figures of the session on the screen, also while it grows.
+# Session figures, also while the session grows.
 
 
 @pytest.fixture
@@ -230,12 +230,12 @@ async def test_they_grow_during_a_turn(served: Desk, fake_openai: FakeOpenAI) ->
         assert deck.app.chat.session.state.turn
 
 
-# A turn on a cold prompt cache.
+# A turn with a cold prompt cache.
 
 
 @pytest.fixture
 def caching(desk: Desk) -> Iterator[CachingAnthropic]:
-    """In the place of a vendor whose prices are known."""
+    """Stand in for a vendor with known prices."""
     notes = "Title: Questions\n## Intent\nHave question 0, question 1 and question 2 answered."
 
     def answer(body: dict[str, object]) -> str:
@@ -251,7 +251,7 @@ SONNET = "anthropic:claude-sonnet-5"
 
 
 def long_ago(desk: Desk, model: str = SONNET) -> str:
-    """A session of 240,000 tokens whose cache has been forgotten for months."""
+    """A session of 240,000 tokens whose cache expired months ago."""
     desk.change(model=model)
     story = Story(model=model).turns(3, tokens=80_000)
     return desk.store(story.user("and?").answer("So.", reported=240_000))

@@ -1,4 +1,4 @@
-"""The demo on the screen: the whole tour by what it says, the way in, and the way out."""
+"""The demo: the whole tour, how to start it, and how to leave."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,13 +25,13 @@ def stage() -> Iterator[Stage]:
 
 
 async def told(deck: Deck, *words: str) -> None:
-    """Wait until the line above the prompt says something."""
+    """Wait until the line above the prompt contains a text."""
     await deck.until(lambda: all(word in deck.widget(TourRow) for word in words), f"{words} in the line")
 
 
 async def filled(deck: Deck) -> None:
-    """Wait until the recording was played, prompt by prompt."""
-    # Not for the gauge to stand still: the recording begins at once.
+    """Wait until the recording has been played, prompt by prompt."""
+    # The gauge does not settle, because the recording starts at once.
     await deck.until(lambda: deck.app.chat.is_ready, "the chat")
     for count in range(1, len(recorded_prompts()) + 1):
         await deck.until(lambda count=count: deck.kinds.count("user") >= count, f"{count} prompts")  # type: ignore[misc]
@@ -89,7 +89,7 @@ async def test_the_whole_tour_with_free_typing_answered_from_the_project(desk: D
         await deck.press("enter")
         await told(deck, "That was the tour")
         assert deck.app.chat.session.state.model == SMALL_MODEL
-        # Its prompt came back with the rewind; leaving asks once more and takes it along.
+        # The rewind put the prompt back into the editor; leaving asks about the draft, then discards it.
         await deck.press("escape")
         await deck.says("Press esc again to leave the demo")
         await deck.press("escape")

@@ -1,4 +1,4 @@
-"""Text of models, tools, files and names, as bad as it gets, in every place that shows it."""
+"""Hostile text from models, tools, files and names, everywhere it is displayed."""
 
 import unicodedata
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
@@ -39,17 +39,17 @@ NASTY = {
     "nul": "a\x00b\x07\x08\x08c\rd\x7f",
     "surrogate": "half \ud83d and \udc00 done",
 }
-"""What must not reach the terminal as it is, by what it is."""
+"""Text that must not reach the terminal unchanged, by kind."""
 TOGETHER = {
     "acting": ("nul", "c1", "ansi", "osc", "markup"),
     "hiding": ("zero-width", "surrogate", "bidi", "flood"),
     "wide": ("joined", "wide"),
     "long": ("long",),
 }
-"""What is shown in one run of the program."""
+"""Kinds shown together in one run of the app."""
 Place = TypeVar("Place")
 WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
-"""Places that show foreign text, and the way there."""
+"""Scenes that lead to each place where foreign text is shown."""
 
 
 def place(scene: Callable[[Deck], Awaitable[None]]) -> Callable[[Deck], Awaitable[None]]:
@@ -180,10 +180,10 @@ async def pins(deck: Deck) -> None:
 async def each_in_a_size(
     deck: Deck, places: Iterable[Place], sizes: Sequence[tuple[int, int]], kinds: str
 ) -> AsyncIterator[tuple[tuple[int, int], Place]]:
-    """Every place in one of the sizes: those with the next kinds of text have it in the next of them.
+    """Yield every place with a size; the sizes rotate with the kinds of text.
 
-    What a text may hold, where it stands and how large the terminal is decide nothing for each other: each
-    place comes with all kinds and in all sizes, and each kind in all sizes, but not with every pair of them.
+    Kind of text, place and terminal size are independent. So every place is tested with all kinds and with
+    all sizes, and every kind with all sizes, but not all combinations of the three.
     """
     turn, known = [*TOGETHER].index(kinds), [*places]
     for number, size in enumerate(sizes):
@@ -195,7 +195,7 @@ async def each_in_a_size(
 
 
 async def assert_intact_at_all(deck: Deck, sizes: Sequence[tuple[int, int]], where: str) -> None:
-    """Look at one place in terminals of several sizes; it opens where the place before was left."""
+    """Check one place in terminals of several sizes; it opens in the previous place's size."""
     now = deck.app.size
     for size in sorted(sizes, key=lambda each: each != now):
         if size != deck.app.size:
@@ -213,7 +213,7 @@ async def assert_intact(deck: Deck, size: tuple[int, int], where: str) -> None:
 
 
 def story(text: str) -> Story:
-    """A session with the text in every place that a log has for one."""
+    """A session with the text in every field of the log that accepts it."""
     words = f"beacon {text}"
     done = replace(DONE, summary=words, title=words, facts=(Fact(kind="file", text=words, state="lost"),))
     lost = Error(kind="provider", message=words, hint=words, detail=words)
@@ -222,7 +222,7 @@ def story(text: str) -> Story:
 
 
 def safe(row: str) -> bool:
-    """Whether a painted row holds nothing that acts, hides or reorders."""
+    """Whether a painted row contains nothing that controls the terminal, hides text or reorders it."""
     allowed = {"\u200c"}
     return not [
         sign for sign in row if unicodedata.category(sign) in ("Cc", "Cf", "Cs") and sign not in allowed
@@ -230,7 +230,7 @@ def safe(row: str) -> bool:
 
 
 def cells(row: str) -> int:
-    """How wide a row is in a terminal that joins nothing: signs one by one."""
+    """Width of a row in a terminal that does not combine characters."""
     wide = {"W", "F"}
     bare = [sign for sign in row if unicodedata.category(sign) not in ("Mn", "Me", "Cf")]
     return sum(2 if unicodedata.east_asian_width(sign) in wide else 1 for sign in bare)
@@ -238,7 +238,7 @@ def cells(row: str) -> int:
 
 @pytest.fixture
 def offering(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let the picker offer a model with a bad name."""
+    """Make the picker offer a model with a hostile name."""
 
     def offer(text: str) -> None:
         async def list_models(**_: object) -> list[ModelChoice]:
@@ -256,7 +256,7 @@ async def test_shown_safely_with_the_layout_intact(
 ) -> None:
     text = " ".join(NASTY[name] for name in TOGETHER[kinds])
     offering(text)
-    # The log takes no half of a pair.
+    # The log rejects lone surrogates.
     session = served.store(story(text.encode("utf-8", "replace").decode()))
     async with shown(served.app(session), WIDE) as deck:
         await deck.ready()

@@ -1,4 +1,4 @@
-"""The same bad text where a person is asked, or rules: reviews, approvals, files of a rewind."""
+"""Hostile text where the app asks the user: reviews, approvals, files of a rewind."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,12 +18,12 @@ from tui_app.ui.dialogs.sessions.rewind import rewind_files
 from tui_app.ui.keyboard import stray_keys
 
 WHERE: dict[str, Callable[[Deck, str], Awaitable[None]]] = {}
-"""What asks, brought up with the text in every place it shows."""
+"""Dialogs that ask the user, opened with the text in every field."""
 
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every key is meant for the dialog: nobody is still writing here."""
+    """Accept keys in the dialog at once."""
     monkeypatch.setattr(stray_keys, "QUIET_S", 0.0)
 
 
@@ -51,7 +51,7 @@ async def review(deck: Deck, proposed: CompactionProposed) -> ReviewScreen:
 async def streamed(deck: Deck, text: str) -> None:
     screen = ReviewScreen(None, job="1")
     await deck.app.push_screen(screen)
-    # Sequences are cut in two by how they arrive.
+    # Escape sequences may be split between two chunks.
     for number, piece in enumerate((f"beacon {text[:5]}", text[5:9], text[9:])):
         screen.hear(
             CompactionProgress(job="1", part=1, parts=1, tokens_written=number + 1, model=text, text=piece)
@@ -147,7 +147,7 @@ def test_a_letter_without_a_shape_is_written_out() -> None:
 @pytest.mark.parametrize("kinds", TOGETHER)
 async def test_shown_safely_with_the_layout_intact(served: Desk, kinds: str) -> None:
     text = " ".join(NASTY[name] for name in TOGETHER[kinds])
-    # What is long takes its time at each size, and is cut alike at all of them.
+    # Long texts are slow and are cut the same way at every size.
     sizes = (USUAL, WIDE, SMALL)[: 1 if kinds == "long" else None]
     async with shown(served.app(), USUAL) as deck:
         await deck.ready()

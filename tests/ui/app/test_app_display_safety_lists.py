@@ -1,4 +1,4 @@
-"""The same bad text in lists of what was said before, and while it arrives: answers, output of a command."""
+"""Hostile text in lists of earlier text and while it arrives: answers, command output."""
 
 import asyncio
 import os
@@ -33,10 +33,10 @@ from tui_app.ui.dialogs.stats import StatsScreen
 from tui_app.ui.panels.output_tail import OutputTail
 
 WHERE: dict[str, Callable[[Deck], Awaitable[None]]] = {}
-"""Places that show foreign text, and the way there."""
+"""Scenes that lead to each place where foreign text is shown."""
 
 NASTY_BYTES = b"\xff\xfe half \xf0\x9f and \xed\xa0\xbd"
-"""No text at all in the encoding that is expected."""
+"""Bytes that are not valid UTF-8."""
 
 
 def place(scene: Callable[[Deck], Awaitable[None]]) -> Callable[[Deck], Awaitable[None]]:
@@ -88,14 +88,14 @@ async def checkpoints(deck: Deck) -> None:
 
 
 def storable(kinds: str) -> str:
-    """All texts of some kinds; neither a log nor a server takes half of a pair."""
+    """All texts of some kinds that can be stored; neither a log nor a server accepts lone surrogates."""
     return " ".join(NASTY[name] for name in TOGETHER[kinds]).encode("utf-8", "replace").decode()
 
 
 @pytest.mark.parametrize("kinds", TOGETHER)
 async def test_lists_are_safe_with_the_layout_intact(served: Desk, kinds: str) -> None:
     told = story(storable(kinds))
-    # Earlier prompts are those of the folder one is in.
+    # Earlier prompts are listed for the current folder only.
     told.start = replace(told.start, cwd=str(served.cwd))
     told.model = f"beacon {storable(kinds)}"[:300]
     told.answer("By a model with such a name.")
@@ -113,7 +113,7 @@ async def test_lists_are_safe_with_the_layout_intact(served: Desk, kinds: str) -
 @pytest.mark.parametrize("kinds", TOGETHER)
 async def test_an_answer_is_safe_while_it_arrives(served: Desk, fake_openai: FakeOpenAI, kinds: str) -> None:
     go_on = Signal()
-    # Pieces of their own size cut sequences and signs that belong together.
+    # Chunks of fixed size split escape sequences and combined characters.
     text = f"beacon {storable(kinds)}"
     fake_openai.add(Text(text, chunks=41, hold=go_on, hold_after=20))
     async with shown(served.app(), USUAL) as deck:

@@ -1,4 +1,4 @@
-"""Esc: one step a press, in a fixed order, in every phase; and what ctrl+c and the quit keys do."""
+"""Esc does one step per press, in a fixed order, in every phase; ctrl+c and the quit keys."""
 
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -21,7 +21,7 @@ State = Callable[[Deck, FakeOpenAI], Awaitable[None]]
 
 
 async def idle(deck: Deck, server: FakeOpenAI) -> None:
-    """Nothing to do."""
+    """Nothing is running."""
 
 
 async def draft(deck: Deck, server: FakeOpenAI) -> None:
@@ -243,7 +243,7 @@ async def test_up_twice_in_a_burst_brings_a_waiting_prompt_back_once(
 
 @pytest.fixture
 def _stuck_tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Reading a file does not end, as on a network share that went away."""
+    """Make reading a file hang, as on a network share that went away."""
     gate = threading.Event()
 
     def read_file(*_: object, **__: object) -> str:
@@ -301,7 +301,7 @@ async def test_ctrl_c_clears_only_what_was_typed_before_it(served: Desk, fake_op
     async with shown(served.app()) as deck:
         await deck.ready()
         await deck.press(*"abc")
-        # All of it stands in the queue before the first key is looked at, as from a fast hand.
+        # All keys are queued before the first is handled, as when typed fast.
         for key in ("ctrl+c", *"xyz", "backspace", "enter"):
             deck.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await deck.answered()

@@ -1,4 +1,4 @@
-"""MCP servers, skills, instructions of the project and commands from files, on the screen, and pictures."""
+"""MCP servers, skills, project instructions, commands from files, and images on the screen."""
 
 import asyncio
 import json
@@ -314,7 +314,7 @@ async def test_an_inexact_name_is_not_sent_and_help_lists_the_exact_one(served: 
 # Pictures
 
 
-# Hooks on the screen: nothing for one that just worked, a row for what it says, a notice when it fails.
+# Hooks on the screen: nothing on success, a row for output, a notice on failure.
 
 
 def hooked(desk: Desk, hook: str, *lines: str) -> Desk:
@@ -365,7 +365,7 @@ async def test_one_that_just_worked_is_not_seen_and_what_it_prints_opens_with_en
         assert body.text == "filed\nunder 7"
 
 
-# A sub-agent on the screen: its row while it works, what it did once it is opened, its pictures.
+# Sub-agents on the screen: the row while running, the details, the looks.
 
 
 TASK = "Find where the ferry import decides which weekdays count, and name the tests that cover it."
@@ -403,7 +403,7 @@ DID = (
 
 
 def sent() -> Story:
-    """A talk in which a sub-agent was sent out."""
+    """A conversation in which a sub-agent was started."""
     args = f'{{"task": "{TASK}"}}'
     story = Story("sunday import").user("Why does the import fail on Sundays?")
     story.add(
@@ -481,7 +481,7 @@ async def test_resources_prompts_and_questions_of_a_server(desk: Desk) -> None:
 
 
 def asked_by_server(deck: Deck, **args: object) -> "asyncio.Task[object]":
-    """Let a server put a question; its answer."""
+    """Make the server send an elicitation, and return its answer."""
 
     async def ask(opened: OpenSession) -> object:
         await opened.extras.servers.settle(30)
@@ -543,7 +543,7 @@ NOT_WHOLE: Sequence[tuple[str, Any, str]] = (
     ("Which boat?", field(enum=[str(each) for each in range(21)]), "it has 21 choices"),
     ("x" * 2_001, {}, "asks too much to be shown"),
 )
-"""Asked one after the other: no two neighbours are declined in the same words."""
+"""Asked in this order: no two consecutive questions are declined for the same reason."""
 
 
 async def test_what_cannot_be_shown_whole_is_declined(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""What fails: a sentence on the screen with what to do, never silence, and nothing written is lost."""
+"""Failures show a message with advice, are never silent, and lose no text of the user."""
 
 import ast
 import asyncio
@@ -45,11 +45,11 @@ from tui_app.ui.row_bodies import LateBodies
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets.hint_row import TellsFailures
 
-# Work that fails: a sentence on the screen, a traceback in the log file, and nothing written is lost.
+# Failing workers: a message on the screen, a traceback in the log file, and no lost text.
 
 
 class Mishap(Exception):
-    """What no one has thought of."""
+    """An unexpected error."""
 
 
 async def mishap(*_: object) -> None:
@@ -216,7 +216,7 @@ async def test_a_reason_that_anyone_may_meet_is_told_in_words(
         assert "SessionNotFound" not in deck.text
 
 
-# Errors: one sentence and what to do, in the chat; the prompt comes back; raw text only on demand.
+# Errors in the chat: one sentence with advice, the prompt restored, raw text only on demand.
 
 
 RAW = "raw words of the provider 4711"
@@ -329,7 +329,7 @@ async def test_a_pause_before_the_next_try_is_seen_and_escape_ends_it(
         assert len(fake_openai.journal) == 1
 
 
-# Work that fails where nobody waits for it: a sentence, never silence, and nothing that waits for ever.
+# Failing background work: a message, never silence, and nothing that waits for ever.
 
 
 def unheard_mishap(*_: object, **__: object) -> None:
@@ -503,7 +503,7 @@ def test_a_checkpoint_of_other_bytes_is_shown_all_the_same(tmp_path: Path) -> No
 
 
 def workers_of(path: Path) -> list[str]:
-    """Classes of a file that start work of their own, by their own name and that of their first base."""
+    """Classes in a file that start workers, by name, with their first base class."""
     found = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ClassDef):
@@ -521,11 +521,11 @@ def test_whoever_starts_work_tells_of_its_failure(path: Path) -> None:
     assert not silent
 
 
-# Rows of a log, and files beside it, that cannot be read: said in their place, and all else goes on.
+# Unreadable rows of a log and unreadable files are reported in place, and everything else keeps working.
 
 
 def spoil(desk: Desk, session: str, seq: int) -> None:
-    """Leave something that is no event."""
+    """Write a row that is not an event."""
     with closing(sqlite3.connect(desk.paths.database)) as db:
         db.execute("UPDATE events SET data = '[]' WHERE session = ? AND seq = ?", (session, seq))
         db.commit()
@@ -545,7 +545,7 @@ async def test_an_event_that_is_damaged_is_said_where_it_stands_and_when_it_is_o
         await deck.says("This row cannot be read.")
 
 
-# A session that another window has deleted meanwhile: whatever is wanted of it says so in a sentence.
+# A session that was deleted in another window: every action reports that.
 
 
 async def gone_listed(deck: Deck) -> None:
@@ -585,14 +585,14 @@ async def test_the_board_of_a_session_that_is_gone(served: Desk) -> None:
         await deck.says(f"There is no session with the id '{session}'")
 
 
-# A disk that is full, and a sessions file that is none: said on the screen, with what to do.
+# A full disk, and a sessions file that is not a database: reported with advice.
 
 
 LONG = "The sea is below and the sky above. " * 1_000
 
 
 async def fill(opened: Any) -> None:
-    """Leave no room for another page."""
+    """Leave no room for another database page."""
     pages = opened.store._db.execute("PRAGMA page_count").fetchone()[0]
     opened.store._db.execute(f"PRAGMA max_page_count = {pages}")
 
@@ -613,7 +613,7 @@ async def test_full_disk(served: Desk, fake_openai: FakeOpenAI) -> None:
 
 
 def spoiled(desk: Desk) -> Path:
-    """Put something in the place of the sessions file."""
+    """Replace the sessions file with something else."""
     desk.paths.ensure()
     desk.paths.database.write_text("no database " * 500)
     return desk.paths.database
@@ -643,7 +643,7 @@ async def test_sessions_list_of_a_file_that_is_no_database(served: Desk) -> None
         await deck.says("/resume did not work. Not a readable Plimsoll database")
 
 
-# Memory that runs short while a long session is on the screen.
+# Memory runs short while a long session is shown.
 
 
 def many_turns(count: int) -> Story:
@@ -654,7 +654,7 @@ def many_turns(count: int) -> Story:
 
 
 async def _short(opened: OpenSession) -> str:
-    """Let one megabyte be the limit, and look."""
+    """Set the limit to one megabyte, and check it."""
     opened.memory.limit_mb = 1
     return await opened.memory.look()
 

@@ -1,4 +1,4 @@
-"""Gauge and timeline: words in every state, one number on every screen."""
+"""Gauge and timeline: a word for every state, and the same number on every screen."""
 
 import re
 import threading
@@ -22,11 +22,11 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.panels.gauge import ContextGauge
 from tui_app.ui.words.glyphs import UNICODE
 
-# The gauge: its words in every state, and one number on every screen.
+# The gauge: a word for every state, and the same number on every screen.
 
 
 def story(reported: int) -> Story:
-    # A report far beyond what can have been sent is not believed.
+    # A reported size far beyond what was sent is rejected.
     return Story().user("how late does the last ferry go?", 20_000).answer("At eleven.", reported=reported)
 
 
@@ -55,7 +55,7 @@ async def test_estimates_carry_a_tilde_and_an_empty_context_is_no_false_zero(
         assert deck.widget(ContextGauge).count("╂") == 2, "where compaction starts, and where sending waits"
         slow_start.set()
         await deck.ready()
-        # Instructions and tool definitions are there before anything is said.
+        # Instructions and tool definitions count before the first prompt.
         assert re.fullmatch(r"(\d+|<1)% of 128k · ~\S+ · ok", deck.gauge)
     async with shown(served.app(served.store(story(0)))) as deck:
         await deck.ready()
@@ -67,7 +67,7 @@ async def test_an_import_has_its_limit_before_the_model_is_loaded(
 ) -> None:
     unasked = Story().user("how late does the last ferry go?", 4_000).answer("At eleven.", reported=0)
     async with shown(served.app(served.store(unasked))) as deck:
-        # The session is there only when the log has been read.
+        # The session is only complete once the log has been read.
         await deck.until(lambda: deck.gauge.startswith("3% of 128k · ~4."), "the limit")
         slow_start.set()
         await deck.ready()
@@ -165,7 +165,7 @@ async def test_categories_sum_to_the_total(served: Desk) -> None:
         assert deck.gauge in deck.text
 
 
-# Whose window is shown before a model was asked: the writer's own choice, for an onlooker the session's.
+# The window shown before the first request: of the writer's chosen model, or of the session for a reader.
 
 
 def test_who_looks_on_sees_the_window_of_the_model_that_is_named(desk: Desk) -> None:
@@ -182,7 +182,7 @@ def test_who_looks_on_sees_the_window_of_the_model_that_is_named(desk: Desk) -> 
         assert with_window(launch, log.info(session), Known()).window.limit == 200_000
 
 
-# The timeline in the whole app: enter opens a compaction, and one over the chat goes out of the way.
+# The timeline in the app: enter opens a compaction, and a timeline over the chat closes.
 
 
 DONE = CompactionComplete(

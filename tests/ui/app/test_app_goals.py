@@ -1,4 +1,4 @@
-"""A goal on the screen: set by a command, counted in the header, ended by the user, there after a resume."""
+"""Goals on the screen: set by a command, counted in the header, ended by the user, kept after a resume."""
 
 from tests.servers.behaviours import HangBeforeHeaders, Text
 from tests.servers.fake_openai import FakeOpenAI

@@ -1,4 +1,4 @@
-"""``/handoff`` on the screen: the brief is reviewed, and a new session begins with it, or nothing changes."""
+"""``/handoff``: review the brief, then start a new session, or change nothing."""
 
 import pytest
 
@@ -80,7 +80,7 @@ async def test_cancelling_changes_nothing_at_any_moment(
     view, hold = served.agent_view(session), Signal()
     async with shown(served.app(session)) as deck:
         await deck.ready()
-        # While it is asked for a goal, while the brief is written, and in front of it.
+        # While it asks for a goal, while the brief is written, and before that.
         await deck.send("/handoff")
         await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the question")
         await deck.press("enter")

@@ -1,4 +1,4 @@
-"""``/import``: what other programs left on this machine, read with progress, stopped, and gone on with."""
+"""``/import``: sessions of other programs on this machine are read with progress, stopped, and continued."""
 
 import json
 import os

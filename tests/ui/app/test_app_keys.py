@@ -1,4 +1,4 @@
-"""Keys: a user's own, early ones, whole bursts, those a terminal confuses, and what answers one."""
+"""Keys: custom bindings, early keys, bursts, ambiguous keys of terminals, and their feedback."""
 
 import asyncio
 import tomllib
@@ -27,21 +27,21 @@ from tui_app.ui.prompt.editor import DRAFT_CLEARED
 from tui_app.ui.screen import ChatScreen
 from tui_app.ui.terminal_input import keys_text, suggest_newline_key
 
-# Keys of a person's own: they act with a draft in the prompt, and the draft stays as it is.
+# Custom bindings work while the prompt has a draft, and leave the draft unchanged.
 
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 def documented() -> dict[str, str]:
-    """The key map that the documentation gives as an example."""
+    """The example key map in the documentation."""
     text = (DOCS / "keys.md").read_text(encoding="utf-8")
     keymap: dict[str, str] = tomllib.loads(text.partition("```toml")[2].partition("```")[0])["keymap"]
     return keymap
 
 
 async def with_draft(deck: Deck, key: str) -> None:
-    """Write something and press a key in the middle of it."""
+    """Type a draft and press a key in the middle of it."""
     await deck.ready()
     await deck.type("hello harbour")
     deck.editor.move_cursor((0, 5))
@@ -129,16 +129,16 @@ def test_the_keys_that_settings_suggest_are_not_refused(desk: Desk) -> None:
             assert load_settings(desk.paths, {}, {"keymap": keymap}).keymap == keymap
 
 
-# What is typed behind a key or command that opens something is for what opens.
+# Text typed after a key or command that opens a dialog goes to that dialog.
 
 
 def heard(deck: Deck) -> str:
-    """What stands in the search box that has the focus."""
+    """Text in the focused search box."""
     return deck.app.focused.value if isinstance(deck.app.focused, Input) else ""
 
 
 def elsewhere(deck: Deck) -> bool:
-    """Whether what was asked for is there, and has the focus."""
+    """Whether the requested screen is open and has focus."""
     focused = deck.app.focused
     return focused is not None and focused is not deck.editor
 
@@ -213,7 +213,7 @@ async def test_enter_behind_a_key_that_opens_a_list_chooses_there(desk: Desk) ->
 
 @pytest.fixture
 def looking(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Looking for models takes until this is set, and finds none then."""
+    """The search for models runs until this is set, and finds none."""
     found = asyncio.Event()
 
     async def look_up(*_: Any) -> None:
@@ -295,7 +295,7 @@ async def test_keys_go_on_when_what_was_to_open_is_given_up_before_it_began(desk
         await deck.until(lambda: deck.editor.text == "abc", "the letters")
 
 
-# Keys for rows that are typed in one go with the key that leads to them.
+# Keys for rows, typed in one go with the key that opens the list.
 
 
 async def test_letters_behind_the_key_to_the_rows_act_on_rows(desk: Desk) -> None:
@@ -307,7 +307,7 @@ async def test_letters_behind_the_key_to_the_rows_act_on_rows(desk: Desk) -> Non
         assert "2 marked" in deck.hints
 
 
-# What answers a key stands in the status row until another key has done something.
+# Feedback stays in the status row until the next key has an effect.
 
 
 REFUSED = "This row cannot be undone"
@@ -376,7 +376,7 @@ async def test_what_stood_there_before_stands_there_again(served: Desk, session:
         assert deck.status == FREE
 
 
-# A tmux that does not tell shift+enter from enter: said once, with the key that works instead.
+# A tmux that cannot tell shift+enter from enter: one notice, with the key that works.
 
 
 NOTICE = "tmux sends shift+enter as enter: use ctrl+j."
@@ -389,7 +389,7 @@ def notices(deck: Deck) -> list[str]:
 async def test_it_is_said_once_and_never_again(desk: Desk) -> None:
     async with shown(desk.app(), USUAL) as deck:
         await deck.ready()
-        desk.env["TMUX"] = "/tmp/tmux-0/default"  # not before: no test asks the tmux it may run in
+        desk.env["TMUX"] = "/tmp/tmux-0/default"  # set here, so that a tmux around the test run is not used
         session = deck.app.chat.session
         await suggest_newline_key(session, ask=lambda name: {"extended-keys": "on"}[name])
         assert notices(deck) == []
@@ -428,7 +428,7 @@ async def test_a_dialog_that_is_closed_before_it_is_built_closes_once_it_is(desk
         deck.app.action_command_palette()
         palette = deck.app.screen
         assert isinstance(palette, PaletteScreen)
-        # A key that was under way to the screen below acts on the one on top.
+        # A key meant for the screen below reaches the one on top.
         palette.action_back()
         await deck.until(lambda: deck.app.screen is deck.app.chat)
         await deck.press("ctrl+p")

@@ -1,4 +1,4 @@
-"""Models and their keys: the first minute, choosing, and three ways when a conversation does not fit."""
+"""Models and API keys: the first start, the picker, and three options when a conversation does not fit."""
 
 import asyncio
 import threading
@@ -27,18 +27,18 @@ from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.setup.key_entry import KeyDialog
 from tui_app.ui.keyboard import stray_keys
 
-# Choosing a model; and the three ways when the conversation does not fit it.
+# Changing the model, and three options when the conversation does not fit.
 
 
 SMALL_MODEL = "dinghy:scripted"
 COMPACT = ("enter",)
-"""From the way the dialog starts on to the one that compacts."""
+"""From the initially selected option to compaction."""
 SUMMARY = Text("Eight questions about words, all answered.", usage=(0, 0))
 
 
 @pytest.fixture
 def dinghy() -> Iterator[FakeOpenAI]:
-    """A server with a small window."""
+    """A server with a small context window."""
     with FakeOpenAI(max_model_len=6_000) as server:
         yield server
 
@@ -70,7 +70,7 @@ async def asked_for_small(deck: Deck) -> None:
 
 
 class Clock:
-    """What the dialog reads between two keys: a second each time, so that every key is meant for it."""
+    """A clock that advances one second per reading, so that every key is accepted."""
 
     def __init__(self) -> None:
         self.now, self.step = 0.0, 1.0
@@ -326,7 +326,7 @@ async def test_the_server_behind_openai_base_url_can_be_picked(both: Desk, dingh
 
 @pytest.fixture
 def slow_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """The server says nothing about its window until this is called."""
+    """Delay the server's report of its context window until this is called."""
     gate, ask = threading.Event(), shelf.ask_window
 
     async def ask_late(asked: Any, *where: Any) -> int | None:
@@ -461,7 +461,7 @@ async def test_a_change_of_model_waits_for_the_answer(both: Desk, fake_openai: F
         assert model(deck) == MODEL
 
 
-# A model whose key is missing: asked for, tried, kept or not, and never shown.
+# A model without an API key: asked for, tested, saved or not, and never displayed.
 
 
 KEY, NAME = "the-harbour-masters-own-key", "DINGHY_KEY"
@@ -611,7 +611,7 @@ async def test_what_is_no_key_is_not_tried(keyed: Desk, ring: FakeKeyring, text:
         assert isinstance(deck.app.screen, KeyDialog)
 
 
-# The first minute: no key, no wizard, and an answer all the same.
+# The first start: no key, no wizard, and still an answer.
 
 
 @pytest.mark.parametrize("size", [WIDE, USUAL])

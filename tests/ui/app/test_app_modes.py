@@ -1,4 +1,4 @@
-"""Modes on the screen: a key goes through them, they stand beside the prompt, and a plan becomes work."""
+"""Modes on the screen: a key cycles through them, the prompt shows them, and a plan is carried out."""
 
 import pytest
 
@@ -24,7 +24,7 @@ def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def beside(deck: Deck) -> str:
-    """What stands at the right end of the prompt."""
+    """Text at the right end of the prompt."""
     row = deck.app.chat.query_one(PromptRow)
     return str(row.query_one("#prompt-count").render()).strip()
 
@@ -58,7 +58,7 @@ async def test_a_key_goes_through_the_modes(
         assert beside(deck) == "~2 tokens · plan"
         await deck.press("shift+tab")
         await in_mode(deck, "ask")
-        # Two at once are two steps, whatever the engine knows by then.
+        # Two presses in a row are two steps, even if the engine has not processed the first.
         await deck.hurry("shift+tab", "shift+tab")
         await in_mode(deck, "plan")
 

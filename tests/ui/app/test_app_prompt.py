@@ -1,4 +1,4 @@
-"""The prompt in the whole app: files, pastes, earlier prompts, another editor."""
+"""The prompt in the app: files, pastes, earlier prompts, external editor."""
 
 import io
 import os
@@ -24,13 +24,13 @@ from tui_app.ui.panels.gauge import ContextGauge
 from tui_app.ui.prompt.completion import OfferList
 from tui_app.ui.widgets.tables import Table
 
-# Files and pastes from the prompt to the model: counted before, sent in full, named in plain words.
+# Files and pastes from the prompt to the model: counted first, sent in full, named in the transcript.
 
 
 async def test_a_named_file_is_sent_with_the_prompt_and_counted_before(
     served: Desk, fake_openai: FakeOpenAI
 ) -> None:
-    # The folder's name is in the request too: what the server counts must not hang on its length.
+    # The request contains the folder's name, so the token count must not depend on the text's length.
     fake_openai.add(Text("Read.", usage=(1_200, 2)))
     write_files(served.cwd, {"tides.md": "The tide turns at noon. " * 100})
     async with shown(served.app()) as deck:
@@ -111,7 +111,7 @@ async def test_plain_words_only(desk: Desk) -> None:
         assert " - [pasted 30 lines]" in deck.text
 
 
-# What is pasted, or a draft that goes, while something else has the keys: nothing is lost, nothing waits.
+# Pastes, and drafts being sent, while another widget has focus: nothing is lost or left waiting.
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def paste(deck: Deck, text: str) -> None:
-    """Paste as a terminal does: to whatever has the keys."""
+    """Paste into the focused widget, as a terminal does."""
     deck.app.post_message(events.Paste(text))
     await deck.settle()
 
@@ -180,7 +180,7 @@ async def test_a_question_takes_the_keys_once_the_draft_is_gone(
         await deck.until(lambda: box(deck).has_focus, "the keys")
 
 
-# ctrl+r: what was said before in this folder, in this session and others.
+# ctrl+r: earlier prompts of this folder, from this session and others.
 
 
 def rows(deck: Deck) -> list[str]:
@@ -195,7 +195,7 @@ async def search(deck: Deck, *keys: str) -> None:
 
 
 def earlier(desk: Desk) -> None:
-    """Sessions of this folder and of another one."""
+    """Sessions of this folder and of another."""
     here = str(desk.cwd)
     desk.store(Story("ferry", cwd=here).user("When does the ferry leave?").answer("At ten."))
     desk.store(Story("tides", cwd=here).user("Compare\nthe tides").answer("Done."))
@@ -283,7 +283,7 @@ def test_rows_are_clean_and_fit(width: int) -> None:
     assert "\x1b" not in line.plain
 
 
-# The person's own editor where none can be opened: said in a sentence, and the draft stays.
+# An external editor that cannot be opened is reported, and the draft stays.
 
 
 def script(folder: Path, body: str) -> list[str]:

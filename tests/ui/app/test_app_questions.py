@@ -1,4 +1,4 @@
-"""The model asks: choices by number, an answer in words, none at all, while one can go on typing."""
+"""Questions of the model: numbered choices, free text, no answer; the prompt stays usable."""
 
 import pytest
 
@@ -17,7 +17,7 @@ from tui_app.ui.transcript.transcript import Transcript
 
 @pytest.fixture
 def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is still writing when a question comes up, unless a test says so."""
+    """Accept answers at once, unless a test restores the delay."""
     served.change(read_only=False)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)

@@ -1,4 +1,4 @@
-"""What waits: prompts and commands while an answer is written, changed, or left unsent."""
+"""Queued prompts and commands: sent in order, edited, or left unsent."""
 
 import asyncio
 import threading
@@ -29,7 +29,7 @@ from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.sessions.prompts import PromptsScreen
 from tui_app.ui.panels.queue_view import QueueView
 
-# Prompts and commands while an answer is written: rows, order, pause, and what runs at once.
+# Prompts and commands during an answer: rows, order, pause, and what runs at once.
 
 
 def asked(server: FakeOpenAI) -> list[str]:
@@ -224,7 +224,7 @@ async def test_enter_on_an_empty_prompt_lets_what_waits_in_after_the_present_ste
         assert len(fake_openai.journal) == 2
 
 
-# Changing what waits: take one back to edit it, remove it, move it; with keys, a command, the mouse.
+# Editing the queue: take back, remove, move; with keys, a command or the mouse.
 
 
 async def waiting(deck: Deck, server: FakeOpenAI, hold: Signal | None = None) -> None:
@@ -263,7 +263,7 @@ async def test_one_is_edited_and_the_others_stay(served: Desk, fake_openai: Fake
 
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-    """Lets the engine's answers through to who takes something out of the queue."""
+    """Delivers the engine's replies to the code that removes from the queue."""
     answered, take = asyncio.Event(), ChatSession.take
 
     async def slow(session: ChatSession, place: int, label: str) -> str:
@@ -412,14 +412,14 @@ async def test_a_paused_queue_says_how_it_goes_on(served: Desk, fake_openai: Fak
             assert not any("\u2500" <= sign <= "\u257f" for sign in deck.text)
 
 
-# Leaving before everything was sent: it is shown, asked about, kept, and comes back.
+# Quitting with unsent prompts: they are shown, confirmed, kept and restored.
 
 
 NOT_SENT = "1 prompt was not sent. Press up to get it back (in this folder)."
 
 
 async def quit_asked(deck: Deck) -> str:
-    """Press the quit key; what is asked."""
+    """Press the quit key, and return the question."""
     await deck.press("ctrl+q")
     await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
     assert isinstance(deck.app.screen, ConfirmDialog)
@@ -597,7 +597,7 @@ async def test_what_is_typed_before_the_first_frame_is_seen_as_soon_as_there_is_
 
 
 def early(typed: str) -> events.Key | events.Paste:
-    """A key or a paste as the driver reports it."""
+    """A key or paste as the terminal driver reports it."""
     if len(typed) > 1 and "\n" in typed:
         return events.Paste(typed)
     return events.Key("question_mark" if typed == "?" else typed, typed if len(typed) == 1 else None)
@@ -634,7 +634,7 @@ async def test_a_kill_loses_neither_what_waits_nor_the_draft(
         await deck.send("second")
         await deck.press(*"draft")
         await deck.until(lambda: written() == ["second", "draft"], "what waits, on disk")
-        # As a kill would: nothing is said any more, and the lock is gone.
+        # As after a kill: no message is shown, and the lock is released.
         monkeypatch.setattr(Unsent, "keep", lambda left, *_: left.journal.end(kept=True) or Kept(0))
     monkeypatch.undo()
     async with shown(served.app()) as deck:

@@ -1,4 +1,4 @@
-"""A call that does what was done before says so in the box, and in its row, also once it is resumed."""
+"""A repeated call is marked in the approval and in its row, also after a resume."""
 
 import pytest
 
@@ -15,7 +15,7 @@ LINE = "python3 -c \"print('3 passed in 0.01s')\""
 
 @pytest.fixture(autouse=True)
 def _at_once(served: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tools may act, and nobody is still writing when a question comes up."""
+    """Allow tools to act, and accept answers at once."""
     served.change(read_only=False)
     monkeypatch.setattr(approval_box, "QUIET_S", 0.0)
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.01)

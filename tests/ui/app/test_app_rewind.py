@@ -1,4 +1,4 @@
-"""Going back: rewind with files, fork, sending once more; what is left behind."""
+"""Rewind with files, fork and retry; rewound rows."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ from tui_app.ui.timeline import Timeline
 from tui_app.ui.transcript.transcript import Transcript
 from tui_app.ui.widgets.lists import RowList
 
-# Going back to an earlier prompt: the list, what is said of it, the draft, and what was left behind.
+# Rewinding to an earlier prompt: the list, its details, the draft, and the rewound rows.
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ async def test_a_prompt_comes_back_as_a_draft_and_the_model_forgets_what_followe
         rows = " ".join(str(each.prompt) for each in deck.app.screen.query_one(OptionList).options)
         assert rows.index("question 2") < rows.index("question 1")
         await deck.press("down")
-        # The name of the folder counts too: only the thousands are certain.
+        # The folder's name counts too, so only the thousands are certain.
         await deck.until(
             lambda: re.search(r"4 messages would leave the model's view: ~3\.\dk → ~1\.\dk", deck.text)
         )
@@ -253,7 +253,7 @@ async def test_a_number_that_is_no_prompt_is_refused_in_words(
         assert served.agent_view(session) == view
 
 
-# A rewind asks about files, says what became of them, and is undone.
+# A rewind asks about files, reports what it restored, and can be undone.
 
 
 @pytest.fixture
@@ -304,11 +304,11 @@ async def test_a_file_that_was_only_removed_is_not_called_restored(
         assert "restored" not in deck.text
 
 
-# Going back a long way: the screen is laid out for the rows that change together, not for each of them.
+# A long rewind lays out the screen once for all changed rows, not for each.
 
 
 async def work_of_a_rewind(desk: Desk, turns: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often the screen is laid out, or all rows are listed anew, while a conversation goes back."""
+    """Number of layouts and of complete row updates during a rewind."""
     done = Counter[str]()
     session = desk.store(Story().turns(turns, words="a short one"))
     async with shown(desk.app(session)) as deck:
@@ -341,7 +341,7 @@ async def test_many_rows_cost_no_more_layouts_than_few(served: Desk, monkeypatch
         assert times <= few[name] + 6, (name, few, many)
 
 
-# A new session from an earlier prompt: the list, the draft, and the old session as it was.
+# Forking from an earlier prompt: the list, the draft, and the unchanged old session.
 
 
 @pytest.fixture
@@ -355,7 +355,7 @@ def stored(desk: Desk) -> list[SessionInfo]:
 
 
 async def elsewhere(deck: Deck, session: str) -> str:
-    """Wait for another session to be open; its id."""
+    """Wait for another session to open, and return its id."""
     await deck.until(
         lambda: deck.app.chat.is_ready and deck.app.chat.session.id not in ("", session), "another session"
     )
@@ -466,11 +466,11 @@ async def test_notices_that_nobody_has_read_go_along_until_somebody_does(
         assert "notice" not in deck.hints
 
 
-# Sending the last prompt once more: what came of it leaves the context, and a draft stays where it is.
+# Retrying the last prompt: its results leave the context, and a draft stays.
 
 
 def prompts(server: FakeOpenAI, number: int) -> list[str]:
-    """What the person says in one request."""
+    """The user's text in one request."""
     return [str(each["content"]) for each in server.journal[number]["messages"] if each["role"] == "user"]
 
 

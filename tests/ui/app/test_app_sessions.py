@@ -48,7 +48,7 @@ sys.stdin.read()
 
 @contextmanager
 def written_elsewhere(desk: Desk, session: str) -> Iterator[int]:
-    """Another process holds the lock; its number."""
+    """A session locked by another process; the process's id."""
     lock_file = SessionFolder(desk.paths.sessions_dir / session).lock_file
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock_file)],
@@ -138,7 +138,7 @@ async def test_the_list_opens_another_session(served: Desk, fake_openai: FakeOpe
         await deck.send("sure?")
         await deck.answered(2)
         assert "Low at nine." in deck.text
-    # The one that was left can be written again: nothing holds it.
+    # The session that was left is unlocked, so it can be written again.
     async with shown(served.app(ferry)) as deck:
         await deck.ready()
         assert not deck.app.chat.session.read_only
@@ -307,7 +307,7 @@ async def test_what_is_typed_behind_a_command_for_a_new_session_goes_along(
     async with shown(served.app()) as deck:
         await deck.ready()
         old = deck.app.chat
-        # One after the other without a pause, as a slow line delivers what was typed ahead.
+        # Without pauses, as a slow connection delivers type-ahead.
         for key in [*"/new", "enter", *"delete", "space", *"nothing"]:
             deck.app.post_message(Key(key, " " if key == "space" else key if len(key) == 1 else None))
         await deck.until(lambda: deck.app.chat is not old and deck.app.chat.is_ready, "the new session")
@@ -375,7 +375,7 @@ async def test_a_hit_opens_its_session_at_the_place(served: Desk) -> None:
         await deck.until(lambda: deck.app.chat.session.id == tide, "the session")
         await deck.ready()
         await deck.says("Where is the albatross?")
-        # Now in the open session: a result is shown in the row of its call.
+        # Now in the open session: a tool result is found in the row of its call.
         options = await searching(deck, '"[b]penguin"')
         await deck.until(lambda: options.option_count == 1, "the hit")
         assert "[b]penguin[/b]" in deck.text
@@ -463,7 +463,7 @@ async def test_checkpoints_are_listed_and_opened(served: Desk, fake_openai: Fake
         await deck.says("undone")
 
 
-# A list marks what its keys say in the order they came, and keeps it while the terminal changes its size.
+# Lists apply keys in order, and keep the selection when the terminal is resized.
 
 
 LISTS = (
@@ -479,7 +479,7 @@ def marked(deck: Deck) -> tuple[int | None, int]:
 
 
 MARKED = [scene for scene in LISTS if scene != "help"]
-"""Those in which a row is marked from the start; help is a page until a word filters it."""
+"""Lists with an initial selection; help has none until a word filters it."""
 
 
 async def test_a_resize_moves_no_mark(full: Desk) -> None:
@@ -498,7 +498,7 @@ async def test_a_resize_moves_no_mark(full: Desk) -> None:
 async def test_a_resize_leaves_a_mark_that_keys_have_only_just_moved(full: Desk) -> None:
     async with shown(full.app(everything(full)), WIDE) as deck:
         await deck.ready()
-        # Rows found again by their place, and by their key.
+        # One list identifies rows by position, the other by key.
         for scene in ("models", "servers"):
             await at(deck, scene)
             screen = deck.app.screen
@@ -553,7 +553,7 @@ async def the_title_counts(deck: Deck, scene: str) -> None:
     assert str(title.render()) == before
 
 
-# A command that leads to another session and gets nowhere: the one that is open goes on as before.
+# A command that fails to open another session leaves the current one open.
 
 
 @pytest.fixture
@@ -562,7 +562,7 @@ def session(served: Desk) -> str:
 
 
 class Gate:
-    """Stands in front of a function that runs in a thread."""
+    """Blocks a function that runs in a thread until it is released."""
 
     def __init__(self, work: Any) -> None:
         self.reached, self.let_go = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Settings, keys and themes: shown, changed in the file, and in effect at once where that is possible."""
+"""Settings, key bindings and themes: shown, changed in the file, and applied at once where possible."""
 
 from dataclasses import replace
 from itertools import product
@@ -56,7 +56,7 @@ accent = "#ffb000"
 
 @pytest.fixture
 def file(desk: Desk) -> Path:
-    """A settings file, and the settings that it makes."""
+    """A settings file and the settings parsed from it."""
     desk.paths.ensure()
     desk.paths.config_file.write_text(FILE)
     desk.settings = load_settings(desk.paths, desk.env)
@@ -122,7 +122,7 @@ def test_which_terminals_have_colours_of_their_own_only(env: dict[str, str], few
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
 def test_a_terminal_of_256_colours_has_our_grounds_and_text(theme: Theme) -> None:
-    """The nearest colours are black for two grounds and dark blue for the third."""
+    """The nearest of the 256 colours are black for two backgrounds and dark blue for the third."""
     shown = theme_of_256(theme)
 
     def painted(colour: str | None) -> Color:
@@ -395,7 +395,7 @@ async def test_settings_at_40x12(desk: Desk, file: Path) -> None:
         assert any(row.strip("│ ▸").startswith("model") and "by your API keys" in row for row in deck.rows)
 
 
-# Seeing and changing the policy.
+# Showing and changing the policy.
 
 
 MINE = {"mine": {"base": "reserve"}}
@@ -454,7 +454,7 @@ async def test_a_name_nobody_knows_changes_nothing(served: Desk) -> None:
         assert deck.app.chat.session.state.policy == "plimsoll"
 
 
-# Seeing and changing how much the model thinks.
+# Showing and changing the reasoning effort.
 
 
 async def test_the_effort_is_shown_and_changed(served: Desk, fake_openai: FakeOpenAI) -> None:

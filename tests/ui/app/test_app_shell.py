@@ -1,4 +1,4 @@
-"""Shell mode on the screen: the prompt says so, the output streams into one row, esc stops it."""
+"""Shell mode: shown at the prompt, output streamed into one row, stopped with esc."""
 
 import os
 from pathlib import Path
@@ -101,7 +101,7 @@ async def test_keys_and_history_of_its_own(served: Desk, fake_openai: FakeOpenAI
         await deck.until(lambda: deck.editor.text == "echo one", "back to the prompt")
         await deck.until(lambda: "keep it from" not in deck.hints)
         await deck.press("ctrl+c")
-        # A space in front sends it as it is, and nothing is offered in a command.
+        # A leading space sends it as a prompt, and nothing is completed in a command.
         await deck.type("!ls @")
         assert not deck.editor.files
         session = deck.app.chat.session.id

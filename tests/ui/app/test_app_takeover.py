@@ -1,4 +1,4 @@
-"""A second window of a session, also on a server: read-only while the first one writes, then its writer."""
+"""A second window of a session, also on a server: read-only while the first one writes, then the writer."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ from tui_app.ui.dialogs.rows import read_checkpoint
 from tui_app.ui.dialogs.stats import StatsScreen
 from tui_app.ui.panels.header import ChatHeader
 
-# A second window of a session: read-only while the first one writes, and its writer once that is gone.
+# A second window of a session: read-only while the first one writes, and the writer after it has gone.
 
 
 WRITER = """
@@ -69,7 +69,7 @@ def another_process(desk: Desk, session: str) -> Iterator["subprocess.Popen[str]
 
 
 class Window:
-    """Another window of the session, without its screen."""
+    """Another window of the session, without a screen."""
 
     def __init__(self, desk: Desk, session: str) -> None:
         self._engine = Engine(desk.launch(session).opening(session), lambda record: None)
@@ -80,7 +80,7 @@ class Window:
         return self
 
     async def say(self, text: str) -> None:
-        """Have a whole turn."""
+        """Run a whole turn."""
 
         async def turn() -> None:
             async for _ in driving.send(opened.conversation, text):
@@ -341,7 +341,7 @@ async def test_a_copy_can_be_made_of_what_another_window_writes(served: Desk, se
             assert "ctrl+g compact" in deck.hints
 
 
-# A session on a server, on the screen: one window writes, another one follows it live and takes over.
+# A session on a server: one window writes, another follows it live and takes over.
 
 
 @pytest.fixture
@@ -464,7 +464,7 @@ def test_a_checkpoint_of_another_machine_is_told_from_the_log() -> None:
     assert text.endswith("# What was done")
 
 
-# Keys of a person who does not know yet that another window writes the session.
+# Keys pressed before the user sees that another window is the writer.
 
 
 @pytest.mark.parametrize("wanted", ["/context", "/mcp", "/approvals", "/memory", "/rewind #2"])

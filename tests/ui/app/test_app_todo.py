@@ -1,4 +1,4 @@
-"""The todo list as a panel: under the timeline, above the prompt where there is no room, as a pure text."""
+"""The todo panel: under the timeline, above the prompt where there is no room, and as plain text."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def keep(*items: TodoItem) -> Tool:
 
 
 def panels(deck: Deck) -> list[str]:
-    """Ids of the panels that are on the screen."""
+    """Ids of the visible panels."""
     found = deck.app.chat.query(TodoPanel)
     return [panel.id or "" for panel in found if panel.region.height and panel.display and panel.items]
 
@@ -39,7 +39,7 @@ async def test_a_list_is_shown_while_it_is_open_and_follows_what_is_done(
         await deck.until(lambda: not panels(deck), "no panel")
         await deck.press("f8")
         await deck.until(lambda: panels(deck) == ["todo"], "the panel")
-        # Without a timeline it stays where it is.
+        # Without a timeline the panel stays where it is.
         await deck.press("ctrl+t")
         await deck.until(lambda: not deck.app.chat.pane.timeline.region.height, "no timeline")
         assert panels(deck) == ["todo"]

@@ -1,4 +1,4 @@
-"""The transcript in the whole app: reading, finding, marking rows, long texts and long sessions."""
+"""The transcript in the app: reading, finding, selecting rows, long texts and long sessions."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ from tui_app.ui.transcript.find import FindRow
 from tui_app.ui.transcript.search import Hit, look_in
 from tui_app.ui.transcript.transcript import Transcript
 
-# Reading: scrolling from the prompt, what is new below, small screens, plain words, and hostile text.
+# Reading: scrolling from the prompt, the counter of new lines, small screens, plain mode, hostile text.
 
 
 DRAWING = re.compile("[\u2500-\u257f\u2800-\u28ff]")
@@ -42,7 +42,7 @@ HOSTILE = (
 
 
 async def streaming(deck: Deck, server: FakeOpenAI) -> Signal:
-    """An answer of which the first lines are there."""
+    """An answer of which the first lines have arrived."""
     hold = Signal()
     lines = [f"line {number}\n" for number in range(60)]
     server.add(Text(" ".join(lines), hold=hold, hold_after=60))
@@ -145,7 +145,7 @@ async def test_the_timeline_opens_over_the_chat_where_it_has_no_room(served: Des
 
 
 def first_word(deck: Deck) -> int:
-    """Number of the first ``word…`` in the window."""
+    """Number of the first visible ``word…``."""
     found = re.search(r"word(\d+)", deck.widget(Transcript))
     assert found
     return int(found[1])
@@ -162,7 +162,7 @@ async def test_resizing_while_an_answer_streams_keeps_the_place(
             await deck.pilot.resize_terminal(*size)
             await deck.settle()
             assert "of 128k" in deck.widget(ContextGauge)
-        # Lines wrap elsewhere at each width: the same place is the same line, give or take one.
+        # Lines wrap differently at each width, so the position may shift by one line.
         assert abs(first_word(deck) - before) < 20
         await deck.press("ctrl+end")
         hold.set()
@@ -302,7 +302,7 @@ async def test_a_burst_of_letters_from_the_conversation_arrives_whole_in_the_pro
         deck.transcript.focus()
         await deck.press("up")
         assert deck.transcript.cursor_entry is not None
-        # All of it stands in the queue before the first letter is looked at, as from a fast hand.
+        # All letters are queued before the first is handled, as when typed fast.
         for letter in "say p and v soon":
             key = "space" if letter == " " else letter
             deck.app.post_message(events.Key(key, letter))
@@ -311,7 +311,7 @@ async def test_a_burst_of_letters_from_the_conversation_arrives_whole_in_the_pro
         assert not deck.app.chat.session.state.queue
 
 
-# Looking for words in the whole conversation: counted, shown where they stand, stopped, left in place.
+# Finding words in the whole conversation: counted, highlighted, cancelled, left at the match.
 
 
 LINES = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(2_000))
@@ -330,7 +330,7 @@ def story() -> Story:
 
 
 def shown_here(deck: Deck) -> str:
-    """The words that are painted as the place one has gone to."""
+    """The text highlighted as the current match."""
     transcript = deck.transcript
     found, here = transcript._found, transcript._found and transcript._found.here
     assert found is not None
@@ -456,7 +456,7 @@ async def test_words_from_outside_are_clean_in_the_row(desk: Desk) -> None:
         await deck.until(lambda: row.query_one(row.Words).value == "xy", "the paste")
 
 
-# Marked rows: copied, pinned, archived, moved to files; pins in words; /copy, /pin and /unpin.
+# Selected rows: copied, pinned, archived, offloaded; pins as text; /copy, /pin and /unpin.
 
 
 TEXT = "".join(f"{number}: the tide comes in twice a day at the northern pier\n" for number in range(400))
@@ -645,7 +645,7 @@ async def test_copy_says_what_it_takes(served: Desk) -> None:
         await deck.says("There are only 2 answers. /copy #9 copies the message with that number.")
 
 
-# Texts of megabytes: read beside the screen's loop, shown in part, copied whole.
+# Texts of megabytes: loaded off the UI's event loop, shown in part, copied whole.
 
 
 LONG_TEXTS_LINES = [f"\x1b[32mline {number}\x1b[0m of a very long log" for number in range(80_000)]
@@ -654,7 +654,7 @@ LOG = "\n".join(LONG_TEXTS_LINES)
 
 
 class Reading:
-    """Holds long texts back until they may be read, and notes on which threads any text is read."""
+    """Delays loading of long texts until released, and records the thread that loads each text."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.gate = threading.Event()
@@ -688,7 +688,7 @@ def session(served: Desk) -> str:
 
 
 async def opened(deck: Deck) -> None:
-    """Open the row of the tool."""
+    """Expand the row of the tool call."""
     await deck.ready()
     deck.transcript.focus()
     await deck.press("up", "up", "enter")
@@ -702,7 +702,7 @@ async def test_a_long_result_is_read_beside_the_loop_and_shown_when_it_is_there(
         await opened(deck)
         await deck.says(f"(reading {len(LOG):,} characters …)")
         await deck.press("end")
-        await deck.says("Lines.")  # the screen goes on
+        await deck.says("Lines.")  # the UI stays responsive
         reading.gate.set()
         await deck.until(lambda: "line 79999 of a very long log" in deck.text, "the end of the log")
         assert "Lines." in deck.text
@@ -710,7 +710,7 @@ async def test_a_long_result_is_read_beside_the_loop_and_shown_when_it_is_there(
         await deck.press("ctrl+home")
         await deck.says("line 0 of a very long log")
         assert [here for chars, here in reading.threads if chars > LONG_CHARS] == [False], "once"
-        # Closed and opened again it is still there.
+        # After collapsing and expanding the row, it is still there.
         await deck.press("up", "up", "enter", "enter")
         await deck.settle()
         assert len([chars for chars, _ in reading.threads if chars > LONG_CHARS]) == 1
@@ -767,12 +767,12 @@ def test_without_a_log_there_is_only_the_title() -> None:
     bodies.close()
 
 
-# Long sessions begin with their newest rows; the older ones come without moving what is read.
+# Long sessions open with their newest rows; older rows load without moving the visible ones.
 
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Older rows are read once this is set; the newest 30 events are there at once."""
+    """Older rows load once this is set; the newest 30 events are shown at once."""
     released, read = threading.Event(), preview.all_rows
 
     def wait_and_read(*where: object) -> UserView:
@@ -866,7 +866,7 @@ async def test_quotations_are_read_from_the_best_one_on(served: Desk) -> None:
         assert "shows the summary" not in deck.status, "the line in sight says it"
 
 
-# What an agent of a person's own returns in a form of its own reads like any answer.
+# Structured output of a custom agent is shown like any answer.
 
 
 AGENT = """

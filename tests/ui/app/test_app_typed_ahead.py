@@ -1,4 +1,4 @@
-"""What is typed while a question comes up is written in the prompt, in its order and whole."""
+"""Text typed while a question opens goes to the prompt, complete and in order."""
 
 import asyncio
 import random
@@ -36,7 +36,7 @@ async def test_what_is_typed_while_a_question_comes_up_is_written_in_order(
     monkeypatch.setattr(chat_pane, "QUIET_S", 0.0)
     monkeypatch.setattr(lone_letter, "ALONE_S", 60.0)
     rng = random.Random(7)
-    # Letters that would answer, digits that would choose, others, and a paste.
+    # Letters that would answer, digits that would choose, other characters, and a paste.
     signs = ("y", "a", "w", "e", "l", " ", "/", "1", "2", "pasted") + (("n",) if quiet else ())
     async with shown(desk.app()) as deck:
         await deck.ready()

@@ -1,4 +1,4 @@
-"""What the chat looks like."""
+"""Looks of the chat."""
 
 import os
 from dataclasses import replace
@@ -113,7 +113,7 @@ async def test_plain(desk: Desk, look: Look) -> None:
 
 @sizes
 async def test_waiting_prompts(look: Look, size: tuple[int, int]) -> None:
-    """The queue above the editor, while an answer is written."""
+    """The queue above the editor during an answer."""
 
     async def scene(deck: Deck) -> None:
         session = deck.app.chat.session
@@ -153,7 +153,7 @@ GAUGES: list[tuple[str, dict[str, Any]]] = [
 
 
 class Gauges(ThemedApp):
-    """All states of the gauge below each other, each under what it is."""
+    """All states of the gauge, each below its name."""
 
     CSS = "Static { color: $text-muted; } ContextGauge { margin-bottom: 1; }"
 
@@ -188,14 +188,14 @@ WRITTEN = (
 
 
 def after(deck: Deck, seconds: float) -> None:
-    """Let the status row be as it is so many seconds behind its beginning."""
+    """Set the status row's clock to so many seconds after its start."""
     row = deck.app.chat.query_one(StatusRow)
     row._clock = lambda: row.status.started + seconds
     row.refresh()
 
 
 async def test_answering(desk: Desk, look: Look, fake_openai: FakeOpenAI) -> None:
-    """The gauge adds in a lighter colour what has come so far; its end has not come yet."""
+    """The gauge shows the tokens received so far in a lighter colour; the answer has not ended."""
     said = pieces(WRITTEN)[:-4]
     desk.serve(fake_openai, window=8_000)
     fake_openai.add(Text(WRITTEN, hold=Signal(), hold_after=len(said)))
@@ -227,7 +227,7 @@ async def test_trying_again(desk: Desk, look: Look, fake_openai: FakeOpenAI) -> 
 
 
 async def test_running(desk: Desk, look: Look, fake_openai: FakeOpenAI) -> None:
-    """A command has printed more lines than are shown, and waits for somebody to write to a pipe."""
+    """A command has printed more lines than are shown, and waits for input from a pipe."""
     desk.change(read_only=False)
     os.mkfifo(desk.cwd / "pipe")
     command = "for n in 1 2 3 4 5 6 7 8; do echo ferry $n: ok; done; read x < pipe"
@@ -249,7 +249,7 @@ async def test_read_only(desk: Desk, fake_openai: FakeOpenAI, looks: Looks) -> N
     session = desk.serve(fake_openai).change(model=MODEL).store(talk())
     lock_file = SessionFolder(desk.paths.sessions_dir / session).lock_file
     with WriterLock(lock_file):
-        # When the other window came up is in what is said of it.
+        # The message contains the time at which the other window opened.
         os.utime(lock_file, (NOON, NOON))
 
         async def play(deck: Deck) -> None:
@@ -262,7 +262,7 @@ async def test_read_only(desk: Desk, fake_openai: FakeOpenAI, looks: Looks) -> N
 
 
 def eventful() -> Story:
-    """A conversation in which much was changed, and much was not after all."""
+    """A conversation with many changes, several of them undone."""
     story = talk().add(ModelChange(old="dinghy:scripted", new=MODEL, limit=128_000))
     cut = Truncation(
         tokens_before=41_000, tokens_after=31_000, messages_before=9, messages_after=7,

@@ -1,4 +1,4 @@
-"""What compactions look like, in the chat and on their screens."""
+"""Looks of compactions, in the chat and on their screens."""
 
 from dataclasses import replace
 from typing import Literal
@@ -84,7 +84,7 @@ async def test_compaction_diff(look: Look, size: tuple[int, int]) -> None:
 COUNTED = (
     "# Intent\nGo word by word.\n\n# Done\n- Six questions have their answers.\n\n# Open\n- Nothing waits."
 )
-"""A summary of a story in which nothing has a name."""
+"""A summary of a story without names."""
 
 
 async def test_review(look: Look, fake_openai: FakeOpenAI) -> None:
@@ -114,7 +114,7 @@ async def test_brief(look: Look, fake_openai: FakeOpenAI) -> None:
     async def scene(deck: Deck) -> None:
         await deck.send("/handoff Write the release notes")
         await deck.until(lambda: isinstance(deck.app.screen, ReviewScreen) and reviewed(deck), "the brief")
-        await deck.settle()  # the text is broken anew beside its scroll bar
+        await deck.settle()  # the text is wrapped again next to its scroll bar
 
     await look(story, scene)
 
@@ -142,7 +142,7 @@ async def test_summary_editor(look: Look) -> None:
 
 @sizes
 async def test_edited_compaction(look: Look, size: tuple[int, int]) -> None:
-    """With the row of the edit behind it, and the words it has now."""
+    """With the row of the edit after it, and the new text."""
     edit = CompactionEdited(
         compaction=10,
         summary=DONE.summary.replace("not handled yet", "next"),
@@ -204,7 +204,7 @@ async def test_filtered_timeline(look: Look, size: tuple[int, int]) -> None:
 
 @pytest.fixture
 def crowded(look: Look, desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Look:
-    """A prompt that fills the window so far that a summary is begun, which does not come."""
+    """A prompt that fills the window enough to start a summary, which never arrives."""
     monkeypatch.setattr("time.time", lambda: TODAY)
     desk.serve(fake_openai, window=8_000).change(background_threshold=0.6)
     fake_openai.add(HangBeforeHeaders(), phrase=INSTRUCTIONS[:40])
@@ -239,7 +239,7 @@ async def test_in_the_background(crowded: Look, size: tuple[int, int], scene: Sc
 
 
 async def test_in_the_background_over_the_chat(crowded: Look) -> None:
-    """At 80 columns the timeline covers the chat; at 120 the looks of the chat show it."""
+    """At 80 columns the timeline covers the chat; the looks of the chat show it at 120."""
     await crowded(Story("word by word").turns(6), behind_timeline, [USUAL])
 
 

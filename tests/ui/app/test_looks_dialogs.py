@@ -1,4 +1,4 @@
-"""What dialogs look like."""
+"""Looks of dialogs."""
 
 import asyncio
 from dataclasses import replace
@@ -183,18 +183,18 @@ def large_results() -> Story:
 
 
 def saving(deck: Deck) -> str:
-    """What the screen says of what was saved so far."""
+    """The progress message of an export."""
     return deck.app.screen.query_one("#context-saved", TextArea).text
 
 
 async def saved(deck: Deck) -> None:
-    """One result is in a file, another one is archived, and a third one is under the cursor."""
+    """One tool result is offloaded, one archived, and a third is selected."""
     await context_screen(deck)
     for key, told in (("o", "offload"), ("a", "archive")):
         await deck.says("this row   o ")
         await deck.press(key)
         await deck.until(lambda told=told: told in saving(deck), told)  # type: ignore[misc]
-        # What was done to it cannot be done to it again.
+        # Actions that were applied already are not offered again.
         await deck.until(lambda: "this row   o " not in deck.text, "what can be done now")
         await deck.press("home")
     await deck.says("this row   o ")
@@ -311,11 +311,11 @@ async def test_where_to_keep_it(desk: Desk, looks: Looks) -> None:
 
 
 BEHIND = "The conversation."
-"""Stands behind every screen, and is dimmed there."""
+"""Shown dimmed below every screen."""
 
 
 class Host(ThemedApp):
-    """One question above a line, or one screen."""
+    """An approval above a line of text, or one screen."""
 
     CSS = "#rest { height: 1fr; }"
 

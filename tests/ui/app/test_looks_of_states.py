@@ -7,9 +7,9 @@ from tests.ui.looks import LOOKS, kept_looks
 
 WANTED = {f"{size} {theme}" for size in ("120x40", "80x24") for theme in ("dark", "light")}
 SPECIAL = {"started_light", "plain", "tiny", "too_small", "very_wide", "without_colour", "chat_at_40x12"}
-"""Unusual terminals and settings: each state of them has one look or two."""
+"""Unusual terminals and settings: each has one or two looks."""
 OVER = "in_the_background_over_the_chat"
-"""At 80 columns only: with more of them the timeline stands beside the chat."""
+"""At 80 columns only, because wider terminals show the timeline next to the chat."""
 
 _NAMED = """
 first_run chat_with_tools left_behind error attached file_list command_list waiting_prompts
@@ -42,7 +42,7 @@ chat_at_40x12 too_small very_wide-chat very_wide-context very_wide-models very_w
 without_colour-chat without_colour-clear without_colour-models
 """
 STATES = frozenset(_NAMED.split())
-"""Every state that has a look, by its name and scene: one that goes is taken out here as well."""
+"""Every state with a look, by name and scene; remove a state here when it goes."""
 _DRAWN = """
 first_run chat_with_tools command_list file_list answering running waiting_prompts reading_and_steering-found
 reading_and_steering-marked read_only error
@@ -57,7 +57,7 @@ DRAWN = {
     *(f"{state}-120x40-light" for state in ("chat_with_tools", "compacted_detail", "context")),
     *(f"{state}-80x24-dark" for state in ("chat_with_tools", "context", "plain-context")),
 }
-"""What is kept as a picture too. An empty file is filled with ``--update-looks``."""
+"""States that are also kept as SVG. Create an empty file, and ``--update-looks`` fills it."""
 
 
 def looks() -> Mapping[str, set[str]]:

@@ -1,4 +1,4 @@
-"""What screens look like that no other look shows, and in unusual terminals."""
+"""Looks of screens without a look elsewhere, and of unusual terminals."""
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
@@ -39,7 +39,7 @@ VERY_WIDE, TOO_SMALL = (240, 60), (39, 11)
 
 
 class Here(Desk):
-    """A desk whose folders are named relatively, so that no picture shows where the tests run."""
+    """A desk with relative folder names, so that no look contains the folder of the test run."""
 
     @property
     def paths(self) -> Paths:
@@ -57,14 +57,14 @@ async def fork(deck: Deck) -> None:
 
 
 async def keymap(deck: Deck) -> None:
-    """The keys of every action, from the settings."""
+    """The key bindings from the settings."""
     await opens(SettingsScreen, command="/settings keymap")(deck)
     await deck.press("enter")
     await deck.says("chat.compact")
 
 
 async def clash(deck: Deck) -> None:
-    """A key that another action has."""
+    """A key bound to two actions."""
     await keymap(deck)
     await deck.press(*"chat.compact", "enter")
     await deck.until(lambda: isinstance(deck.app.screen, EditDialog), "the field")
@@ -92,7 +92,7 @@ ASIDE: dict[str, Scene] = {
     "merge": merge_brief,
     "merge-files": files_of_branch,
 }
-"""Screens that no other look shows."""
+"""Screens without a look elsewhere."""
 SHOWN: dict[str, Scene] = {
     **{name: SCENES[name] for name in ("chat", "commands", "models", "sessions", "context", "help")},
     "rewind": rewind,
@@ -101,7 +101,7 @@ SHOWN: dict[str, Scene] = {
     "prompts": opens(PromptsScreen, "ctrl+r"),
     "timeline": SCENES["timeline"],
 }
-"""Screens that other looks show as well."""
+"""Screens that other looks contain too."""
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def here(
 
 
 def stored(desk: Desk) -> str:
-    """A session with tools, a compaction and an error, beside another one."""
+    """A session with tool calls, a compaction and an error, and a second session."""
     desk.store(talk())
     error = Error(kind="auth", message="The key was refused.", hint="Set OPENAI_API_KEY.", detail="401")
     return desk.store(compacted_talk().user("and holidays").add(error))
@@ -127,12 +127,12 @@ Look = Callable[..., Awaitable[None]]
 
 @pytest.fixture
 def look(here: Here, looks: Looks, fixed: None) -> Look:
-    """Look at a stored session, after some keys."""
+    """Open a stored session, press keys and compare the look."""
 
     async def compare(scene: Scene, *terminal: Sequence[Any], **settings: Any) -> None:
         here.change(**settings)
         if "theme" in settings:
-            # The screens about settings read where settings come from.
+            # The settings screens show which files settings come from.
             here.paths.config_file.parent.mkdir(parents=True)
             here.paths.config_file.write_text(f'theme = "{settings["theme"]}"\n', encoding="utf-8")
 
@@ -147,10 +147,10 @@ def look(here: Here, looks: Looks, fixed: None) -> Look:
 
 
 def test_every_screen_has_a_look() -> None:
-    """New screens get one here or in a file of their own."""
+    """Add a look for each new screen, here or in its own file."""
     files = [*Path(__file__).parent.glob("test_looks_*.py"), Path(scenes.__file__)]
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
-    # The chat stands behind every one; one is opened by keys among the looks of the chat, one is a question.
+    # The chat is below every screen; one is opened by keys in the looks of the chat; one is a question.
     known = {"ChatScreen", "MessageScreen", "ChoiceDialog"}
     assert [name for name in screens() - known if not re.search(rf"\b{name}\b", text)] == []
 
@@ -167,7 +167,7 @@ async def test_policies(look: Look, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("scene", ["chat", "settings", "themes", "palette"])
 async def test_started_light(look: Look, scene: str) -> None:
-    """The settings say so, which some screens show."""
+    """The settings select the theme, which some screens show."""
     await look({**ASIDE, **SHOWN}[scene], [WIDE, USUAL], ["light"], theme="plimsoll-light")
 
 

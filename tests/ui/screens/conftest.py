@@ -1,4 +1,4 @@
-"""Fixtures of the tests of single screens."""
+"""Fixtures for tests of single screens."""
 
 import pytest
 
@@ -7,5 +7,5 @@ from tui_app.ui.keyboard import lone_letter
 
 @pytest.fixture(autouse=True)
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A letter counts at once, unless a test tells it from a word."""
+    """Accept single letters at once, unless a test distinguishes them from a word being typed."""
     monkeypatch.setattr(lone_letter, "ALONE_S", 0.0)

@@ -1,4 +1,4 @@
-"""The compaction detail: head, tabs, undo and redo, and text that stays text."""
+"""The compaction details: header, tabs, undo and redo, and text without markup."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -373,7 +373,7 @@ Trips on Sundays are read. (#12, #40)
 ```
 curl #1 (#99)
 ```"""
-"""With every form that a line can have."""
+"""Summary with every kind of line."""
 WORDS = """\
 ## The user's words, whole
 - #40 (latest): And the south, see (#7)
@@ -446,14 +446,14 @@ def test_whose_each_part_is_is_said_whole_and_of_no_part_that_is_not_there(width
 
 
 def painted(sent: Replacement) -> list[str]:
-    """The lines of the replacement that say something, with their margins."""
+    """The non-empty lines of the replacement, with their margins."""
     page = sent_page(sent, Painter(PLAIN_PALETTE, UNICODE, 76))
     lines = zip(page.margins, page.strips, strict=True)
     return [f"{margin.text}{strip.text}".rstrip() for margin, strip in lines if strip.text.strip()]
 
 
 async def read(numbers: Sequence[int]) -> list[tuple[Entry, str]]:
-    """Messages that a session has: all but #2."""
+    """Messages in the session: all except #2."""
     row = Entry(seq=0, kind="tool", time=1_760_000_000, title="")
     return [
         (
@@ -469,14 +469,14 @@ READABLE = replace(VIEW, passages=FULL.passages, done=SOURCED, read=read)
 
 
 def marked(app: Host) -> str:
-    """The row that has the sign of the mark."""
+    """The row with the selection mark."""
     sent = app.screen.query_one(SentText)
     rows = [sent.render_line(y).text for y in range(sent.size.height)]
     return next((row[1:].strip() for row in rows if row.startswith("▸")), "")
 
 
 async def told(pilot: Pilot[None], selector: str, text: str) -> str:
-    """What a part of the panel says, once it says a text."""
+    """The text of a part of the panel, once it has any."""
     part = pilot.app.screen.query_one(selector, Static)
     for _ in range(200):
         if text in str(part.render()):
@@ -664,7 +664,7 @@ def test_notes_that_were_refused_can_be_read() -> None:
 
 
 def test_what_left_has_the_size_that_the_model_had() -> None:
-    """Results may be stubs by then: what they were once stands beside it."""
+    """Results may be stubs by then; the row shows their original size."""
     stub = replace(RESULTS[0], tokens={"tool_results": 24})
     lines = [Difference("-", stub, "read 1", 120), Difference("-", RESULTS[1], "read 2", 120)]
     rows = message_lines(lines, "-").splitlines()[2:]

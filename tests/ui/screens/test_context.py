@@ -1,4 +1,4 @@
-"""The context screen: rows that sum, every item of the next request, and what each key does to one."""
+"""The context screen: rows with totals, every item of the next request, and the effect of each key."""
 
 import json
 from collections.abc import Callable
@@ -72,7 +72,7 @@ VIEW = ContextView(
 
 @dataclass
 class Source:
-    """What the screen would get of a session."""
+    """Stand-in for a session, the screen's data source."""
 
     view: ContextView = VIEW
     version: int = 0
@@ -82,7 +82,7 @@ class Source:
         self.see = see
 
     def tell(self, view: ContextView) -> None:
-        """Have something happen that the screen shows."""
+        """Publish an event that the screen shows."""
         self.view, self.version = view, self.version + 1
         self.see()
 

@@ -1,4 +1,4 @@
-"""Every way through the dialogs: keys, defaults, Esc, and that nothing dangerous happens by accident."""
+"""Dialogs: keys, defaults, Esc, and no dangerous action by accident."""
 
 import asyncio
 import re
@@ -194,7 +194,7 @@ async def test_confirm_shows_the_text_as_it_is_and_the_verbs() -> None:
 
 
 class Clock:
-    """Seconds that pass only when a test says so."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -210,7 +210,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def late(clock: Clock) -> Host:
-    """The dialog as it comes up while a person writes."""
+    """A dialog that opens while the user is typing."""
     return Host(lambda: timed(SwitchDialog(SWITCH, CURRENT), clock))
 
 
@@ -436,7 +436,7 @@ async def test_what_was_copied_is_said_beside_the_keys_and_covers_nothing(size: 
         assert not app.screen.query("Toast")
 
 
-# Model picker and sessions: what is listed, marked, searched and chosen.
+# Model picker and session list: entries, marks, search and choice.
 
 
 def choice(name: str, window: int | None, **known: Any) -> ModelChoice:
@@ -481,7 +481,7 @@ class PickersHost(ThemedApp):
 
     @property
     def asked(self) -> list[tuple[str, str]]:
-        """What is wanted of which session."""
+        """The requested action and its session."""
         sessions = (each for each in self.results if each is not None)
         return [
             (each.what, each.row.id) if isinstance(each, Asked) else ("open", each.id) for each in sessions
@@ -799,7 +799,7 @@ def test_what_a_row_is_about_keeps_its_room_in_a_narrow_window() -> None:
     assert "12 min 34 s  npm" in tasks.line(task, 64).plain
 
 
-# The search of all sessions: how far it is, what it finds on the way, and a way to stop it.
+# Searching all sessions: progress, partial results, and cancelling.
 
 
 def hit(number: int) -> Found:
@@ -816,7 +816,7 @@ def hit(number: int) -> Found:
 
 
 class Slow:
-    """A search that waits in front of each part until it is let on."""
+    """A search that waits before each part until it is released."""
 
     def __init__(self) -> None:
         self.go = threading.Semaphore(0)

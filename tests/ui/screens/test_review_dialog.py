@@ -1,4 +1,4 @@
-"""The review dialog: which keys decide, which only write, and what is never lost."""
+"""The review dialog: which keys decide, which ones edit, and what is never lost."""
 
 from collections.abc import Sequence
 from dataclasses import replace

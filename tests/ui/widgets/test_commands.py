@@ -1,4 +1,4 @@
-"""Commands: run by exact name only, also those from Markdown files."""
+"""Commands: run by exact name only, including those from Markdown files."""
 
 from inspect import signature
 from pathlib import Path
@@ -135,7 +135,7 @@ def test_what_changes_the_history_waits_while_busy() -> None:
     assert not waiting & {"context", "help", "quit", "status"}
 
 
-# Commands from Markdown files: which are found, and what each stands for.
+# Commands from Markdown files: discovery and expansion.
 
 
 def write(file: Path, text: str) -> Path:

@@ -1,4 +1,4 @@
-"""What the prompt offers: files, paths, and the rows of the list above it."""
+"""Completion in the prompt: files, paths, and the list above it."""
 
 import asyncio
 import threading
@@ -15,7 +15,7 @@ from tui_app.system.pictures import is_picture_name
 from tui_app.ui.prompt import completion as file_finder
 from tui_app.ui.prompt.completion import FileFinder, Offer, OfferList, rank, scan
 
-# The rows of the list above the prompt.
+# The list above the prompt.
 
 
 @pytest.mark.parametrize("label", ["/undo", "/" + "x" * 23, "/copy [text|code] [n|#number]"])
@@ -66,7 +66,7 @@ async def test_offers_that_all_have_room_are_not_counted() -> None:
         assert " of " not in str(offers.render())
 
 
-# Looking for files: what is offered, in which order, and that nobody waits for it in vain.
+# File search: candidates, their order, and no pointless waiting.
 
 
 PATHS = (
@@ -159,7 +159,7 @@ async def test_a_walk_that_nobody_wants_ends(folder: Path) -> None:
     assert await finder.find("a.p") == ["src/deep/a.py"]
 
 
-# Paths in a prompt: what is one, where it ends, and how it is written.
+# Paths in a prompt: detection, where they end, and quoting.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The gauge's words are exact, honest and never cut; its bar agrees with them."""
+"""The gauge's text is exact and never cut; its bar agrees with it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -241,7 +241,7 @@ async def test_one_wording_on_every_screen(make: Callable[[], ContextUsage]) -> 
 
 
 def test_a_size_that_a_refusal_suggests_is_no_other_window() -> None:
-    """Chat, gauge and command name the window that is known; only the marks move to where it is believed."""
+    """Chat, gauge and command show the known window; only the marks move to the estimate."""
     window = ContextWindow(limit=10_000, source="learnt", reserve=600, announced=20_000)
     usage = ContextUsage(parts=Breakdown(user=9_000), window=window, messages=3)
     background, blocking = marks(Settings(), usage)

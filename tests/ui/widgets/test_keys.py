@@ -1,4 +1,4 @@
-"""One table of keys: unique, free of keys that terminals take, and the same in help and footer."""
+"""The key table: unique, without keys reserved by terminals, and the same in help and footer."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Which line is where: heights, known while a user scrolls; the lines that are read must not jump."""
+"""Line positions: heights become known while a user scrolls; visible lines must not jump."""
 
 import pytest
 from hypothesis import given
@@ -14,7 +14,7 @@ from tui_app.ui.transcript.lines import Painter
 from tui_app.ui.transcript.pieces import TextPiece
 from tui_app.ui.words.glyphs import UNICODE
 
-# The height index against the obvious slow way.
+# The height index against a simple slow implementation.
 
 
 HEIGHTS = st.lists(st.integers(0, 5), max_size=40)
@@ -67,7 +67,7 @@ def test_pop_of_nothing_is_an_error() -> None:
         HeightIndex().pop()
 
 
-# Heights become known while a person scrolls; the lines that are read must not jump.
+# Heights become known while the user scrolls; visible lines must not jump.
 
 
 WORDING = Wording(glyphs=UNICODE)

@@ -1,4 +1,4 @@
-"""Markdown: independent pieces however the text arrived, and nothing lost in the layout."""
+"""Markdown: independent blocks however the text arrives, and no text lost in the layout."""
 
 import re
 from itertools import count
@@ -15,7 +15,7 @@ from tui_app.ui.transcript.markdown import markdown_lines
 from tui_app.ui.words.glyphs import UNICODE
 from tui_app.ui.words.text import wrap_spans
 
-# Pieces of Markdown: independent of how the text arrived, bounded, and nothing lost.
+# Blocks of Markdown: independent of how the text arrives, bounded, and complete.
 
 
 PART = st.sampled_from(
@@ -204,7 +204,7 @@ def test_a_path_that_is_wider_than_a_line_goes_on_behind_a_slash() -> None:
     assert next(wrap_spans("a/" + "b" * 30, 12)) == (0, 12, "\n"), "half a line is not left empty"
 
 
-# Nothing that an answer says is lost in its layout.
+# The layout loses no text of an answer.
 
 
 MARKDOWN_LINES_PART = st.sampled_from(

@@ -1,4 +1,4 @@
-"""Plain mode: the same width, our signs in ASCII, scroll bars; and themes whose text can be read."""
+"""Plain mode: same width, ASCII signs, scroll bars; and themes with readable text."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from tui_app.ui.colours.themes import THEMES
 from tui_app.ui.widgets.scroll_bars import PlainBars
 from tui_app.ui.widgets.widgets import DRAWING, SIGNS
 
-# Lines as plain mode paints them: the same width, our signs in ASCII, and nothing else.
+# Lines in plain mode: same width, our signs in ASCII, everything else unchanged.
 
 
 BLACK = Color(0, 0, 0)
@@ -66,7 +66,7 @@ def test_no_block_sign_is_drawn(position: float, *, vertical: bool) -> None:
     assert any(segment.style is not None and segment.style.reverse for segment in cells), "it is seen"
 
 
-# Text can be read on every ground that the themes paint.
+# Text is readable on every background that the themes use.
 
 
 TEXTS = (
@@ -77,7 +77,7 @@ GROUNDS = ("background", "surface", "panel", "block-cursor-background", "block-c
 
 
 def colours_of(theme: Theme) -> dict[str, str]:
-    """The colours as the application gives them to its styles: a theme's own names win."""
+    """Colours as the app passes them to its styles: names of the theme take precedence."""
     return {**theme.to_color_system().generate(), **theme.variables}
 
 
@@ -124,7 +124,9 @@ USED: tuple[tuple[tuple[str, ...], tuple[str, ...], float], ...] = (
         3,
     ),
 )
-"""Every colour on every ground it is used on: words need 4.5, the text 7, strokes and small figures 3."""
+"""Every colour on every background it is used on, with the minimum contrast: 4.5 for words, 7 for body text,
+3 for lines and small figures.
+"""
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)

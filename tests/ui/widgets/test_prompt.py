@@ -1,4 +1,4 @@
-"""The prompt: what sends, what does not, and what is kept."""
+"""The prompt: what sends it, what does not, and what is kept."""
 
 import asyncio
 from collections.abc import Callable
@@ -26,7 +26,7 @@ NOWHERE = Path("no-such-folder")
 
 
 class Around(Screen[None]):
-    """What the editor asks of its screen."""
+    """What the editor requests of its screen."""
 
     def __init__(self, asked: list[str]) -> None:
         super().__init__()
@@ -104,7 +104,7 @@ async def type_text(pilot: Pilot[None], text: str, *, slowly: bool = False) -> N
 
 
 def burst(app: Desk, text: str) -> None:
-    """Put keys into the queue at once, as one write to the terminal does."""
+    """Queue keys at once, as one write of the terminal does."""
     for sign in text:
         key = {"/": "slash", "\r": "enter", " ": "space"}.get(sign, sign)
         app.post_message(events.Key(key, None if key == "enter" else sign))
@@ -378,7 +378,7 @@ def test_one_endless_line_becomes_a_chip_too() -> None:
     assert chips.expand(f"look: {chip}") == f"look: {body}"
 
 
-# Files and pastes in the prompt: the list behind ``@``, the row that says what goes along, the chips.
+# Files and pastes in the prompt: the list after ``@``, the row of attachments, the chips.
 
 
 BODY = "\n".join(f"line {number}" for number in range(63))
@@ -402,7 +402,7 @@ async def until(pilot: Pilot[None], condition: Callable[[], object]) -> None:
 
 
 async def write(app: Desk, pilot: Pilot[None], text: str) -> None:
-    """As typed: the list follows."""
+    """Type the text, so that the list follows."""
     app.editor.insert(text)
     await pilot.pause()
 
@@ -614,7 +614,7 @@ async def test_the_size_of_a_draft_is_that_of_its_bytes_as_everywhere(folder: Pa
         assert app.query_one(PromptRow).count == 7 * 4 * 3 // 4
 
 
-# Pastes that stand as chips, undone and done again in any order.
+# Pastes shown as chips, undone and redone in any order.
 
 
 LARGE = "\n".join(f"line {number}" for number in range(63))
@@ -747,7 +747,7 @@ async def test_at_the_start_of_a_line_it_is_joined_to_the_one_before() -> None:
         assert area.text == "onetwo"
 
 
-# Fields in which a person writes: keys act in their order, and what is pasted stays what it was.
+# Text fields: keys apply in order, and pasted text is unchanged.
 
 
 class WrittenDesk(ThemedApp):
@@ -757,7 +757,7 @@ class WrittenDesk(ThemedApp):
 
 
 def written_burst(app: App[None], *keys: str) -> None:
-    """Put keys into the queue at once, as a line that hung for a moment does."""
+    """Queue keys at once, as a connection that stalled for a moment does."""
     for key in keys:
         app.post_message(events.Key(key, key if len(key) == 1 else None))
 
@@ -868,7 +868,7 @@ async def test_without_the_setting_keys_type_and_escape_goes_on() -> None:
 
 @pytest.mark.parametrize("text", ["", "one\ntwo\nthree", "!ls"])
 async def test_the_bar_is_as_high_as_the_panel(text: str) -> None:
-    """Half rows included: the corners of a border have the colour of its rows elsewhere."""
+    """Includes half rows: a border's corners use the colour of the adjacent rows."""
     app = Desk()
     async with app.run_test(size=(80, 24)) as pilot:
         app.editor.text = text

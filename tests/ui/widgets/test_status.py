@@ -1,4 +1,4 @@
-"""The status row says what runs, since when and what Esc does; time stands still when nothing runs."""
+"""The status row shows what is running, since when, and what Esc does; the clock stops when idle."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class Clock:
 
 
 INSET = 6
-"""Cells left and right of a row of words."""
+"""Cells to the left and right of the row's text."""
 
 
 class Rows(ThemedApp):
@@ -44,7 +44,7 @@ class Rows(ThemedApp):
 
 
 def said(app: App[None], sign: str | None = None) -> str:
-    """The words of the row, behind the sign that hangs left of the first line."""
+    """The row's text, after the sign left of the first line."""
     lines = app.query_one(StatusRow).render().plain.split("\n")
     assert all(line[:2].strip() in ("", sign or lines[0][0]) for line in lines)
     return "\n".join(line[2:] for line in lines)
@@ -153,7 +153,7 @@ async def test_what_escape_does_is_never_cut(width: int) -> None:
 
 
 class Ticker:
-    """A timer that only knows whether it runs."""
+    """A timer that only records whether it runs."""
 
     def __init__(self, *, runs: bool) -> None:
         self.runs = runs

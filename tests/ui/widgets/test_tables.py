@@ -1,4 +1,4 @@
-"""Tables: columns line up at every width, leave and come where they say, and hold any text."""
+"""Tables: columns align at every width, are hidden and shown by priority, and accept any text."""
 
 from typing import NamedTuple
 

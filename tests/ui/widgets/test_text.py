@@ -1,4 +1,4 @@
-"""Text on screens: numbers, costs, questions about tools, what is copied; nothing a terminal acts on."""
+"""Text on screens: numbers, costs, approvals, copied text; no control sequences."""
 
 import time
 import unicodedata
@@ -38,7 +38,7 @@ from tui_app.ui.words.text import (
     without_drawing,
 )
 
-# Nothing that a terminal acts on gets through.
+# No control sequence gets through.
 
 
 NASTY = st.text(
@@ -149,7 +149,7 @@ def test_columns_stay_whatever_stands_in_them(sign: str) -> None:
     assert pins.line(row, 40).cell_length == pins.line(long, 40).cell_length
 
 
-# Numbers as they are written on every screen.
+# Number formats of all screens.
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_lines_are_counted_without_an_empty_last_one() -> None:
     assert [count_lines(text) for text in ("", "a", "a\n", "a\nb", "\n\n")] == [0, 1, 1, 2, 2]
 
 
-# What a turn or a session has cost, in words: what is not known is said as unknown, never as zero.
+# Costs of a turn or session in words: an unknown cost is shown as unknown, never as zero.
 
 
 CUT = AssistantMessage(text="Yes.", output_tokens=6)
@@ -278,7 +278,7 @@ def test_whose_price_is_not_known_is_said() -> None:
     assert "2 requests to harbour:scripted came without a price: not counted" in said
 
 
-# The words of a question about a tool.
+# The text of an approval.
 
 
 DIFF = "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1 @@\n+hello"
@@ -393,7 +393,7 @@ def test_a_wider_rule_is_a_key_of_its_own_and_nothing_is_allowed_before_all_was_
     assert "…" not in keys(long)[1], "what is cut would look like a wider rule"
 
 
-# What is copied: plain text, code blocks, Markdown; never a control character.
+# Copied text: plain text, code blocks, Markdown; never a control character.
 
 
 PROMPT = (Entry(seq=2, kind="user", time=0.0, title="Why?"), Body(text="Why `0`?"))

@@ -1,4 +1,4 @@
-"""The timeline and the list it is built on."""
+"""The timeline and its list widget."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The transcript as a person meets it: opening, walking, folding, following the end."""
+"""The transcript widget: opening, navigating, folding, following the end."""
 
 import json
 import re
@@ -316,7 +316,7 @@ async def test_text_stands_out_in_every_theme(theme: str) -> None:
                 words = segment.text.strip("┃│▐▗▝▄▀━▸ ")
                 if segment.text.strip() and segment.style:
                     least = 4.4 if words and not words.endswith(":00") and not words[0].isdigit() else 2.9
-                    # Half a line in the ground of a prompt says nothing.
+                    # A half line in the prompt's background carries no text.
                     least = 0 if set(segment.text) <= set("▄▀") else least
                     assert _contrast(segment.style) >= least, (segment.text, segment.style)
 
@@ -354,7 +354,7 @@ async def test_clear_empties_the_window() -> None:
         assert rows(app.transcript) == [""] * 24
 
 
-# Which parts an entry is made of, and how much of a huge one is shown.
+# The parts of an entry, and how much of a huge one is shown.
 
 
 WORDING = Wording(glyphs=UNICODE)
@@ -592,11 +592,11 @@ def test_a_tool_that_was_left_behind_says_so_however_it_ended(state: str, said: 
     assert line.endswith(said)
 
 
-# The newest line stays in sight whatever else on the screen grows or shrinks.
+# The newest line stays visible when other widgets grow or shrink.
 
 
 class Neighbours(ThemedApp):
-    """A transcript and a timeline above a row that comes and goes."""
+    """A transcript and a timeline above a row that appears and disappears."""
 
     def __init__(self, talk: Talk) -> None:
         super().__init__()
@@ -632,7 +632,7 @@ async def test_a_neighbour_that_comes_and_goes_is_no_scrolling() -> None:
             assert timeline.scroll_offset.y == timeline.max_scroll_y
 
 
-# The answer that is being written.
+# The answer being written.
 
 
 LONG = ANSWER * 12
@@ -721,7 +721,7 @@ def test_an_opened_edit_shows_what_it_takes_out_and_puts_in() -> None:
         "+   if day is None:",
         "  every: true",
     ]
-    # Where each begins in the text that is searched.
+    # The offset of each in the searched text.
     told = readable_args(body.args)
     assert all(told[each.start :].startswith(each.text) for each in changes)
 
@@ -814,7 +814,7 @@ async def test_rows_that_stay_are_not_painted_while_an_answer_grows_below(
             app.transcript.live_append(f"\n\nparagraph {number}")
             app.transcript.live_flush()
             await pilot.pause()
-            # The row that counts new lines; a few cells of the scroll bar are no rows of the transcript.
+            # The row that counts new lines; the few cells of the scroll bar are not transcript rows.
             assert painted <= {SIZE[1] - 1}
         assert app.transcript.unread >= 120
 
@@ -871,7 +871,7 @@ async def test_a_resize_while_streaming_stays_at_the_end() -> None:
         assert "the end" in rows(app.transcript)[-1]
 
 
-# Selecting with the mouse gives back what was written.
+# Selecting with the mouse returns the original text.
 
 
 PROSE = "The quick brown fox jumps over the lazy dog and then it runs far away into the deep dark wood."
@@ -993,7 +993,7 @@ def test_rows_and_spots_are_the_same_thing(spot: Spot) -> None:
     assert Offset(0, spot.row).y == spot.row
 
 
-# What rows say that a rewind has left behind, and the row of the rewind once that was undone.
+# Rewound rows, and the row of a rewind that was undone.
 
 
 def said(row: Entry) -> str:

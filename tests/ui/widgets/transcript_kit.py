@@ -1,4 +1,4 @@
-"""A conversation to look at, an app that shows it, and what the tests read from the screen."""
+"""A sample conversation, an app that shows it, and readers for its screen."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,7 +24,7 @@ def rows(table):
 
 
 class Library:
-    """Bodies by log number; counts what is asked for."""
+    """Bodies by sequence number; counts the reads."""
 
     def __init__(self) -> None:
         self.bodies: dict[int, Body] = {}
@@ -39,7 +39,7 @@ class Library:
 
 
 class Talk:
-    """Builds entries with rising log numbers."""
+    """Builds entries with rising sequence numbers."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
@@ -78,7 +78,7 @@ class Talk:
 
 
 class Stage(ThemedApp):
-    """An app with nothing but a transcript."""
+    """An app with only a transcript."""
 
     def __init__(self, library: Library, entries: Sequence[Entry] = ()) -> None:
         super().__init__()
@@ -102,12 +102,12 @@ class Stage(ThemedApp):
 
 
 def written(line: Line) -> str:
-    """What stands in a line: its sign, if it has one, and its text."""
+    """The text of a line, including its sign."""
     return line.strip.text[SIGN:].rstrip().removeprefix(" " * (GUTTER - SIGN))
 
 
 def rows(widget: Transcript) -> list[str]:
-    """What stands in the window, line by line, without the mark behind what is being written."""
+    """The visible lines, without the marker after text being written."""
     lines = (widget.render_line(y).text for y in range(widget.size.height))
     return [line.replace(STREAM_END, "").rstrip() for line in lines]
 
@@ -129,7 +129,7 @@ def long_talk(turns: int = 40) -> tuple[Library, list[Entry]]:
 
 
 def stage_of(*make: Callable[[Talk], object]) -> Stage:
-    """An app whose conversation is built by some calls on a talk."""
+    """An app whose conversation is built by calls on a talk."""
     library = Library()
     talk = Talk(library)
     for call in make:
