@@ -218,6 +218,21 @@ async def test_jump_puts_an_entry_on_top() -> None:
         assert app.transcript.cursor_entry == entries[30]
 
 
+async def test_older_rows_do_not_end_the_wait_at_the_beginning_of_an_answer() -> None:
+    library, entries = long_talk()
+    long_answer = "\n\n".join(f"line {number}" for number in range(60))
+    library.bodies[entries[-1].seq] = Body(text=long_answer)
+    older, newer = entries[:60], entries[60:]
+    app = Stage(library, newer)
+    async with app.run_test(size=SIZE) as pilot:
+        app.transcript.show_beginning(newer[-1].seq)
+        assert not app.transcript.follows
+        app.transcript.prepend(older)
+        await pilot.pause()
+        app.transcript.append(Talk(library).add("user", "And then?"))
+        assert app.transcript.follows
+
+
 async def test_paging_up_to_the_start_passes_every_line_once() -> None:
     library, entries = long_talk(20)
     app = Stage(library, entries)

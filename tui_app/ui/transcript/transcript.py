@@ -161,7 +161,6 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         """Log numbers of the marked entries."""
         self._anchor: int | None = None
         """Slot of the entry at which marking began."""
-        """Slot of the entry at which marking began."""
         self._begun: Spot | None = None
         """Top spot set by `show_beginning` rather than by the user."""
 
@@ -191,7 +190,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         """Add older entries at the top without moving the visible lines."""
         moved, top = len(entries), self._viewport.top
         self._pages.prepend(entries)
+        is_begun = top == self._begun
         self._viewport.top = top._replace(slot=top.slot + moved)
+        self._begun = self._viewport.top if is_begun else None
         if self.cursor is not None:
             self.cursor += moved
         if self._anchor is not None:
