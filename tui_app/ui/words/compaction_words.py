@@ -85,7 +85,7 @@ def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: 
     if done.calls_not_understood:
         parts.append(f"{count(done.calls_not_understood, 'call')} not understood")
     if done.files_restored:
-        parts.append(f"{count(len(done.files_restored), 'file')} attached again")
+        parts.append(f"{count(len(done.files_restored), 'file')} re-attached")
     if edited:
         parts.append("edited since")
     if undone:
