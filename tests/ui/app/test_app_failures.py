@@ -630,7 +630,7 @@ async def test_file_that_is_no_database(served: Desk, resumed: bool) -> None:
         assert "Nothing was deleted. Move it away" in notice
         assert "Not a readable Plimsoll database" in deck.status
         assert "no session is open" in deck.text
-        assert "loading the model's window" not in deck.text
+        assert "loading model" not in deck.text
         await deck.send("Is anybody there?")
         assert deck.editor.text == "Is anybody there?"
 

@@ -51,7 +51,7 @@ async def test_estimates_carry_a_tilde_and_an_empty_context_is_no_false_zero(
     served: Desk, slow_start: threading.Event
 ) -> None:
     async with shown(served.app()) as deck:
-        assert deck.gauge == "loading the model's window …"
+        assert deck.gauge == "loading model …"
         assert deck.widget(ContextGauge).count("╂") == 2, "where compaction starts, and where sending waits"
         slow_start.set()
         await deck.ready()

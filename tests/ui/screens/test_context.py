@@ -242,7 +242,7 @@ async def test_nothing_known_is_said_and_closes(key: str) -> None:
     empty = ContextView()
     app = Host(ContextScreen(Source(empty), empty))
     async with app.run_test(size=(80, 24)) as pilot:
-        assert "Context  loading the model's window …" in words(pilot)
+        assert "Context  loading model …" in words(pilot)
         await pilot.press("enter", "p", "a", "s", key)
         assert app.results == [None]
 

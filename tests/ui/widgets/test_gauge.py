@@ -48,7 +48,7 @@ def test_words_of_a_measured_context(total: int, exact: bool, text: str) -> None
 
 
 def test_words_of_what_is_not_known() -> None:
-    assert Load(None).text == "loading the model's window …"
+    assert Load(None).text == "loading model …"
     assert Load(replace(usage(91_500, exact=True), window=UNKNOWN)).text == "91.5k of ?"
     assert Load(replace(usage(91_500), window=UNKNOWN)).text == "~91.5k of ?"
 

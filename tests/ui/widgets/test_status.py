@@ -363,7 +363,7 @@ async def test_what_answers_a_key_while_something_runs_is_not_lost_for_want_of_r
 
 @pytest.mark.parametrize(
     ("paused", "said"),
-    [(False, "enter sends the first one"), (True, "1 queued (paused) · enter sends it")],
+    [(False, "enter sends the first"), (True, "1 queued (paused) · enter sends it")],
 )
 def test_what_a_queue_says_of_its_key_is_whole_in_40_columns(paused: bool, said: str) -> None:
     assert Waiting(("one",), paused=paused, steerable=True).rows(38)[-1] == said
@@ -402,7 +402,7 @@ async def test_the_last_whole_line_of_a_summary_is_shown_while_it_is_written(wri
         (True, "blank", "2 queued (paused) · enter sends them"),
         (True, "command", "2 queued (paused)"),
         (False, "prompt", "enter queues your draft"),
-        (False, "blank", "enter sends the first one after this step"),
+        (False, "blank", "enter sends the first after this step"),
         (False, "command", ""),
     ],
 )

@@ -173,7 +173,7 @@ _ROOMY = 90
 """Cells of a row from which it has the cumulative size."""
 
 
-_AROUND = "what is not measured message by message"
+_AROUND = "overhead, counted by the provider and not by message"
 
 
 def saved_lines(saved: Sequence[StageRow]) -> str:

@@ -134,7 +134,7 @@ def what_leaving_costs(session: ChatSession) -> str:
     }
     losses = " and ".join([*(words for words, runs in under_way.items() if runs), *_what_waits(session)])
     return (
-        f"Leave this session? What is written so far stays, but {losses}. {_KEYS} leaves." if losses else ""
+        f"Leave this session? The partial answer is kept, but {losses}. {_KEYS} leaves." if losses else ""
     )
 
 

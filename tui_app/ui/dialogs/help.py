@@ -184,7 +184,7 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
             first = legend(self.row_width, self._keymap)
             lines = [first, *help_page(rows, self.row_width)]
             self.options.add_options(Option(line, disabled=True) for line in lines)
-            self.note("Type a word to filter: enter then runs the marked command.")
+            self.note("Type to filter. enter runs the selected command.")
 
     def action_move(self, step: int) -> None:
         if self.written:

@@ -73,7 +73,7 @@ def model_state(row: ModelRow) -> str:
     if row.fit == "fits":
         return "current" if row.current else ""
     if row.fit == "too small":
-        return "too small, even compacted"
+        return "too small, even after compacting"
     return f"compacts first, to about {window_text(row.after)}" if row.after else "compacts first"
 
 

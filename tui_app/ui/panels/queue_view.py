@@ -57,7 +57,7 @@ class Waiting(NamedTuple):
         """Word what enter and up do now, as far as it fits."""
         total, paused, draft = len(self.prompts), self.paused, self.draft
         them = "it" if total == 1 else "them"
-        enter = f"enter sends {them}" if paused else "enter sends the first one"
+        enter = f"enter sends {them}" if paused else "enter sends the first"
         after = "" if paused else " after this step"
         if draft in ("prompt", "command"):
             first = "enter sends your draft first" if paused else "enter queues your draft"

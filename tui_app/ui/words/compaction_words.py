@@ -307,7 +307,7 @@ def number_lines(done: CompactionComplete) -> str:
         ("policy", done.policy),
         ("summary by", f"{done.performed_by} {done.model}".strip() + (", edited by you" * done.edited)),
         ("because", stands_in),
-        ("asked by the model", one_line(done.asked, 200)),
+        ("requested by the model", one_line(done.asked, 200)),
         ("focus", one_line(done.focus, 200)),
         ("instructions", one_line(done.instructions, 400)),
         *((name.replace("_", " "), f"{getattr(done, name):,}") for name in _COUNTED),

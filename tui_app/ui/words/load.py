@@ -12,7 +12,7 @@ BACKGROUND = 0.8
 """Share of the window at which a background compaction starts, unless the policy sets it."""
 BLOCKING = 0.95
 """Share of the window at which sending waits for compaction, unless the policy sets it."""
-LOADING = "loading the model's window …"
+LOADING = "loading model …"
 NOT_OPEN = "no session is open"
 
 

@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from tui_app.ui.host import Host
 
 _CELLS = 200
-_NEW = "{folder} is new to Plimsoll. It would use:"
+_NEW = "First time in {folder}. It contains:"
 _BRINGS = "With your trust, {folder} would use:"
 _BRINGS_NOTHING = "Trust {folder}?"
 _GIT = "git is used in folders that you trust only: it runs the hooks and filters that a repository names."
-_ADVICE = """\
-Trust this folder if you know who wrote it. You are asked once for each repository; /trust changes \
-the answer."""
+_ADVICE = "Trust it only if you know who wrote it. Asked once per repository; /trust changes the answer."
 
 
 async def settle_trust(app: "Host", launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) -> bool:
@@ -94,7 +92,7 @@ async def _asked(app: "Host", launch: Launch, question: str) -> bool:
     folder = one_line(str(launch.cwd), _CELLS)
     # The folder's content may contain braces.
     text = f"{question.replace('{folder}', folder, 1)}\n\n{_ADVICE}"
-    trusted = await confirmed(app, text, verb="Trust", keep="Continue without")
+    trusted = await confirmed(app, text, verb="Trust", keep="Don't trust")
     try:
         await asyncio.to_thread(remember_trust, launch.paths, launch.cwd, trusted)
     except OSError as error:

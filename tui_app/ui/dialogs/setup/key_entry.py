@@ -28,7 +28,7 @@ class KeyDialog(EditDialog):
             name: Its environment variable.
             refused: Why the previous key was rejected; empty at first.
         """
-        about = "Type or paste it; it is not shown. Nothing is saved before you say so."
+        about = "Type or paste it (hidden). Nothing is saved until you confirm."
         title = f"{one_line(model, 48)} needs {one_line(name, 40)}"
         super().__init__(title, about, "", refused, verb="use")
 
