@@ -114,7 +114,7 @@ def replay(policy: Policy, window: int, text: TextCounter | None = None) -> Repl
 class Uncarried(TokenCounter):
     """Ignores tool definitions and instructions, since transcripts do not contain them."""
 
-    def carried(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
+    def overhead(self, instructions: str, tools: Sequence[ToolDefinition]) -> Breakdown:
         return Breakdown()
 
 

@@ -121,7 +121,7 @@ class PlainView:
             self._items.append(ViewItem(head))
             if head.reported > 0:
                 tally = Tally()
-                tally.reset(self.weighed())
+                tally.reset(self.message_weights())
                 self.newest = tally.newest
             return False
         if head.type == MessagePinned.TYPE:
@@ -235,7 +235,7 @@ class PlainView:
         """Return the heads of the messages that an event removed from the view."""
         return [item.shown for item in self._items if item.hidden_by == seq]
 
-    def held(self) -> list[Head]:
+    def held_originals(self) -> list[Head]:
         """Return the original heads of the messages that are in the view, directly or through a summary."""
         standing = {0, *self.compactions}
         return [item.head for item in self._items if item.hidden_by in standing]
@@ -252,7 +252,7 @@ class PlainView:
 
     def can_rewind(self, to: int) -> bool:
         """Whether ``to`` is the number of a prompt in the view, directly or through a summary."""
-        return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held())
+        return any(head.seq == to and head.type == UserMessage.TYPE for head in self.held_originals())
 
     @property
     def edit_numbers(self) -> dict[int, tuple[int, ...]]:
@@ -263,7 +263,7 @@ class PlainView:
         found = (seq for seq, edits in self.edits.items() if any(each.form[0] == edit for each in edits))
         return next(found, 0)
 
-    def weighed(self) -> list[MessageWeight]:
+    def message_weights(self) -> list[MessageWeight]:
         """Return the sizes of the visible messages."""
         return [message_weight(head) for head in self.visible()]
 

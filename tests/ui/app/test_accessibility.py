@@ -578,8 +578,8 @@ async def test_a_name_that_is_cut_off_stands_in_the_diff(small: Desk) -> None:
         session.presenter.update(
             replace(session.state, question=replace(session.state.question, id="2.1", subject=name))
         )
-        await deck.says("a/folder/with/a/very/long/name/fer")
-        await deck.says("es.txt")
+        await deck.says("a/folder/with/a/very/long/name/")
+        await deck.says("ferries.txt")
 
 
 async def test_every_way_is_seen(small: Desk) -> None:
