@@ -133,9 +133,7 @@ def what_leaving_costs(session: ChatSession) -> str:
         "the compaction is cancelled": state.compacting,
     }
     losses = " and ".join([*(words for words, runs in under_way.items() if runs), *_what_waits(session)])
-    return (
-        f"Leave this session? The partial answer is kept, but {losses}. {_KEYS} leaves." if losses else ""
-    )
+    return f"Leave this session? The partial answer is kept, but {losses}. {_KEYS} leaves." if losses else ""
 
 
 async def detach(app: "Host", session: ChatSession) -> None:
