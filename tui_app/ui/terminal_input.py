@@ -231,7 +231,7 @@ class InputFilter:
 
     def __init__(self) -> None:
         self.deadline: float | None = None
-        """When :meth:`give_up` is due; None if nothing is pending."""
+        """When :meth:`expire` is due; None if nothing is pending."""
         self._inside = False
         self._held = b""
         """Possible beginning of a sequence, or of the end of a paste."""

@@ -170,7 +170,7 @@ class Connection:
             await asyncio.wait([self.ended])
 
     async def _ask(self, method: str, params: object, limit_s: float) -> None:
-        """Send a request and wait for its answer. Raises ``ServerGone``."""
+        """Send a request and wait for its answer. Raises ``ServerUnavailable``."""
         answer = self._protocol.send_request_async(method, params)
         await first_of(answer, self.ended, timeout_s=limit_s)
         if not answer.done():

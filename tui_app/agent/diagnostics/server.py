@@ -170,7 +170,7 @@ class RunningServer:
         return self._times[path] > before[path] and (said is None or said >= version)
 
     async def _started(self) -> "Connection":
-        """The connection, opened if there is none. Raises ``ServerGone``."""
+        """The connection, opened if there is none. Raises ``ServerUnavailable``."""
         if self._connection is not None:
             if not self._connection.ended.done():
                 return self._connection
