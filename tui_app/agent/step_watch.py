@@ -104,7 +104,7 @@ class StepWatch(OutermostCapability):
 
         Raises:
             ModelRetry: if the same call has had the same result several times; the model reads that.
-            GoesInCircles: if the model repeats it all the same.
+            RepeatedCall: if the model repeats it all the same.
         """
         try:
             result = await handler(args)

@@ -175,7 +175,7 @@ def begin(
         The session's id, and what was written to stderr until then.
 
     Raises:
-        NotBegun: if the process ended instead, or on Windows.
+        StartFailed: if the process ended instead, or on Windows.
     """
     if sys.platform == "win32":
         raise StartFailed("Sessions cannot be left in the background on Windows.")

@@ -132,7 +132,7 @@ class Connection:
         """Send the server the current text of a file. Returns the new version.
 
         Raises:
-            ServerGone: if it does not read what it was sent before.
+            ServerUnavailable: if it does not read what it was sent before.
         """
         if self._pipe.get_write_buffer_size() > _UNREAD_BYTES:
             raise ServerUnavailable("it does not read what it is sent")

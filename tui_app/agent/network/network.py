@@ -206,7 +206,7 @@ def trusted() -> ssl.SSLContext:
     """The certificates that servers are checked against.
 
     Raises:
-        NoWay: if a variable names a missing or unusable file.
+        NoRoute: if a variable names a missing or unusable file.
     """
     named = {name: os.environ[name] for name in TRUST_VARIABLES if os.environ.get(name)}
     return _trusted(tuple(named.items()))
