@@ -86,7 +86,7 @@ async def write_brief(
         extract: Whether to write it without a model.
 
     Raises:
-        HandoffRefused: if there is no goal, the session is empty, or an answer is being written.
+        Refusal: if there is no goal, the session is empty, or an answer is being written.
         SessionNotFound: if the id fits no session.
         UnknownModel: if there is no such model.
         sqlite3.Error: if the sessions cannot be read.

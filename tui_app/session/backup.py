@@ -29,7 +29,7 @@ def back_up(database: Path, target: Path) -> Backup:
         target: Path of the copy; must not exist.
 
     Raises:
-        BackupRefused: if the target exists, or the copy is as damaged as its original.
+        Refusal: if the target exists, or the copy is as damaged as its original.
         OSError: if the target cannot be written.
         sqlite3.Error: if the original cannot be read, or the disk is full.
     """

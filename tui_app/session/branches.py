@@ -134,7 +134,7 @@ def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
     """Find a branch by its name, id or id prefix; with an empty text, the only open branch.
 
     Raises:
-        BranchRefused: if none matches, or more than one.
+        Refusal: if none matches, or more than one.
     """
     forks, wanted = forks_in(store), wanted.strip()
     branches = branches_of(store, session, forks)

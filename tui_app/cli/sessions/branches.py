@@ -33,7 +33,7 @@ def begin_branch(program: Program, args: argparse.Namespace) -> int:
     """Create a branch of a session.
 
     Raises:
-        BranchRefused: if the name is taken.
+        Refusal: if the name is taken.
         WrongUsage: if the number is not that of a prompt.
     """
     from tui_app.conversation.branches.new_branch import make_branch

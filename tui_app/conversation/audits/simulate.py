@@ -109,7 +109,7 @@ async def simulate(
         retention: Retention of caches that must be requested: ``auto``, ``1h`` or ``off``.
 
     Raises:
-        CannotSimulate: if it has no answer, or no request fits a window.
+        Refusal: if it has no answer, or no request fits a window.
     """
     items = recorded.original_items()
     messages = tuple(item.message for item in items)

@@ -100,7 +100,7 @@ async def plan_merge(
         focus: What the notes should keep above all.
 
     Raises:
-        BranchRefused: if there is no such branch, it is open, or there is nothing to merge.
+        Refusal: if there is no such branch, it is open, or there is nothing to merge.
         SessionNotFound, UnknownModel, sqlite3.Error: as ``inspect_session`` does.
     """
     branch, earlier, carried = await asyncio.to_thread(_read, opening, wanted)
