@@ -8,7 +8,6 @@ import re
 import sqlite3
 import sys
 import threading
-import time
 from argparse import Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from tests.cli.conftest import Plimsoll, Result
 from tests.context.schema_check import problems
 from tests.servers import mcp_stdio
-from tests.servers.behaviours import EndsBehindCall, Failure, HangBeforeHeaders, Text, Tool, tool
+from tests.servers.behaviours import EndsBehindCall, Failure, Stage, Text, Tool, tool
 from tests.servers.fake_openai import FakeOpenAI
 from tests.servers.signals import Signal
 from tui_app.cli import run as cli_run
@@ -376,12 +375,18 @@ def test_a_pipe_that_is_left_open_is_not_waited_for(
 def test_a_run_ends_when_its_pipe_is_closed_while_the_model_is_silent(
     plimsoll: Plimsoll, scripted: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scripted.add(HangBeforeHeaders())
+    asked = Signal()
+
+    class Silent:
+        async def play(self, _stage: Stage) -> None:
+            asked.set()
+            await Signal().wait()
+
+    scripted.add(Silent())
     reading, writing = os.pipe()
 
     def leave() -> None:
-        while not scripted.journal:
-            time.sleep(0.01)
+        asked.wait_in_thread()
         os.close(reading)
 
     leaving = threading.Thread(target=leave)

@@ -198,9 +198,9 @@ def test_a_list_is_broken_between_its_parts() -> None:
 
 
 def test_a_path_that_is_wider_than_a_line_goes_on_behind_a_slash() -> None:
-    path = "/home/ada/work/ferry-timetable/src/ferry/importers/legacy_timetable_importer.py"
+    path = "/srv/harbour/ferry-timetable/src/ferry/importers/legacy_timetable_importer.py"
     rows = [path[start:stop] for start, stop, _ in wrap_spans(path, 44)]
-    assert rows == ["/home/ada/work/ferry-timetable/src/ferry/", "importers/legacy_timetable_importer.py"]
+    assert rows == ["/srv/harbour/ferry-timetable/src/ferry/", "importers/legacy_timetable_importer.py"]
     assert next(wrap_spans("a/" + "b" * 30, 12)) == (0, 12, "\n"), "half a line is not left empty"
 
 
