@@ -172,7 +172,7 @@ LOOKED_AT = 1_000
 """Characters of a line that are examined: more than fit in any row."""
 
 
-def plain_first_line(text: str) -> str:
+def plain_line(text: str) -> str:
     """Return the first line with any words, without Markdown's syntax for headings, bold and code.
 
     Text that only resembles it stays: ``a*b*c``, ``__init__``, ``#12``.

@@ -172,9 +172,8 @@ class OpenSession:
         host.agents = agents = SubAgents(sessions=sessions)
         guards.sent = agents.ledgers
         bus.listen(agents.note_reported)
-        runner = replace(setup, senders=agents, before=[*before, RequestHook(agents.report_ended)]).runner(
-            own
-        )
+        before = [*before, RequestHook(agents.report_ended)]
+        runner = replace(setup, senders=agents, before=before).runner(own)
         recorded = model if opening.passing else known
         models = ModelSwitch(history, shelf, text, compactions, extras.overhead, recorded)
         extras.measure = models.measure

@@ -27,7 +27,7 @@ from tui_app.events import (
     ToolResult,
 )
 from tui_app.session.background import newest_step, waiting_prompts
-from tui_app.text import plain_first_line
+from tui_app.text import plain_line
 from tui_app.tool_specs import AGENTS
 
 
@@ -85,11 +85,11 @@ class Background:
         """Track open questions. In the background, stop when only they are left."""
         match record.data:
             case ApprovalRequested(id=id, tool_call_id=call, tool=tool, subject=subject):
-                self._asked[id] = (call, plain_first_line(f"{tool} {subject}"))
+                self._asked[id] = (call, plain_line(f"{tool} {subject}"))
             case QuestionAsked(id=id, tool_call_id=call, question=question, attended=True):
-                self._asked[id] = (call, plain_first_line(question))
+                self._asked[id] = (call, plain_line(question))
             case ServerAsked(id=id, message=message):
-                self._asked[id] = ("", plain_first_line(message))
+                self._asked[id] = ("", plain_line(message))
             case QuestionClosed(id=id) if not self.turns.leaving:
                 self._asked.pop(id, None)
             case ApprovalDecided(tool_call_id=call) | ToolResult(tool_call_id=call):

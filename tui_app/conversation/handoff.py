@@ -37,7 +37,7 @@ from tui_app.session.model_state import newest_event
 from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionInfo
 from tui_app.system.secrets import mask_secrets
-from tui_app.text import plain_first_line, without_sequences
+from tui_app.text import plain_line, without_sequences
 
 NO_GOAL = "What is the new session for? Name its goal, as in /handoff write the release notes."
 NOTHING_SAID = "Nothing to hand over: nothing has been said in this session yet."
@@ -67,7 +67,7 @@ class Draft:
     @property
     def title(self) -> str:
         """Title of the session that would start from it."""
-        return plain_first_line(self.brief.goal)[:_TITLE_CHARS]
+        return plain_line(self.brief.goal)[:_TITLE_CHARS]
 
 
 Listener = Callable[[CompactionProgress], object]

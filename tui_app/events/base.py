@@ -5,7 +5,7 @@ from dataclasses import field
 from typing import Any, ClassVar, Literal, TypeVar, dataclass_transform
 
 from tui_app.records import frozen
-from tui_app.text import plain_first_line
+from tui_app.text import plain_line
 
 Trigger = Literal[
     "manual", "background", "blocking", "turn_end", "overflow", "model_switch", "memory_pressure", "headless",
@@ -50,7 +50,7 @@ class Payload:
         """Return the row's text in one line; empty without a row, or if the row needs more than the event."""
         if "{" in self.SAYS:
             return self.SAYS.format(self)
-        return plain_first_line(getattr(self, self.SAYS)) if self.SAYS else ""
+        return plain_line(getattr(self, self.SAYS)) if self.SAYS else ""
 
     def light(self) -> dict[str, Any]:
         """Return the fields of its head (``session/event_heads.py``) besides headline and tokens."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from tui_app.events.base import COMMAND_FAILED, PRIVATE, Paid, Payload, Said, event
 from tui_app.records import frozen
 from tui_app.system.pictures import is_picture_name
-from tui_app.text import count, plain_first_line
+from tui_app.text import count, plain_line
 
 
 @event("session.start", light={"state": "parent"})
@@ -71,7 +71,7 @@ class AssistantMessage(Paid):
 
     def headline(self) -> str:
         """Return the first words of the response; of its thinking if there is no text."""
-        return plain_first_line(self.text or self.thinking)
+        return plain_line(self.text or self.thinking)
 
     def light(self) -> dict[str, Any]:
         return {
@@ -182,7 +182,7 @@ class TaskStarted(Payload):
     tool_call_id: str = ""
 
     def light(self) -> dict[str, Any]:
-        return {"ids": (self.id,), "title": plain_first_line(self.command)}
+        return {"ids": (self.id,), "title": plain_line(self.command)}
 
 
 @event("task.resumed", stored=False)
@@ -232,7 +232,7 @@ class TaskEnded(Payload):
         after = f" after {self.duration_s:.0f} s" if self.duration_s else ""
         if self.outcome == "kept":
             after = f" (kill {self.pid} ends it, its output is in {self.file})"
-        return f"Background command {self.id}: {self.how}{after}: {plain_first_line(self.command)}"
+        return f"Background command {self.id}: {self.how}{after}: {plain_line(self.command)}"
 
 
 @event("task.told", light={"chars": "text"}, says="text")
@@ -261,7 +261,7 @@ class WebSearched(Payload):
     """Addresses of the pages."""
 
     def headline(self) -> str:
-        asked = plain_first_line(", ".join(self.queries))
+        asked = plain_line(", ".join(self.queries))
         return f"web search{f': {asked}' if asked else ''} · {count(len(self.sources), 'page')}"
 
 
@@ -465,7 +465,7 @@ class GoalSet(Payload):
         return f"when `{self.check}` exits with 0" if self.check else f"after {count(self.count, 'turn')}"
 
     def headline(self) -> str:
-        return f"goal: {plain_first_line(self.text)} · reached {self.condition}"
+        return f"goal: {plain_line(self.text)} · reached {self.condition}"
 
 
 @event("goal.checked", row="notice")
@@ -504,7 +504,7 @@ class GoalEnded(Payload):
     def headline(self) -> str:
         said = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
         how = said.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
-        return f"goal {how}{f' · {plain_first_line(self.reason)}' if self.reason else ''}"
+        return f"goal {how}{f' · {plain_line(self.reason)}' if self.reason else ''}"
 
 
 @event("file.changed")

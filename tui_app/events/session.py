@@ -8,7 +8,7 @@ from tui_app.events.base import Changed, ErrorKind, Paid, Payload, Resized, Said
 from tui_app.events.context import Fact
 from tui_app.modes import Mode
 from tui_app.records import frozen
-from tui_app.text import count, plain_first_line, thousands
+from tui_app.text import count, plain_line, thousands
 
 
 @event("session.model_change", row="model", light={"model": "new"}, says="{0.old} → {0.new}")
@@ -146,8 +146,8 @@ class Handoff(Paid):
     """Tokens by category."""
 
     def headline(self) -> str:
-        named = f' "{plain_first_line(self.from_title)}"' if self.from_title else ""
-        return f"handed over from {self.from_session}{named}: {plain_first_line(self.goal)}"
+        named = f' "{plain_line(self.from_title)}"' if self.from_title else ""
+        return f"handed over from {self.from_session}{named}: {plain_line(self.goal)}"
 
 
 @frozen(kw_only=True)
@@ -200,7 +200,7 @@ class BranchMerged(Paid):
     def headline(self) -> str:
         left = len(self.files) - len(self.taken)
         told = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
-        return f"merged {plain_first_line(self.name)}: {told}{f', {left} left alone' if left else ''}"
+        return f"merged {plain_line(self.name)}: {told}{f', {left} left alone' if left else ''}"
 
 
 @event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")
@@ -476,7 +476,7 @@ class SessionBackground(Payload):
     """Prompts still to be sent, oldest first."""
 
     def headline(self) -> str:
-        waits = f": {plain_first_line(self.question)}" if self.question else ""
+        waits = f": {plain_line(self.question)}" if self.question else ""
         return f"background: {self.step}{waits}"
 
 

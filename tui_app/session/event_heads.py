@@ -27,7 +27,7 @@ from tui_app.events import (
     ViewRewrite,
 )
 from tui_app.records import frozen
-from tui_app.text import cut, plain_first_line
+from tui_app.text import cut, plain_line
 
 TITLE_LIMIT = 160
 """Maximum characters of a title."""
@@ -110,7 +110,7 @@ def first_line(text: str) -> str:
 
 def prompt_line(text: str) -> str:
     """Return the first words of a prompt without Markdown syntax, cut to the length of a row."""
-    return cut(plain_first_line(text), TITLE_LIMIT)
+    return cut(plain_line(text), TITLE_LIMIT)
 
 
 def output_text(payload: AgentOutput) -> str:

@@ -30,10 +30,8 @@ def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
     root, known = repository_root(folder), answers(paths)
     named = map(Path, env.get(TRUST_VARIABLE, "").split(os.pathsep))
     given = [each.resolve() for each in named if each.is_absolute()]
-    said = (
-        any(map(each.is_relative_to, given)) or known.get(str(each))
-        for each in (root, *_repositories_of(root))
-    )
+    places = (root, *_repositories_of(root))
+    said = (any(map(each.is_relative_to, given)) or known.get(str(each)) for each in places)
     return next((answer for answer in said if isinstance(answer, bool)), None)
 
 

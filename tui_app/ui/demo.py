@@ -154,9 +154,8 @@ async def toggle_demo(app: "Host", session: "ChatSession") -> None:
     try:
         stage = await asyncio.to_thread(set_up)
     except OSError as error:
-        session.reply(
-            f"The demo needs a folder of its own: {error.strerror or error}. Free some space first."
-        )
+        why = error.strerror or error
+        session.reply(f"The demo needs a folder of its own: {why}. Free some space first.")
         return
     # However the program ends.
     atexit.register(stage.remove)

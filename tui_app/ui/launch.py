@@ -76,11 +76,8 @@ def launch_of(launch: Launch, session: str) -> Launch:
             cwd = Path(store.info(session).cwd)
     except (SessionNotFound, sqlite3.Error):  # a new one, or an error that opening it reports
         return launch
-    return (
-        replace(launch, cwd=cwd)
-        if is_in_worktree(cwd) or (is_in_worktree(launch.cwd) and cwd.is_dir())
-        else launch
-    )
+    moves = is_in_worktree(cwd) or (is_in_worktree(launch.cwd) and cwd.is_dir())
+    return replace(launch, cwd=cwd) if moves else launch
 
 
 def resume_collection() -> None:

@@ -265,9 +265,8 @@ def _best(turn: Turn, order: Sequence[Passage]) -> str:
                 break
             block.append(after)
         blocks.append(block)
-    held = _quoted(
-        [term for term in turn.question.terms if any(_contains(line.text, term) for line in order)]
-    )
+    terms = [term for term in turn.question.terms if any(_contains(line.text, term) for line in order)]
+    held = _quoted(terms)
     head = f"{len(order):,} lines match {held}. Best first:" if len(order) > 1 else f"1 line matches {held}."
     return "\n\n".join([head, *map(_block, blocks)])
 

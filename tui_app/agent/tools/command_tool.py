@@ -108,9 +108,8 @@ class CommandTool:
                 # Before the next wait, which may be cancelled too.
                 self.cut_short[call] = stopped.printed
                 if inside is not None:
-                    self.cut_short[call] += "\n" + "\n".join(
-                        await on_thread(partial(remove_unapproved, inside))
-                    )
+                    removed = await on_thread(partial(remove_unapproved, inside))
+                    self.cut_short[call] += "\n" + "\n".join(removed)
                 raise
             # If the user stops the turn at a question about made files, the output is kept.
             self.cut_short[call] = result = command_result(ended, limit)

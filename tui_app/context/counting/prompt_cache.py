@@ -281,9 +281,8 @@ def cache_outlook(
     last = answers[-1] if answers else None
     kept, until, cold_from = 0, None, None
     if rule is not None and last is not None and rule.lifetime_s:
-        cold_from = last.asked + (
-            rule.with_hour_share(last.contents.share).lifetime_s if last.model == model else 0.0
-        )
+        applied = rule.with_hour_share(last.contents.share)
+        cold_from = last.asked + (applied.lifetime_s if last.model == model else 0.0)
     if cold_from is not None and last is not None and rule is not None and last.model == model:
         # After some minutes only what is cached for an hour is left; without cached tokens there is no warm
         # price.

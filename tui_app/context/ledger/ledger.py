@@ -337,9 +337,8 @@ class Ledger:
                 case TextPart():
                     if text := part.content.strip():
                         is_long, half = len(text) > _LONGEST_WORDS, _LONGEST_WORDS // 2
-                        yield AssistantText(
-                            item.key, f"{text[:half]}\n…\n{text[-half:]}" if is_long else text
-                        )
+                        shown = f"{text[:half]}\n…\n{text[-half:]}" if is_long else text
+                        yield AssistantText(item.key, shown)
                 case BaseToolCallPart():
                     done = operations(part.tool_name, part.args_as_dict())
                     calls[part.tool_call_id] = call = Call(item.key, part.tool_call_id, part.tool_name, done)

@@ -38,7 +38,7 @@ from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionStore
 from tui_app.session.workspace import SessionFolder
 from tui_app.settings.spec import ExploreSettings
-from tui_app.text import plain_first_line
+from tui_app.text import plain_line
 from tui_app.tool_specs import ASK_USER
 
 _TITLE_CHARS = 80
@@ -62,7 +62,7 @@ class AgentSessions:
     async def create(self, start: SubAgentStart, file: AgentFile | None) -> SubAgentStart:
         """Create a subagent's session, with the requested model if that one can answer."""
         history, opening, now = self.setup.extras.history, self.setup.opening, time.time()
-        store, title = history.store, f"{start.name}: {plain_first_line(start.task)}"[:_TITLE_CHARS]
+        store, title = history.store, f"{start.name}: {plain_line(start.task)}"[:_TITLE_CHARS]
         start = replace(start, model=await self._model(start, file))
         if not start.fork:
             begun = SessionStart(cwd=str(opening.cwd), model=start.model, title=title, parent=history.session)

@@ -46,7 +46,7 @@ from tui_app.events import (
 from tui_app.records import like, picked
 from tui_app.session.sub_agents import ENDED, SentAgent, read_sent_agents, with_step
 from tui_app.settings.spec import ExploreSettings
-from tui_app.text import count, plain_first_line
+from tui_app.text import count, plain_line
 from tui_app.tool_specs import AGENTS
 
 AT_ONCE = 4
@@ -180,9 +180,7 @@ class SubAgents:
 
     async def tend(self, action: Action, name: str, text: str) -> str:
         if action == "list":
-            lines = [
-                f"{each.name}: {each.place}, {plain_first_line(each.description)}" for each in self.rows()
-            ]
+            lines = [f"{each.name}: {each.place}, {plain_line(each.description)}" for each in self.rows()]
             return "\n".join(lines) or "No sub-agent was sent."
         if action == "wait" and not name:
             return await self._wait(None)
@@ -294,7 +292,7 @@ class SubAgents:
 
     def alive(self) -> Iterator[str]:
         """Working subagents, one line each."""
-        return (live_text(each.name, plain_first_line(each.start.task)) for each in self.working)
+        return (live_text(each.name, plain_line(each.start.task)) for each in self.working)
 
     def news(self) -> list[tuple[str, str]]:
         """Ended background subagents that no message in the view mentions."""

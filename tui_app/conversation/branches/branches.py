@@ -27,7 +27,7 @@ from tui_app.session.model_state import newest_records
 from tui_app.session.stores.database import open_store
 from tui_app.session.workspace import SessionFolder
 from tui_app.system.secrets import mask_secrets
-from tui_app.text import count, plain_first_line
+from tui_app.text import count, plain_line
 
 OPEN = "{} is open in {}. Close it there, then merge. Nothing changed."
 MERGED = "{} is merged already (#{}), and nothing was said there since."
@@ -53,7 +53,7 @@ class MergePlan:
     def message(self, text: str, files: Sequence[MergedFile]) -> str:
         """The brief as sent to the model, with the list of files."""
         lines = [
-            f"- {plain_first_line(file.path)} · {file.verb}{f': {file.left}' if file.left else ''}"
+            f"- {plain_line(file.path)} · {file.verb}{f': {file.left}' if file.left else ''}"
             for file in files
         ]
         told = "## Files here, once merged\n" + ("\n".join(lines) or f"- {self.files.note or 'none changed'}")

@@ -23,7 +23,7 @@ from tui_app.session.workspace import SessionFolder
 from tui_app.system.git import NO_FILE, Git, GitFailed
 from tui_app.system.project_files import repository_root
 from tui_app.system.worktrees import NoWorktree, Worktrees
-from tui_app.text import plain_first_line
+from tui_app.text import plain_line
 
 _NAME_CHARS = 80
 _PATIENCE_S = 60.0
@@ -61,7 +61,7 @@ def make_branch(opening: Opening, name: str, *, at: int | None, now: float) -> B
         info = store.info(opening.session)
         known = {each.name.casefold() for each in branches_of(store, info.id)}
         numbered = (f"branch {number}" for number in range(1, 10_000))
-        name = plain_first_line(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
+        name = plain_line(name)[:_NAME_CHARS] or next(each for each in numbered if each not in known)
         if name.casefold() in known:
             raise _name_taken(name)
         if at is not None:

@@ -131,9 +131,8 @@ class FileKeeper:
         if merged is None or not merged.taken:
             return
         steps = self.restorings(merge)
-        wanted = (
-            [merge] if merge == newest.seq else pending_restores([h for h in steps if h.seq < newest.seq])
-        )
+        earlier = [step for step in steps if step.seq < newest.seq]
+        wanted = [merge] if merge == newest.seq else pending_restores(earlier)
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
         unfinished = (each for each in wanted if each not in carried_out)
         sums = {each for file in merged.taken for each in (file.before, file.after) if each}

@@ -195,7 +195,7 @@ class SessionFiles:
     def _names_in(self, heads: Sequence[Head]) -> list[str]:
         """File names in messages, and the histories of summaries, whose text names only their folder."""
         summaries = [head.seq for head in heads if head.type == CompactionComplete.TYPE]
-        checkpoints = self.history.archive.checkpoints_of(summaries)
+        checkpoints = self.history.archive.matching(summaries)
         histories = [f"{each.number:03d}-before-compaction" for each in checkpoints]
         plain: list[int] = []
         forms: dict[int, set[int]] = {}
@@ -230,7 +230,7 @@ class SessionFiles:
         """
         archive, store, session = self.history.archive, self.history.store, self.history.session
         if name == "index.md":
-            self.folder.write_index(archive.checkpoints_of(self.history.view.compactions))
+            self.folder.write_index(archive.matching(self.history.view.compactions))
             return True
         if match := _HISTORY.fullmatch(name):
             return self._history(int(match[1]))

@@ -62,7 +62,7 @@ class Archive:
         numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
-    def checkpoints_of(self, compactions: Sequence[int]) -> list[Checkpoint]:
+    def matching(self, compactions: Sequence[int]) -> list[Checkpoint]:
         """Checkpoints of the given compactions (log numbers), oldest first."""
         every = self._all()
         return [found for seq in compactions if (found := every.get(seq)) is not None]
@@ -75,9 +75,7 @@ class Archive:
         """
         listed = self.folder.listed()
         # Compactions by other programs have no checkpoints.
-        if listed not in (None, len(compactions)) and listed != len(
-            found := self.checkpoints_of(compactions)
-        ):
+        if listed not in (None, len(compactions)) and listed != len(found := self.matching(compactions)):
             self.folder.write_index(found)
 
     def write(
@@ -97,7 +95,7 @@ class Archive:
         number = self.compactions + 1
         title = proposal.complete.title or "conversation"
         history = self.write_history(number, items)
-        summary, earlier = proposal.complete.summary, self.checkpoints_of(standing)
+        summary, earlier = proposal.complete.summary, self.matching(standing)
         checkpoint = self.folder.write_checkpoint(number, title, summary, time=time, earlier=earlier)
         path = str(self.folder.checkpoints / checkpoint.file)
         left, new = len(proposal.left), len(proposal.messages)

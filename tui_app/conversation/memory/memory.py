@@ -195,9 +195,8 @@ class SessionMemory:
         if sum(1 for _ in islice(prompts, fewest)) >= fewest:
             try:
                 scope = self._scope()
-                self.boards.request_reading(
-                    like(DueSession, scope, session=self.history.session, asked=time.time())
-                )
+                due = like(DueSession, scope, session=self.history.session, asked=time.time())
+                self.boards.request_reading(due)
             except sqlite3.Error as error:
                 _log.warning("the session cannot be noted for the context board: %s", error)
 

@@ -143,10 +143,8 @@ def messages_of(database: Database, session: str) -> list[Item]:
         sqlite3.Error: if the file cannot be used.
     """
     with closing(open_store(database, read_only=True)) as store:
-        excluded, heads = (
-            excluded_in(store, session).since,
-            original_heads(store.heads(session), cleared=True),
-        )
+        excluded = excluded_in(store, session).since
+        heads = original_heads(store.heads(session), cleared=True)
         heads = [head for head in heads if head.seq not in excluded]
         messages = ViewMessages(partial(store.message, session))
         messages.load(heads)

@@ -7,7 +7,7 @@ from tui_app.context.user_text import own_text
 from tui_app.events import UserMessage
 from tui_app.session.importers.books import ImportedEvent
 from tui_app.session.views.user_view import is_interruption
-from tui_app.text import plain_first_line, without_sequences
+from tui_app.text import plain_line, without_sequences
 
 MAX_TITLE = 60
 """Maximum characters of a title taken from a prompt."""
@@ -48,7 +48,7 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
         # A first line that ends with a colon only introduces the request.
         told = rest.lstrip("# \r\n")
         title = f"{first.strip()} {told}"
-    return plain_first_line(one_line(title or next(filter(None, commands), "")))
+    return plain_line(one_line(title or next(filter(None, commands), "")))
 
 
 def given_title(text: str) -> str:

@@ -33,11 +33,8 @@ def _convert(event: Json) -> Json:
     # New versions have more types.
     told = isinstance(event.get("data"), dict)
     left = "events that are not messages were left out"
-    return (
-        {**event, **side_record(left)}
-        if told
-        else {"unknown": f"unknown event type {shown(event.get('type'))}"}
-    )
+    unknown = {"unknown": f"unknown event type {shown(event.get('type'))}"}
+    return {**event, **side_record(left)} if told else unknown
 
 
 def _result(data: Json) -> Json:
