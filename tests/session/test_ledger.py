@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.session.test_folds import ARCHIVED, SAID, STEPS, TRIMMED, heads, played
@@ -83,9 +83,13 @@ def test_pins_and_summaries() -> None:
 
 
 @given(STEPS)
-def test_the_ledger_is_what_is_sent(steps: list[tuple[str, int]]) -> None:
+@example([("user", 0), ("exclude", 1)])
+def test_the_ledger_is_what_is_sent_and_what_is_excluded(steps: list[tuple[str, int]]) -> None:
     session = played(steps)
-    rows = ledger(session.agent, {})
+    every = ledger(session.agent, {})
+    excluded = {row.seq for row in every if row.state == "excluded"}
+    assert excluded == session.agent.excluded.keys()
+    rows = [row for row in every if row.seq not in excluded]
     assert [row.seq for row in rows] == session.visible
     assert sum(row.tokens for row in rows) == sum(
         each.tokens.total for each in session.agent.message_weights()

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.context.binding.kit import BINDER, ITEMS
@@ -68,7 +68,7 @@ def told(line: str, binder: Binder = BINDER) -> str:
         # A source that does not support the line.
         ("`retry_limit` is set in the report (#17)", "(#5: only read)"),
         ("`retry_limit` is passed on to old_tides.csv", UNCHECKED),
-        # One number that another message happens to have does not lead there.
+        # A digit that another message happens to have does not lead there.
         ("Step 3 waits for the answer (#15)", UNCHECKED),
         ("Of 14 tests 13 pass (#15)", "(#13: exit 1, 1 failed, 13 passed)"),
     ],
@@ -215,7 +215,7 @@ _PLAIN = st.sampled_from(
      "retry_limit", ":", "1. ", "- [ ] ", "> ", "é", "*", "!"]
 )  # fmt: skip
 _FORMED = st.sampled_from(
-    ["(#13)", " (#9).", "(#5, #7)", "(unchecked)", " (not in the log)", "(#13: ok)", "（#1）"]
+    ["(#13)", " (#9).", "(#5, #7)", " (unchecked)", " (not in the log)", "(#13: ok)", "（#1）"]
 )
 _NOTES = st.lists(_PLAIN, max_size=14).map("".join)
 
@@ -226,6 +226,7 @@ def test_text_stays_as_it_is_but_for_forms(notes: str) -> None:
 
 
 @given(st.lists(st.tuples(_NOTES, _FORMED), max_size=4))
+@example([("**bold**1. ", "（#1）")])
 def test_binding_bound_notes_again_changes_nothing(lines: list[tuple[str, str]]) -> None:
     once = BINDER.bind("\n".join(map("".join, lines)))
     again = BINDER.bind(once.text)

@@ -21,6 +21,7 @@ from tui_app.events import SessionStart
 from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.ui.dialogs.compaction import CompactionDetail
 from tui_app.ui.dialogs.details import DetailsScreen
+from tui_app.ui.dialogs.questions import ConfirmDialog
 from tui_app.ui.dialogs.rows import open_entry
 from tui_app.ui.dialogs.sessions.import_export import ImportedDialog, ImportProgressDialog, ImportScreen
 from tui_app.ui.keyboard import stray_keys
@@ -189,6 +190,24 @@ async def test_a_key_stops_an_import_and_nothing_is_left_of_it(
         gate.set()
         await deck.says("Import stopped. Nothing was imported.")
     assert not any(sessions(machine))
+
+
+@pytest.mark.parametrize("ends", ["before it is shown", "under a question"])
+async def test_the_progress_closes_whenever_the_import_ends(machine: Desk, ends: str) -> None:
+    closed: list[bool | None] = []
+    async with shown(machine.app()) as deck:
+        await deck.ready()
+        dialog = ImportProgressDialog("a.jsonl", lambda: False)
+        if ends == "before it is shown":
+            dialog.end()
+        deck.app.push_screen(dialog, closed.append)
+        if ends == "under a question":
+            await deck.app.push_screen(ConfirmDialog("Trust it?", verb="Trust", keep="Not now"))
+            dialog.end()
+            await deck.settle()
+            await deck.press("escape")
+        await deck.until(lambda: deck.app.screen is deck.app.chat, "the chat")
+    assert closed == [True]
 
 
 async def test_nothing_found(desk: Desk, tmp_path: Path) -> None:

@@ -162,8 +162,8 @@ class Binder:
         if left and not given:
             told = tuple(new.look_up(statement, (), left, intent=False, found=False))
             return BoundLine(statement, "bound", tuple(left), told)
-        # Where the messages it gives do not have it, one number tells of no other.
-        telling = known if not given or len(known) > 1 or any(each.kind != "number" for each in known) else ()
+        # A digit by itself occurs in messages that have nothing to do with the statement.
+        telling = known if len(known) > 1 or any(len(each.text) > 1 for each in known) else ()
         found = (self._cited_units(statement, given) if given else None) or self._found(telling)
         if found is None:
             return BoundLine(statement, "unchecked")

@@ -50,10 +50,11 @@ def message_numbers(form: str) -> Iterator[int]:
 
 def numbers_only(notes: str) -> str:
     """Keep the sources of lines in notes, and drop states and marks, which are written again."""
-    for mark in MARKS:
-        notes = notes.replace(f" {mark}", "")
     notes = SOURCES.sub(lambda form: f"({form[2]})", notes)
-    return re.sub(rf" {MARK.pattern}(?=[ \t]*$)", "", notes, flags=re.MULTILINE)
+    # A form after a table's row goes into its last cell.
+    notes = re.sub(rf"(?m)(?<=\S)[ \t]*\|[ \t]*(\(#[^()\n]*\)|{MARK.pattern})[ \t]*$", r" \1 |", notes)
+    anywhere = "|".join(map(re.escape, MARKS))
+    return re.sub(rf"(?m) (?:{anywhere}|{MARK.pattern}(?=[ \t]*$))", "", notes)
 
 
 def with_session(text: str, session: str, above: int = 0) -> str:

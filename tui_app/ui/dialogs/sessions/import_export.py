@@ -29,7 +29,7 @@ from tui_app.refusals import Refusal
 from tui_app.session.importers.discovery import find_transcripts
 from tui_app.session.importers.places import LocalTranscript
 from tui_app.session.importers.source import ImportFormatError
-from tui_app.session.stores.database import log_exists, open_store
+from tui_app.session.stores.database import open_store
 from tui_app.ui.chat.session import ChatSession
 from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.dialog import Dialog
@@ -103,19 +103,23 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
         """
         super().__init__(f"Importing {one_line(name, 60)}")
         self._stop = stop
-        self._text = _READING
+        self._progress = Static(_READING, id="import-progress", markup=False)
+        self._has_ended = False
 
     def body(self) -> ComposeResult:
-        yield Static(self._text, id="import-progress", markup=False)
+        yield self._progress
 
     def show(self, text: str) -> None:
-        self._text = text
-        if self.is_open:
-            self.query_one("#import-progress", Static).update(text)
+        self._progress.update(text)
 
     def end(self) -> None:
-        """Close after the import has ended, whatever its result; possibly before the first paint."""
-        if self.is_current:
+        """Close after the import has ended, whatever its result; possibly before it is shown."""
+        self._has_ended = True
+        self.on_screen_resume()
+
+    def on_screen_resume(self) -> None:
+        # A question may be above it: Textual always pops the topmost screen.
+        if self._has_ended and self.is_active:
             self.dismiss(True)
 
     def action_close(self) -> None:
@@ -194,11 +198,9 @@ def _find(launch: Launch, closed: threading.Event) -> list[TranscriptRow]:
     home = Path(launch.env.get("HOME", "").strip() or Path.home())
     found = find_transcripts(launch.env, home=home, cwd=launch.cwd, go_on=lambda: not closed.is_set())
     earlier: dict[str, Record] = {}
-    # A convenience: without it, everything can still be imported.
-    with suppress(sqlite3.Error):
-        if log_exists(launch.database):
-            with closing(open_store(launch.database, read_only=True)) as store:
-                earlier = earlier_imports(store)
+    # A convenience: without a database, everything can still be imported.
+    with suppress(sqlite3.Error), closing(open_store(launch.database, read_only=True)) as store:
+        earlier = earlier_imports(store)
     before = [imported_as(each.path, earlier) for each in found]
     return [
         TranscriptRow(each, known.session, each.time > known.time) if known else TranscriptRow(each)
