@@ -101,7 +101,7 @@ MOST_CODE = {
     "memory": 778,
     "session": 8_465,  # the sub-agents of a session, read off its log; compactions of Goose
     "settings": 1_278,  # own tools can be switched off
-    "ui": 16_054,  # a session that another window has just imported is opened
+    "ui": 16_053,  # a session that another window has just imported is opened
     "web": 318,
     "the ground floor": 3_547,  # places that programs obey, hosts of rules, what errors offer, refusals
     "wires": 1_818,  # a server that fails twice at a new file is asked without it

@@ -20,7 +20,7 @@ from tui_app.events import (
 from tui_app.session.views.agent_view import AgentView, fold_agent_view
 from tui_app.session.views.entries import Entry
 
-SINCE = {"last", "version", "pins", "_stretches"}
+SINCE = {"last", "version", "pins", "_stretches", "_tally"}
 """Fields that an undo keeps or sets anew."""
 
 

@@ -1,7 +1,7 @@
 """Any terminal input becomes whole keys, pastes, known reports and valid text."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -126,6 +126,7 @@ NOISE = st.lists(
 
 
 @given(NOISE)
+@example([b"\x1b\r", b"\r"])
 def test_no_input_is_more_than_the_parser_understands(reads: list[Read]) -> None:
     """The parser neither raises nor blocks on any input, and ctrl+q works after it."""
     assert events_of(*reads, b"\x11")[-1] == "ctrl+q"
@@ -153,6 +154,7 @@ def test_paste_without_an_end(reads: list[Read], keys: list[str]) -> None:
         pytest.param([b"a\rb\rc"], ["paste 'a\\rb\\rc'"], id="no Enter at the end"),
         pytest.param([b"a\r\x1b[31mb\r\x1b[0mc\r"], ["paste 'a\\rb\\rc\\r'"], id="coloured"),
         pytest.param([b"a", b"\r", b"b", b"\r", b"c", b"\r"], ["'a'", "paste '\\rb\\rc\\r'"], id="slow line"),
+        pytest.param([b"a\rb\rc\r\x11"], ["paste 'a\\rb\\rc\\r'", "ctrl+q"], id="ctrl+q after it"),
         pytest.param([b"a\rb\rc\r", 0.5, b"d\r"], ["paste 'a\\rb\\rc\\r'", "paste 'd\\r'"], id="in parts"),
         pytest.param([b"a\rb\r"], ["'a'", "enter", "'b'", "enter"], id="two prompts"),
         pytest.param([b"a", FAST, b"\r", FAST, b"\r", FAST, b"\r"], ["'a'", *["enter"] * 3], id="Enter held"),

@@ -22,8 +22,10 @@ LONGEST = 20_000
 """Maximum characters of a line; longer ones are scripts with data in them."""
 _READABLE = bytes([*range(128), *[ord("_")] * 128])
 """The grammar's scanner looks every character up in a table for ASCII, and reads beyond it."""
-_MISREAD = re.compile(rb"\\\\|(?<!\$)\{(?=\S)")
-"""What the grammar misreads: an escaped backslash, and a list in braces as a block."""
+_MISREAD = re.compile(
+    rb"\\\\|(?<!\$)\{(?=\S)|(?<![^\s;&|(){}`])(?:case|for|function|if|select|until|while)(?=[^\s\w;&|<>()\\])"
+)
+"""What the grammar misreads: an escaped backslash, a list in braces, a word that begins like a keyword."""
 Joint = Literal["", "&&", "||", ";", "|", "&"]
 
 ANYTHING = "\ue000"
@@ -350,10 +352,10 @@ class _Reader:
             if nodes[0].type != "variable_assignment":
                 words.append(word.text)
                 self._spans.append((nodes[0].start_byte, nodes[-1].end_byte))
-        behind = tuple(self._behind(redirects))
+        tail = tuple(self._behind(redirects))
         named = [child for child in own if child.type != "variable_assignment"]
         text = " ".join(" ".join(self._text(child) for child in named).split())
-        words += [word.text for word in behind]
+        words += [word.text for word in tail]
         self.texts += [self._text(each)[3:] for each in redirects if each.type == "herestring_redirect"]
         made = SimpleCommand(
             tuple(words),
@@ -361,7 +363,7 @@ class _Reader:
             self._joint,
             tuple(self._files(redirects, ">")),
             nested,
-            (*parts, *behind),
+            (*parts, *tail),
             tuple(name for name, _ in self._files(redirects, "<")),
             fed,
         )

@@ -62,8 +62,8 @@ class ContextBoard:
 
     def entries(self) -> list[Entry]:
         """Return the entries on the board, heaviest first; equal weights newest first."""
-        standing = [entry for entry in self.store.entries(self.scope) if entry.is_current]
-        return sorted(standing, key=rank, reverse=True)
+        current = [entry for entry in self.store.entries(self.scope) if entry.is_current]
+        return sorted(current, key=rank, reverse=True)
 
     def entry(self, number: int) -> Entry:
         """Return the entry with a number.
@@ -85,14 +85,14 @@ class ContextBoard:
         by_person = draft.made_by == PERSON
         draft = replace(draft, text=checked(draft.text, by_person=by_person))
         everything = self.store.entries(self.scope)
-        standing = [entry for entry in everything if entry.is_current]
-        if (same := _same(standing, draft.text)) is not None:
+        current = [entry for entry in everything if entry.is_current]
+        if (same := _same(current, draft.text)) is not None:
             return Added(same, new=False)
         if not by_person:
             _refuse_pruned(draft, everything)
-        replaced = [entry for entry in standing if _replaces(draft, entry)]
+        replaced = [entry for entry in current if _replaces(draft, entry)]
         # The lightest entries that the user did not write make room.
-        left = [entry for entry in standing if entry not in replaced]
+        left = [entry for entry in current if entry not in replaced]
         surplus = max(0, len(left) + 1 - self.most)
         others = sorted((entry for entry in left if entry.made_by != PERSON), key=rank)
         lighter = others if by_person else [entry for entry in others if entry.weight < draft.weight]
@@ -125,12 +125,12 @@ class ContextBoard:
             NotRemembered: if there is no such entry, or the text must not be kept.
         """
         entry = self.entry(number)
-        said = checked(text, by_person=True)
-        if (same := _same(self.entries(), said)) is not None and same.text == said:
+        phrase = checked(text, by_person=True)
+        if (same := _same(self.entries(), phrase)) is not None and same.text == phrase:
             return Added(same, new=False)
         if same is not None and same.id != number:
             raise NotRemembered(f"entry {same.id} already says this")
-        draft = Draft(text=said, kind=entry.kind, session=entry.session, seq=entry.seq, weight=entry.weight)
+        draft = Draft(text=phrase, kind=entry.kind, session=entry.session, seq=entry.seq, weight=entry.weight)
         made = self.store.add(draft, entry.repository, entry.branch, [number], self.now())
         return Added(made, new=True, pruned=(number,))
 
@@ -145,7 +145,7 @@ def _same(entries: Sequence[Entry], text: str) -> Entry | None:
 
 
 def _refuse_pruned(draft: Draft, everything: Sequence[Entry]) -> None:
-    """Refuse what the user removed, and what was removed before and comes from the same message."""
+    """Refuse what the user removed, and what was removed before and is said in no later message."""
     key = key_of(draft.text)
     for entry in everything:
         if entry.is_current or key_of(entry.text) != key:
@@ -153,7 +153,7 @@ def _refuse_pruned(draft: Draft, everything: Sequence[Entry]) -> None:
         # An entry that the user reworded was removed as well.
         if entry.pruned_by == PERSON:
             raise NotRemembered("the user has removed it from the board")
-        if (entry.session, entry.seq) == (draft.session, draft.seq):
+        if entry.session == draft.session and draft.seq <= entry.seq:
             raise NotRemembered("it was on the board before and was removed")
 
 

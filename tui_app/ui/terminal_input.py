@@ -52,6 +52,8 @@ MANY_LINES = 3
 """Lines in one burst that make it a paste although the terminal did not mark it as one."""
 
 _ESCAPE = b"\x1b"
+_WANTED = b"\x03\x11"
+"""ctrl+c and ctrl+q, which are typed if they come after a paste."""
 _WANTED_IN_PASTE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
 """ctrl+c or ctrl+q alone in a read: typed, because no pasted text ends there."""
 
@@ -165,8 +167,8 @@ def _sequence_key(given: str, final: str, alt: int) -> str:
     if final in "IOZ":
         return f"\x1b[{final}" if final == "Z" or not given else ""
     fields = [*given.split(";"), "", ""]
-    (code, *alternates), (held, *event) = (_numbers(field) for field in fields[:2])
-    modifiers = (held - 1 if 0 < held <= 256 else 0) & 63 | alt
+    (code, *alternates), (mask, *event) = (_numbers(field) for field in fields[:2])
+    modifiers = (mask - 1 if 0 < mask <= 256 else 0) & 63 | alt
     if event[:1] == [3]:  # key released
         return ""
     if final == "u":
@@ -287,19 +289,19 @@ class InputFilter:
 
     def expire(self, now: float) -> bytes:
         """Stop waiting for pending input that did not come; returns what to pass on."""
-        burst, self._burst, held = self._burst, b"", self._held
+        burst, self._burst, pending = self._burst, b"", self._held
         if burst:
             lines = burst.count(b"\r") + (not burst.endswith(b"\r"))
             if lines >= self._many or END in burst or now - self._pasted_at < UNENDED_S:
-                self._pasted_at = now
-                burst = START + re.sub(_SEQUENCE, b"", burst) + END
+                self._pasted_at, pasted = now, burst.rstrip(_WANTED)
+                burst = START + re.sub(_SEQUENCE, b"", pasted) + END + burst[len(pasted) :]
             passed = self._read(burst)
         elif self._inside:
             self._pasted_at = now
             passed = self._end_paste()
         else:
             self._held = b""
-            passed = self._broken(held)
+            passed = self._broken(pending)
         self._await(now)
         return passed.encode()
 
@@ -322,10 +324,9 @@ class InputFilter:
         return passed
 
     def _end_paste(self) -> str:
-        # ctrl+c and ctrl+q after an unended paste were typed.
-        wanted = self._held.decode() if not self._held.strip(b"\x03\x11") else ""
+        typed = self._held.decode() if not self._held.strip(_WANTED) else ""
         self._inside, self._held = False, b""
-        return self._decode(b"", final=True) + END.decode() + wanted
+        return self._decode(b"", final=True) + END.decode() + typed
 
     def _typed(self, data: bytes) -> tuple[str, bytes]:
         """Read text, or one sequence; returns what to pass on, and the remaining input."""
@@ -398,15 +399,15 @@ class TerminalDriver(LinuxDriver):
             screen = sys.__stderr__.fileno() if sys.__stderr__ is not None else 2
             self._writer = TerminalWriter(screen, lambda: self._app.call_later(self._paint_again))
         # Ask for the base layout's keys, too, because keys are not bound to letters of other scripts.
-        behind = self._writer.put(_WITH_BASE_KEYS if data == _KITTY_KEYS else data)
-        if behind and self._held is None and get_ident() == self._painter:
+        is_behind = self._writer.put(_WITH_BASE_KEYS if data == _KITTY_KEYS else data)
+        if is_behind and self._held is None and get_ident() == self._painter:
             self._held = self._app.batch_update()
             self._held.__enter__()
 
     def _paint_again(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            held.__exit__(None, None, None)
+        batch, self._held = self._held, None
+        if batch is not None:
+            batch.__exit__(None, None, None)
             # Changes made meanwhile are no longer marked as such.
             self._app.refresh()
 
@@ -570,14 +571,14 @@ async def suggest_newline_key(session: "ChatSession", *, ask: Callable[[str], st
         ask: Returns a tmux option; called in a thread.
     """
     launch = session.launch
-    told = launch.paths.told_of_tmux_file
-    if not launch.env.get("TMUX") or await asyncio.to_thread(told.exists):
+    marker = launch.paths.told_of_tmux_file
+    if not launch.env.get("TMUX") or await asyncio.to_thread(marker.exists):
         return
     if await asyncio.to_thread(ask, "extended-keys") != "off":
         return
     session.report(keys_text(launch.settings.keymap), aloud=False)
     try:
-        await asyncio.to_thread(write_atomic, told, "")
+        await asyncio.to_thread(write_atomic, marker, "")
     except OSError as error:  # the notice is repeated once, which does no harm
         _LOG.warning("that tmux was told of could not be noted: %s", error)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tui_app.agent.approvals.command_line import Folder, allowance
@@ -69,7 +69,7 @@ def test_an_allowed_command_is_its_words_and_nothing_else(line: str, ruling: str
 unquoted = st.text(st.characters(exclude_characters="'\""), max_size=40)
 
 
-@given(unquoted, st.sampled_from(sorted(SHELL_SIGNS - set("|&;~'\""))), unquoted)
+@given(unquoted, st.sampled_from(sorted(SHELL_SIGNS - set("|&;~'\"\n"))), unquoted)
 def test_no_rule_allows_what_a_shell_would_put_in(before: str, sign: str, after: str) -> None:
     line = f"pytest {before}{sign}{after}"
     assert judge(command(line), rules(allow=["run_command pytest"])).ruling == "ask"
@@ -620,6 +620,8 @@ def test_whatever_is_written_is_read_to_its_end(line: str) -> None:
 
 
 @given(disguised())
+@example(("forbidden", "for'b'idden"))
+@example(("while", 'whi""le'))
 def test_the_disguises_are_what_a_shell_takes_off(pair: tuple[str, str]) -> None:
     """The reader finds exactly the words of the command, so a match is not a coincidence."""
     plain, line = pair

@@ -226,7 +226,8 @@ TEXTS = st.lists(BLANKS | BREAKS | WORDS, max_size=12).map("".join)
 
 
 def read_as_a_whole(text: str, limit: int) -> str:
-    printable = ("".join(c if c.isprintable() else " " for c in line) for line in text.splitlines())
+    starts = (line[:4_096] for line in text.splitlines())
+    printable = ("".join(c if c.isprintable() else " " for c in line) for line in starts)
     line = next((clean for line in printable if (clean := " ".join(line.split()))), "")
     return line if len(line) <= limit else f"{line[: limit - 1].rstrip()}…"
 

@@ -101,9 +101,9 @@ def written_out(notes: str, lines: Sequence[BoundLine]) -> str:
     """Append its form to each statement; existing forms are replaced."""
     text, end = "", 0
     for line in lines:
-        form, said = line.suffix, line.statement
-        text += f"{notes[end : said.start]}{said.text}{f' {form}' if form else ''}"
-        end = said.end
+        form, statement = line.suffix, line.statement
+        text += f"{notes[end : statement.start]}{statement.text}{f' {form}' if form else ''}"
+        end = statement.end
     return text + notes[end:]
 
 
@@ -118,20 +118,20 @@ class Binder:
     """
 
     @classmethod
-    def over(cls, items: Sequence[Item], beside: Sequence[str] = ()) -> "Binder":
+    def over(cls, items: Sequence[Item], extras: Sequence[str] = ()) -> "Binder":
         """Return a binder over some messages."""
-        return cls(Ledger.from_items(items), list(passages(items)), beside)
+        return cls(Ledger.from_items(items), list(passages(items)), extras)
 
     def __init__(
         self,
         ledger: Ledger,
         texts: Sequence[Passage],
-        beside: Sequence[str] = (),
+        extras: Sequence[str] = (),
         count: Callable[[str], int] = lambda text: -(-len(text) // 4),
     ) -> None:
         self.ledger, self.count = ledger, count
         trails = ([*trail.keys, *trail.reads] for trail in ledger.files().values())
-        self.sources = Sources(texts, beside, _counts(ledger), trails)
+        self.sources = Sources(texts, extras, _counts(ledger), trails)
 
     def bind(self, notes: str) -> BoundNotes:
         """Find the source of each statement and append it."""
@@ -144,24 +144,22 @@ class Binder:
     def _bound(self, statement: Statement, new: NewStates) -> BoundLine:
         sources, anchors = self.sources, statement.anchors
         if (copied := sources.copied(statement.text)) is not None:
-            unit = sources.units[copied]
             state = State(COPIED, f"copied {statement.start}", 10)
-            return BoundLine(statement, "bound", (unit.newest,), (state,), copied=True)
+            return BoundLine(statement, "bound", (sources.units[copied].newest,), (state,), copied=True)
         known = [anchor for anchor in anchors if sources.knows(anchor)]
         given = [key for key in statement.sources if sources.place(key) is not None]
         literal = [anchor for anchor in anchors if anchor.strict or sources.has_others(anchor)]
         unknown = [anchor for anchor in literal if anchor not in known]
         never_run = new.never_run(unknown)
-        missing = len(never_run) < len(unknown)
         # Without a log, removed messages are known to the ledger only.
         left = [key for key in statement.sources if key not in given and self.ledger.knows(key)]
-        if missing or len(given) + len(left) < len(statement.sources):
+        if len(never_run) < len(unknown) or len(given) + len(left) < len(statement.sources):
             return BoundLine(statement, "not in the log")
         if never_run:
             return BoundLine(statement, "bound", tuple(given), tuple(never_run))
         if left and not given:
-            told = tuple(new.look_up(statement, (), left, intent=False, found=False))
-            return BoundLine(statement, "bound", tuple(left), told)
+            old_states = tuple(new.look_up(statement, (), left, intent=False, found=False))
+            return BoundLine(statement, "bound", tuple(left), old_states)
         # A digit by itself occurs in messages that have nothing to do with the statement.
         telling = known if len(known) > 1 or any(len(each.text) > 1 for each in known) else ()
         found = (self._cited_units(statement, given) if given else None) or self._found(telling)
@@ -198,8 +196,8 @@ class Binder:
             return ([], ()) if any(map(self._is_circumstance, known)) else None
         places = [self.sources.having(anchor) for anchor in anchors]
         # What was said about a call stands in the message before or behind it.
-        near, held = map(self.sources.around, places), frozenset[int]().union(*places)
-        together = frozenset.intersection(*places) or frozenset.intersection(*near) & held
+        near, holders = map(self.sources.around, places), frozenset[int]().union(*places)
+        together = frozenset.intersection(*places) or frozenset.intersection(*near) & holders
         if not together:
             return None
         deeds = self._deeds(anchors)
@@ -252,8 +250,8 @@ class Binder:
                 keep(number, state, short)
         for number, state, _ in [form for form in forms if (form[0], form[1].subject) in kept]:
             keep(number, state, state)
-        told = {line for line, _ in kept}
-        for number, state, short in sorted(forms, key=lambda form: form[0] in told):
+        numbers = {line for line, _ in kept}
+        for number, state, short in sorted(forms, key=lambda form: form[0] in numbers):
             keep(number, state, short)
             keep(number, state, state)
         for number, line in enumerate(lines):

@@ -133,19 +133,15 @@ class ImportProgressDialog(Dialog[bool], place="importing", size="-small"):
 class ImportedDialog(DetailedChoice, place="imported"):
     """Shows what was imported and its size; dismisses with ``open``, ``compact``, or None for later."""
 
-    def __init__(self, report: ImportReport, held: int, window: int) -> None:
+    def __init__(self, report: ImportReport, size: int, window: int) -> None:
         """Ask how to continue.
 
         Args:
             report: The result of the import.
-            held: Tokens of the next request.
+            size: Tokens of the next request.
             window: The model's context window in tokens; 0 if unknown.
         """
-        share = f", {percent_text(held, window)} of {window_text(window)}" if window else ""
-        came = (
-            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
-            f"{count(report.tool_results, 'result')} from {report.format}"
-        )
+        share = f", {percent_text(size, window)} of {window_text(window)}" if window else ""
         ways = (
             Way("Open", "continue it here", "open"),
             Way("Compact", "open it and replace older messages by a summary", "compact"),
@@ -153,7 +149,9 @@ class ImportedDialog(DetailedChoice, place="imported"):
         )
         notes = (*report.notes, *(f"Line {each.line}: {each.reason}" for each in report.skipped))
         detail = Content.assemble(
-            f"{came}\n~{tokens(held)} tokens{share}", ("\n".join(("", *map(clean, notes))), MUTED)
+            f"{count(report.messages, 'message')}, {count(report.tool_calls, 'tool call')}, "
+            f"{count(report.tool_results, 'result')} from {report.format}\n~{tokens(size)} tokens{share}",
+            ("\n".join(("", *map(clean, notes))), MUTED),
         )
         super().__init__(f"Imported: {one_line(report.title, 60)}", ways, detail)
 
@@ -212,12 +210,12 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
     """Import a file while showing the progress; esc stops it, and then nothing is imported."""
     loop = asyncio.get_running_loop()
 
-    def told(progress: ImportProgress) -> None:
+    def on_progress(progress: ImportProgress) -> None:
         counting = f"Counting tokens: {progress.done:,} of {progress.total:,} events"
         words = {"reading": _READING, "counting": counting}.get(progress.doing, "Writing the session…")
         loop.call_soon_threadsafe(dialog.show, words)
 
-    job = Stoppable(told)
+    job = Stoppable(on_progress)
     dialog = ImportProgressDialog(path.name, job.stop)
     work = asyncio.create_task(asyncio.to_thread(_write, session.launch, path, job, session.state.model))
     work.add_done_callback(lambda _: dialog.end())
@@ -225,18 +223,18 @@ async def _import(app: App[Any], session: ChatSession, path: Path) -> Chosen | N
         # The thread stops at its next step, which may take seconds in a file with a single line.
         session.reply("Stopping the import…")
     try:
-        report, held, is_ours = await work
+        report, size, is_ours = await work
     except ImportStopped:
         raise Refusal("Import stopped. Nothing was imported.") from None
     except ImportedAlready as found:
         session.reply("Another window has just imported this file. Its session is opened.")
         return Chosen(found.session)
     except (ImportFormatError, OSError, sqlite3.Error) as error:
-        told_why = storage_error(error, session.launch.paths.database) or _error_text(error)
-        await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{told_why}"))
+        why = storage_error(error, session.launch.paths.database) or _error_text(error)
+        await app.push_screen_wait(DetailsScreen("Not imported", f"{path}\n\n{why}"))
         return None
     window = session.state.usage.window.stated if is_ours and session.state.usage else 0
-    way = await app.push_screen_wait(ImportedDialog(report, held, window))
+    way = await app.push_screen_wait(ImportedDialog(report, size, window))
     if way is None:
         session.reply(f"Imported {one_line(report.title, 40)}. /resume opens it.")
         return None
@@ -254,8 +252,8 @@ def _write(launch: Launch, path: Path, job: Stoppable, model: str) -> tuple[Impo
         report = import_session(
             path, store=store, cwd=launch.cwd, now=time.time(), model=model, again=True, watch=job.watch
         )
-        held = sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
-        return report, held, store.info(report.session).model == model
+        size = sum(sum(head.tokens.values()) for head in store.agent_view(report.session).visible())
+        return report, size, store.info(report.session).model == model
 
 
 def _error_text(error: Exception) -> str:
