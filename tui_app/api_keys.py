@@ -220,13 +220,13 @@ class ApiKeys(Mapping[str, str]):
             OSError: if the list of names cannot be written.
         """
         with self._lock:
-            held = name in self.stored
-            if held:
+            is_stored = name in self.stored
+            if is_stored:
                 self.keyring.erase(name)
                 self._write_names(self.stored - {name})
             typed = self._typed.pop(name, None)
             self._read.pop(name, None)
-            return held or typed is not None
+            return is_stored or typed is not None
 
     def _from_keyring(self, name: str) -> str:
         with self._lock:

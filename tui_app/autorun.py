@@ -111,8 +111,8 @@ def find_autorun(roots: Sequence[Path], own: Sequence[Path] = ()) -> AutorunPlac
             elif is_folder and name not in _PASSED_OVER:
                 waiting.append(path)
     found = [path for path in places if differs_by_branch(path.name)][:MOST_PLACES]
-    held = ((path, _bytes(path, _MOST_KEPT)) for path in found)
-    texts |= {path: text for path, text in held if text is not None}
+    contents = ((path, _bytes(path, _MOST_KEPT)) for path in found)
+    texts |= {path: text for path, text in contents if text is not None}
     return AutorunPlaces(places, texts, tuple(repositories), is_whole)
 
 

@@ -82,23 +82,23 @@ def on_screen(steps: Iterable[str], keymap: Mapping[str, str]) -> tuple[tuple[st
     return tuple((label_of(step.key, keymap) if step.key else step.command, step.does) for step in known)
 
 
-def screen_text(said: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
+def screen_text(sentence: str, steps: Iterable[str], keymap: Mapping[str, str]) -> str:
     """Return a sentence followed by the next steps on the screen."""
-    return _append_steps(said, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
+    return _append_steps(sentence, [f"{way} {does}" for way, does in on_screen(steps, keymap)])
 
 
-def shell_text(said: str, steps: Iterable[str]) -> str:
+def shell_text(sentence: str, steps: Iterable[str]) -> str:
     """Return a sentence followed by the next steps in a shell."""
-    return _append_steps(said, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
+    return _append_steps(sentence, [STEPS[name].shell for name in dict.fromkeys(steps) if name in STEPS])
 
 
-def editor_text(said: str, steps: Iterable[str]) -> str:
+def editor_text(sentence: str, steps: Iterable[str]) -> str:
     """Return a sentence followed by the next steps in an editor."""
-    return _append_steps(said, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
+    return _append_steps(sentence, [STEPS[name].editor for name in dict.fromkeys(steps) if name in STEPS])
 
 
-def _append_steps(said: str, ways: Iterable[str]) -> str:
+def _append_steps(sentence: str, ways: Iterable[str]) -> str:
     listed = ", ".join(filter(None, ways))
     # Keys and flags stay as they are typed.
     begun = listed[:1].upper() + listed[1:] if listed.partition(" ")[0] in ("the", "send") else listed
-    return f"{said} {begun}{'.' if listed else ''}".strip()
+    return f"{sentence} {begun}{'.' if listed else ''}".strip()

@@ -67,12 +67,12 @@ def written(path: str) -> str:
 _DRAGGED = re.compile(r"""(?:["']?(?:/|~/|file://))[^\n]{1,4000}""")
 
 
-def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
+def dropped(text: str, accepts: Callable[[str], bool]) -> tuple[Path, ...]:
     """Return the paths that a terminal pastes when files are dragged onto it; none for other text.
 
     Args:
         text: The pasted text: paths quoted or escaped as for a shell, or addresses of files.
-        wanted: Whether a file name is of the wanted kind; all of them must be.
+        accepts: Whether a file name is of the wanted kind; all of them must be.
     """
     if not _DRAGGED.fullmatch(text.strip()):
         return ()
@@ -84,7 +84,7 @@ def dropped(text: str, wanted: Callable[[str], bool]) -> tuple[Path, ...]:
         Path(unquote(word.removeprefix("file://")) if word.startswith("file://") else word).expanduser()
         for word in words
     )
-    return paths if all(wanted(path.name) and path.is_file() for path in paths) else ()
+    return paths if all(accepts(path.name) and path.is_file() for path in paths) else ()
 
 
 _DIGITS = 18

@@ -51,9 +51,9 @@ class Sandbox:
         return "" if self.kind == "none" else f"Commands run in a sandbox: {kept}."
 
 
-def find_sandbox(wanted: str = "auto") -> Sandbox:
+def find_sandbox(mode: str = "auto") -> Sandbox:
     """Return the available sandbox, tried out once, unless the settings switch it off; blocking."""
-    return Sandbox("none", why="it is switched off") if wanted == "off" else _tried()
+    return Sandbox("none", why="it is switched off") if mode == "off" else _tried()
 
 
 @cache
@@ -175,9 +175,9 @@ class Confinement:
                     os.mkdir(name, dir_fd=folder)
             (fixed if path.exists() else absent).append(path)
         secret = self._secret()
-        held = self._parent_folders((*self._repositories(), *obeyed, *secret))
+        parents = self._parent_folders((*self._repositories(), *obeyed, *secret))
         return inside._replace(
-            held=[*map(str, held)],
+            held=[*map(str, parents)],
             fixed=[*map(str, fixed)],
             covered=[*map(str, secret)],
             absent=[*map(str, absent)],
@@ -345,5 +345,5 @@ def _installation(folder: Path, home: Path) -> Path:
 
 def refused(text: str) -> bool:
     """Return whether a command's output shows that something was refused, in the system's words."""
-    said = {os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENETUNREACH)}
-    return any(words in text for words in (*said, "Read-only file system", "resolve", "resolution"))
+    messages = {os.strerror(code) for code in (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENETUNREACH)}
+    return any(words in text for words in (*messages, "Read-only file system", "resolve", "resolution"))

@@ -178,8 +178,8 @@ def plain_line(text: str) -> str:
     Text that only resembles it stays: ``a*b*c``, ``__init__``, ``#12``.
     """
     lines = (line.strip() for line in text.splitlines())
-    said = [line for line in lines if line]
-    line = next((line for line in said if not _FENCE.fullmatch(line)), said[0] if said else "")
+    filled = [line for line in lines if line]
+    line = next((line for line in filled if not _FENCE.fullmatch(line)), filled[0] if filled else "")
     shown, rest = line[:LOOKED_AT], line[LOOKED_AT:]
     heading = _HEADING.fullmatch(shown)
     return _bare(heading["words"] if heading else shown) + rest

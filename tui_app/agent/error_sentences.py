@@ -75,10 +75,10 @@ def reason(error: BaseException, limit: int = _SENTENCE) -> str:
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     try:
-        said = str(error)
+        message = str(error)
     except Exception:  # even this may fail
-        said = ""
-    return _one_line(f"{type(error).__name__}: {masked(said)}", limit).rstrip(" :")
+        message = ""
+    return _one_line(f"{type(error).__name__}: {masked(message)}", limit).rstrip(" :")
 
 
 def _one_line(text: str, limit: int) -> str:
@@ -150,10 +150,10 @@ def too_long(model: str, limit: int | None, requested: int | None) -> Error:
     sizes = f" ({requested:,} tokens)" if requested else ""
     window = f"the {limit:,} tokens {model} takes" if limit else f"what {model} takes"
     fits = limit is not None and requested is not None and 0 < requested <= limit
-    told = sentence("too_long_by_its_word" if fits else "too_long")(
+    report = sentence("too_long_by_its_word" if fits else "too_long")(
         Exception(), model, sizes=sizes, window=window, requested=requested or 0, limit=limit or 0
     )
-    return replace(told, limit=limit, requested=requested)
+    return replace(report, limit=limit, requested=requested)
 
 
 def only_thought(model: str, written: int) -> Error:
@@ -181,8 +181,8 @@ def unknown_model(error: BaseException, model: str, name: str = "unknown_model")
     named = re.search(r"Did you mean '([^']+)'", str(error))
     if suggestion := next(filter(None, suggestions), named[1] if named else ""):
         return sentence(name)(error, model, meant=f"Did you mean {plain(suggestion)}? ")
-    said = any(model.partition(":")[2] in body_text(one) for one in chain(error))
-    if status_of(error) == 404 and url_of(error) and not said:
+    is_named = any(model.partition(":")[2] in body_text(one) for one in chain(error))
+    if status_of(error) == 404 and url_of(error) and not is_named:
         # The body does not mention the model, so the path may be wrong.
         return sentence("nothing_there")(error, model, path=urlsplit(url_of(error)).path)
     return sentence(name)(error, model, meant="")
@@ -208,8 +208,8 @@ def provider_down(error: BaseException, model: str) -> Error:
 
 def unreachable(error: BaseException, model: str) -> Error:
     """The connection could not be made, or was lost."""
-    said, way, passes = connection_trouble(error, model)
-    return replace(sentence("unreachable"), retryable=passes)(error, model, said=said, way=way)
+    trouble, way, passes = connection_trouble(error, model)
+    return replace(sentence("unreachable"), retryable=passes)(error, model, said=trouble, way=way)
 
 
 def connection_trouble(
@@ -258,9 +258,9 @@ def is_absent(error: BaseException) -> bool:
     return is_loopback(url_of(error)) and _REFUSED.search(full_text(error)) is not None
 
 
-def disk_trouble(told: StorageError) -> Error:
+def disk_trouble(failure: StorageError) -> Error:
     """The disk is full or the sessions file cannot be written; no model is involved."""
-    return Error(kind="internal", message=plain(told.message), hint=told.hint)
+    return Error(kind="internal", message=plain(failure.message), hint=failure.hint)
 
 
 def misconfigured(error: BaseException, model: str) -> Error:

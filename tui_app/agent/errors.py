@@ -99,17 +99,17 @@ def _by_trace(error: BaseException, model: str) -> Error:
     return (say.broke_off if say.cause(error, ModelAPIError) else sentence("unexpected"))(error, model)
 
 
-def may_be_size(error: BaseException, told: Error) -> bool:
+def may_be_size(error: BaseException, report: Error) -> bool:
     """Whether a failure gives no reason, so that the size of the request may be it.
 
     Servers and proxies often refuse large requests with a bare 400, or close the connection.
     """
-    if told.kind == "network":
+    if report.kind == "network":
         return not say.is_network_text(full_text(error))
     if say.cause(error, ContentFilterError):
         return True
     opaque = len(provider_message(error).split()) <= _OPAQUE_WORDS
-    return told.kind == "provider" and status_of(error) == 400 and opaque
+    return report.kind == "provider" and status_of(error) == 400 and opaque
 
 
 def _by_reason(error: BaseException, model: str) -> Error | None:
@@ -140,16 +140,16 @@ def _by_kind(error: BaseException, model: str) -> Error | None:
     # An exception of a tool tells nothing about the model or the program, whatever its type.
     if (broke := say.cause(error, ToolBroke)) is not None:
         return sentence("tool_broke")(error, model, said=str(broke).rstrip("."))
-    if (told := storage_error(error)) is not None:
-        return say.disk_trouble(told)
+    if (failure := storage_error(error)) is not None:
+        return say.disk_trouble(failure)
     large, overflow = say.cause(error, ContextTooLarge), detect_overflow(error)
     if overflow is not None and overflow.signal == PER_REQUEST:
-        words = next((said for one in chain(error) if (said := provider_message(one))), "")
-        told_now = sentence("too_large_at_once")(error, model, words=say.plain(words).rstrip("."))
-        return replace(told_now, limit=overflow.limit, requested=overflow.requested)
+        words = next((message for one in chain(error) if (message := provider_message(one))), "")
+        report = sentence("too_large_at_once")(error, model, words=say.plain(words).rstrip("."))
+        return replace(report, limit=overflow.limit, requested=overflow.requested)
     if large is not None and large.carried:
-        told_now = sentence("no_room")(error, model, carried=say.plain(large.carried, 400))
-        return replace(told_now, limit=large.limit, requested=large.requested)
+        report = sentence("no_room")(error, model, carried=say.plain(large.carried, 400))
+        return replace(report, limit=large.limit, requested=large.requested)
     if large is not None:
         return say.too_long(model, large.limit, large.requested)
     if overflow is not None:
@@ -168,11 +168,11 @@ def _by_end(answer: ModelResponse, error: UnexpectedModelBehavior, model: str) -
         return say.too_long(model, None, None)
     if _NO_ROOM_LEFT.search(str(error)):
         return say.only_thought(model, answer.usage.output_tokens)
-    said = provider_end_text(answer)
-    if not said or has_content(answer) or _TOOL.search(str(error)):
+    end_text = provider_end_text(answer)
+    if not end_text or has_content(answer) or _TOOL.search(str(error)):
         return None
     return sentence("filtered_answer" if reason == FILTERED else "no_answer")(
-        error, model, said=say.plain(said)
+        error, model, said=say.plain(end_text)
     )
 
 

@@ -204,10 +204,10 @@ async def _native_windows(
         async with client.stream("GET", root + path, auth=None) as response:
             answers.append(await _body(response) if response.status_code == httpx2.codes.OK else None)
     rows = (item for answer in answers[:2] for item in _items(answer) or [])
-    told = {_id(item): _number(item, _WINDOW_KEYS) for item in rows}
+    windows = {_id(item): _number(item, _WINDOW_KEYS) for item in rows}
     settings = answers[2].get("default_generation_settings") if isinstance(answers[2], dict) else None
     fallback = _number(settings, ("n_ctx",)) if isinstance(settings, dict) else None
-    return {name: window or told.get(name) or fallback for name, window in known.items()}
+    return {name: window or windows.get(name) or fallback for name, window in known.items()}
 
 
 def _items(answer: Any) -> list[dict[str, Any]] | None:

@@ -130,8 +130,8 @@ def _called(factory: Any, name: str) -> Any:
         parameters = inspect.signature(factory).parameters.values()
     optional = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     required = (each for each in parameters if each.default is each.empty and each.kind not in optional)
-    if wanted := ", ".join(each.name for each in required):
-        raise UnusableAgent(f"{plain(name)} needs arguments ({wanted}), and is called with none.")
+    if missing := ", ".join(each.name for each in required):
+        raise UnusableAgent(f"{plain(name)} needs arguments ({missing}), and is called with none.")
     try:
         made = factory()
     except (Exception, SystemExit) as error:  # whatever the user's own code raises

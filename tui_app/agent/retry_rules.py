@@ -38,13 +38,13 @@ class RetryRules:
 
 
 def pause_before(
-    error: BaseException, told: Error, *, attempt: int, rules: RetryRules, jitter: float
+    error: BaseException, report: Error, *, attempt: int, rules: RetryRules, jitter: float
 ) -> float | None:
     """The pause before a failed request is retried.
 
     Args:
         error: What the turn raised.
-        told: The same as described to the user.
+        report: The same as described to the user.
         attempt: Number of failed tries in a row, from 1.
         rules: Number of retries, and their pauses.
         jitter: 0 to 1; spreads the clients of one server by up to a quarter of the pause.
@@ -53,7 +53,7 @@ def pause_before(
         Seconds, at least as long as the provider asks for; None if there should be no retry, or only after a
         pause that is too long without the user.
     """
-    if attempt > rules.retries or not passes(error, told):
+    if attempt > rules.retries or not passes(error, report):
         return None
     asked = known_pause(error)
     if asked > PATIENCE_S:
@@ -62,11 +62,11 @@ def pause_before(
     return float(max(asked, own) + own * jitter / 4)
 
 
-def passes(error: BaseException, told: Error) -> bool:
+def passes(error: BaseException, report: Error) -> bool:
     """Whether the same request may succeed later: rate limits, overload, a lost connection."""
-    if not told.retryable or told.kind not in ("rate_limit", "network", "provider") or is_absent(error):
+    if not report.retryable or report.kind not in ("rate_limit", "network", "provider") or is_absent(error):
         return False
     status = status_of(error)
     # A 400 may be a rate limit by its words. An error within a stream often has no status.
     in_stream = status is None and any(isinstance(one, ModelAPIError) for one in chain(error))
-    return status in _PASSING or in_stream or told.kind != "provider"
+    return status in _PASSING or in_stream or report.kind != "provider"

@@ -86,10 +86,10 @@ def without_secrets(response: ModelResponse, secrets: Secrets) -> ModelResponse:
 
 def _part_without(part: ModelResponsePart, secrets: Secrets) -> ModelResponsePart:
     match part:
-        case ThinkingPart() if (said := secrets.masked(part.content)) != part.content:
-            return replace(part, content=said, id=None, signature=None, provider_details=None)
-        case TextPart() | BaseToolReturnPart() if (said := secrets.masked(part.content)) != part.content:
-            return replace(part, content=said)
+        case ThinkingPart() if (content := secrets.masked(part.content)) != part.content:
+            return replace(part, content=content, id=None, signature=None, provider_details=None)
+        case TextPart() | BaseToolReturnPart() if (content := secrets.masked(part.content)) != part.content:
+            return replace(part, content=content)
         case BaseToolCallPart() if (args := secrets.masked(part.args)) != part.args:
             return replace(part, args=args)
     return part
@@ -255,9 +255,9 @@ class Recorder(AbstractCapability[Any]):
         """Log the unfinished answer at the end of a run, without its calls, which never ran."""
         last = messages[-1] if messages else None
         if isinstance(last, ModelResponse) and last.state != "complete":
-            said = [part for part in last.parts if not isinstance(part, ToolCallPart)]
-            if said:
-                self.answer(replace(last, parts=said))
+            parts = [part for part in last.parts if not isinstance(part, ToolCallPart)]
+            if parts:
+                self.answer(replace(last, parts=parts))
 
     def _bound(self, text: str) -> None:
         self._chars += len(text)

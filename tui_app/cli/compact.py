@@ -146,8 +146,8 @@ def _show(complete: CompactionComplete) -> None:
     say(f"Summary by {writer}{because} in {took}{cost}{kept}")
     if complete.facts:
         counts = fact_counts(complete.facts).items()
-        told = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
-        say(f"Facts: {' · '.join(told)}")
+        states = (f"{number:,} {name.replace('_', ' ')}" for name, number in counts)
+        say(f"Facts: {' · '.join(states)}")
     if answers := answers_text(complete.questions, complete.unanswered, complete.misread):
         say(f"Tried: {' · '.join(answers)}")
         for question in dict.fromkeys((*complete.unanswered, *(complete.misread or ()))):
@@ -253,14 +253,14 @@ async def _change(opening: Opening, args: argparse.Namespace, work: EditSummary 
         if not conversation.history.view.compactions:
             raise CommandFailed("There is no compaction in force.")
         await opened.prepare()
-        heard = await carry_out(opened, work)
-    edits = [record.data for record in heard if isinstance(record.data, CompactionEdited)]
-    told = " ".join(notices_in(heard))
-    if not edits and isinstance(work, VerifySummary) and told.endswith("doubtful."):
-        answer({"session": conversation.session, "result": told}, told, as_json=args.json)
+        records = await carry_out(opened, work)
+    edits = [record.data for record in records if isinstance(record.data, CompactionEdited)]
+    notice = " ".join(notices_in(records))
+    if not edits and isinstance(work, VerifySummary) and notice.endswith("doubtful."):
+        answer({"session": conversation.session, "result": notice}, notice, as_json=args.json)
         return OK
     if not edits:
-        raise CommandFailed(told or "The summary was not edited.")
+        raise CommandFailed(notice or "The summary was not edited.")
     edit = edits[-1]
     figures = {
         name: getattr(edit, name) for name in ("tokens_before", "tokens_after", "retention", "summary")

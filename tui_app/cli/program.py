@@ -120,11 +120,11 @@ def latest_session(sessions: "list[SessionInfo]", cwd: Path) -> "SessionInfo":
     Raises:
         CommandFailed: if there is none with any message.
     """
-    spoken = [info for info in sessions if info.messages]
-    here = [info for info in spoken if info.cwd == str(cwd)]
-    if not spoken:
+    used = [info for info in sessions if info.messages]
+    here = [info for info in used if info.cwd == str(cwd)]
+    if not used:
         raise CommandFailed(NO_SESSIONS)
-    return (here or spoken)[0]
+    return (here or used)[0]
 
 
 def _current_folder(env: Mapping[str, str]) -> Path:

@@ -108,9 +108,9 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     view = JsonView() if args.json else AnswerView(only_result=answers is not None)
     if argument != "-" and is_command(prompt):
         prompt = command_prompt(opening, prompt)
-    said = Prompt(prompt, named_files(argument, prompt), piped)
+    message = Prompt(prompt, named_files(argument, prompt), piped)
     work = run_turn(
-        opening, said, view, goal, drop_goal=args.goal == "off", waits=not args.no_wait, place=place
+        opening, message, view, goal, drop_goal=args.goal == "off", waits=not args.no_wait, place=place
     )
     return run_until_signal(work)
 
@@ -224,8 +224,8 @@ def _place(program: Program, args: argparse.Namespace) -> tuple[Path, str]:
     cwd = place_of(program, cwd, args, info.cwd)
     # Of a path it raises for a name that no disk can hold, or that may not be looked at.
     if args.cwd is None and not os.path.isdir(info.cwd or "."):  # noqa: PTH112
-        gone = one_line(info.cwd, _PATH_CELLS)
-        tell(f"The folder of this session, {gone}, does not exist. Working in {cwd}.")
+        folder = one_line(info.cwd, _PATH_CELLS)
+        tell(f"The folder of this session, {folder}, does not exist. Working in {cwd}.")
     return cwd, info.id
 
 
@@ -277,8 +277,8 @@ class AnswerView:
                 words = (self._calls.pop(call, name), result_note(name, text, outcome))
                 tell(f"  {', '.join(filter(None, words))}")
             case other:
-                if said := _stderr_text(other):
-                    tell(said)
+                if note := _stderr_text(other):
+                    tell(note)
 
 
 def _stderr_text(payload: Payload) -> str:

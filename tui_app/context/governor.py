@@ -133,8 +133,8 @@ class Conversations:
         messages = result.all_messages()
         new = {id(part) for message in result.new_messages() for part in message.parts}
         await pipeline.ended(messages)
-        stays = (at for at, message in enumerate(messages) if not new.isdisjoint(map(id, message.parts)))
-        new_messages_from(result, next(stays, len(messages)))
+        places = (at for at, message in enumerate(messages) if not new.isdisjoint(map(id, message.parts)))
+        new_messages_from(result, next(places, len(messages)))
 
     def release(self, ctx: RunContext[Any], pipeline: Pipeline) -> None:
         """Keep the pipeline for the conversation's next run."""
@@ -319,8 +319,8 @@ class ContextGovernor(OutermostCapability):
         if history is not None:
             count = counter or TokenCounter(TextCounter(None))
             around = surroundings or StageHost()
-            told = None if tell is None else FullnessNotes(count, tell)
-            pipeline = Pipeline(policy, history, compactor, count, known, around, fullness=told)
+            notes = None if tell is None else FullnessNotes(count, tell)
+            pipeline = Pipeline(policy, history, compactor, count, known, around, fullness=notes)
             self._pipelines = OnePipeline(pipeline)
         elif compactor is not None:
             raise ValueError("a compactor belongs to a history: give both or neither")

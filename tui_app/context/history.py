@@ -86,10 +86,10 @@ def sizes_of(items: Sequence[Item], usage: ContextUsage, weigh: Weigh) -> Sizes:
     weights = [weigh(item) for item in items]
     counted = sum(weights)
     system = sum(weight for weight, item in zip(weights, items, strict=True) if is_system(item.message))
-    standing = usage.parts.system + usage.parts.tools + usage.parts.memory
-    said, spoken = usage.parts.total - standing, counted - system
-    scale = said / spoken if said > 0 and spoken > 0 else 1.0
-    carried = max(0, round(standing - system * scale))
+    fixed = usage.parts.system + usage.parts.tools + usage.parts.memory
+    estimate, raw = usage.parts.total - fixed, counted - system
+    scale = estimate / raw if estimate > 0 and raw > 0 else 1.0
+    carried = max(0, round(fixed - system * scale))
     if counted > 0:
         scale = max(0.0, usage.total - carried) / counted
     return Sizes(carried, scale)
@@ -119,13 +119,13 @@ def original_view(history: "History", leaving: Iterable[int]) -> OriginalView:
         history: The agent view; only read.
         leaving: Keys of the messages to be removed.
     """
-    gone, view = frozenset(leaving), history.items()
+    left, view = frozenset(leaving), history.items()
     unchanged = frozenset(
         item.key for item, now in zip(history.originals(view), view, strict=True) if item is now
     )
     # Acknowledgements of summaries are written by the program, not by the assistant.
-    said = tuple(item for item in history.everything() if not is_acknowledgement(item.message))
-    return OriginalView(items=said, in_sight=unchanged - gone, unchanged=unchanged, ledger=history.ledger())
+    items = tuple(item for item in history.everything() if not is_acknowledgement(item.message))
+    return OriginalView(items=items, in_sight=unchanged - left, unchanged=unchanged, ledger=history.ledger())
 
 
 @dataclass(slots=True)
@@ -440,10 +440,10 @@ class ListHistory(History):
         if self.is_excluded is None:
             return True
         items, newest = self._items, latest_prompt_index(self._items)
-        stays = {item.key for item in items if is_system(item.message) or is_summary(item.message)}
-        stays |= {items[newest].key} if newest is not None else set()
-        wanted = {item.key for item in items if item.key not in stays and self.is_excluded(item.message)}
-        if left := with_partners(items, wanted) - stays:
+        kept = {item.key for item in items if is_system(item.message) or is_summary(item.message)}
+        kept |= {items[newest].key} if newest is not None else set()
+        excluded = {item.key for item in items if item.key not in kept and self.is_excluded(item.message)}
+        if left := with_partners(items, excluded) - kept:
             self._shown = [item for item in items if item.key not in left]
         return before is None and self._shown is None
 
@@ -484,8 +484,8 @@ class ListHistory(History):
         messages = (carried, *proposal.messages[1:])
         new = [Item(key, message) for key, message in enumerate(messages, self._next)]
         after = before.total - sizes.estimate(leaves) + sizes.estimate(sum(map(self.tokens, new)))
-        stays = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
-        self._items = place_summary(stays, new, proposal.complete.behind)
+        kept = [replace(item, reported=0) for item in self._items if item.key not in proposal.left]
+        self._items = place_summary(kept, new, proposal.complete.behind)
         self._next += len(new)
         self._rewritten()
         complete = replace(

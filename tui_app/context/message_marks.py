@@ -209,9 +209,9 @@ def tasks_text(news: Sequence[tuple[str, str]], *, agents: bool = False) -> str:
         news: Ids of the commands, and how each ended.
         agents: Whether they are subagents.
     """
-    said = ", ".join(f"{id} {how}" for id, how in news)
+    report = ", ".join(f"{id} {how}" for id, how in news)
     what = "Sub-agents" if agents else "Background commands"
-    return f"[{what}: {said.translate(_BRACKETS)}. A note of the program.]"
+    return f"[{what}: {report.translate(_BRACKETS)}. A note of the program.]"
 
 
 _BRACKETS = str.maketrans("[]\n", "() ")

@@ -66,8 +66,8 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
             case StorageError():
                 return one
             case sqlite3.Error():
-                if (told := _by_code(one, database)) is not None:
-                    return told
+                if (failure := _by_code(one, database)) is not None:
+                    return failure
             case MemoryError() | OSError() if getattr(one, "errno", errno.ENOMEM) in _SHORT_OF:
                 shortage = _SHORT_OF[getattr(one, "errno", errno.ENOMEM)]
                 return StorageError(shortage, f"{_KEPT} Close some programs or sessions, then try again.")
@@ -80,8 +80,8 @@ def storage_error(error: BaseException, database: Path | None = None) -> Storage
 
 def _named(error: OSError, database: Path | None) -> str:
     """Return the affected file; an error without a name is about a file next to the sessions file."""
-    beside = f"a file in {database.parent}" if database else "a file"
-    return str(error.filename or f"{beside}, or what the output goes to,")
+    file = f"a file in {database.parent}" if database else "a file"
+    return str(error.filename or f"{file}, or what the output goes to,")
 
 
 def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None:
@@ -93,13 +93,13 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
         return DiskFull(file)
     if code == sqlite3.SQLITE_CANTOPEN:
         # SQLite does not report why; a database takes three files.
-        held: list[int] = []
+        fds: list[int] = []
         try:
-            held.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(3))
+            fds.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(3))
         except OSError as why:
             return storage_error(why)
         finally:
-            list(map(os.close, held))
+            list(map(os.close, fds))
     if code == sqlite3.SQLITE_BUSY:
         what = f"{file[0].upper()}{file[1:]} is in use by another program, which did not finish."
         return StorageError(what, f"{_KEPT} Try again; if it stays so, close the other program.")
@@ -113,8 +113,8 @@ def _by_code(error: sqlite3.Error, database: Path | None) -> StorageError | None
             "Move it away, with any -wal and -shm file next to it, and start again.",
         )
     if str(error).startswith(_NOT_READ):
-        told = f"Something in {file} is damaged, and its session with it."
-        return StorageError(told, "Nothing was deleted. To keep everything else: plimsoll doctor --repair.")
+        damage = f"Something in {file} is damaged, and its session with it."
+        return StorageError(damage, "Nothing was deleted. To keep everything else: plimsoll doctor --repair.")
     return None
 
 
@@ -145,10 +145,10 @@ def storage_explained(database: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        told = storage_error(error, database)
-        if told is None or told is error:
+        failure = storage_error(error, database)
+        if failure is None or failure is error:
             raise
-        raise told from error
+        raise failure from error
 
 
 @contextmanager

@@ -117,8 +117,8 @@ def _droppable(items: Sequence[Item], pinned: frozenset[int]) -> tuple[list[list
         elif any(is_summary(item.message) for item in whole):
             ranked.append((3, unit))
         else:
-            behind = latest is not None and unit[0] > latest
-            ranked.append((2 if behind else any(is_prompt(item.message) for item in whole), unit))
+            is_after = latest is not None and unit[0] > latest
+            ranked.append((2 if is_after else any(is_prompt(item.message) for item in whole), unit))
     return [unit for _, unit in sorted(ranked)], [*fresh, *pins]
 
 

@@ -206,9 +206,9 @@ class OpenSession:
 
         self.memory = MemoryGuard(compactions, is_busy, conversation.submit, settings.memory_limit_mb)
         # A separate summary model has none of the conversation in its cache.
-        wanted = CacheSettings(**settings.cache).compact_idle and not settings.summarization_model
+        is_on = CacheSettings(**settings.cache).compact_idle and not settings.summarization_model
         cache = writers.cache_rates, writers.cache_remaining_s
-        self.idle = IdleCompaction(compactions, is_busy, *cache, wanted, opening.paths.told_of_idle_file)
+        self.idle = IdleCompaction(compactions, is_busy, *cache, is_on, opening.paths.told_of_idle_file)
         if opening.attended:
             bus.listen(self.idle.on_record)
 
@@ -274,10 +274,10 @@ class OpenSession:
         now = tuple(map(str, project.added))
         for folder in self.opening.missing:
             history.append(Notice(text=f"{folder} cannot be added: there is no such folder."))
-        if gone := [each for each in before if each not in now]:
-            flags = " ".join(f"--add-dir {each}" for each in gone)
+        if closed := [each for each in before if each not in now]:
+            flags = " ".join(f"--add-dir {each}" for each in closed)
             text = (
-                f"This session also worked in {', '.join(gone)}, which is not open now. To open it: {flags}"
+                f"This session also worked in {', '.join(closed)}, which is not open now. To open it: {flags}"
             )
             history.append(Notice(text=text))
         if now != before:
@@ -414,11 +414,11 @@ class _Host(CompactionHost):
         return self.extras.file(path)
 
     async def before(self, start: CompactionStart) -> str | Veto:
-        said = await self.hooks.before_compaction(start)
-        if isinstance(said, Veto):
-            return said
+        answer = await self.hooks.before_compaction(start)
+        if isinstance(answer, Veto):
+            return answer
         # Files of an untrusted folder are not among them.
-        return "\n".join(filter(None, (summary_instructions(self.extras.project.files), said)))
+        return "\n".join(filter(None, (summary_instructions(self.extras.project.files), answer)))
 
     def reviewer(self, trigger: Trigger) -> Reviewer | None:
         return self.reviews.of(trigger)

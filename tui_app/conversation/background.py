@@ -112,7 +112,7 @@ class Background:
         servers = sum(not call for call, _ in self._asked.values())
         if (stuck or servers) and len(still_open) <= len(stuck) + servers:
             calls = {"", *(each for found in stuck for each in found)}
-            self.question = next((told for call, told in self._asked.values() if call in calls), "")
+            self.question = next((question for call, question in self._asked.values() if call in calls), "")
             self.turns.queue.is_left = self.approvals.is_left = True
             # Nothing of the turn or of its goal's check is running now, apart from what waits for an answer.
             self.turns.leaving = True
@@ -174,10 +174,10 @@ class Background:
 
 
 def _left(prompt: Prompt) -> LeftPrompt:
-    told = {each.path: each.text for each in prompt.brought if not each.picture}
+    texts = {each.path: each.text for each in prompt.brought if not each.picture}
     if prompt.piped:
-        told[PIPED] = prompt.piped
-    return LeftPrompt(text=prompt.text, files=prompt.files, told=told)
+        texts[PIPED] = prompt.piped
+    return LeftPrompt(text=prompt.text, files=prompt.files, told=texts)
 
 
 def _work(left: LeftPrompt) -> Prompt | Shell:

@@ -203,11 +203,11 @@ class Conversation:
             except Exception as error:  # a full disk or a defect: reported once, and the queue is kept
                 _log.exception("%s failed", type(work).__name__)
                 self.queue.pause()
-                told = describe_error(error, model=self.model)
+                report = describe_error(error, model=self.model)
                 if self.turns.prompt is not None:
-                    told = with_retry_step(told, handed_back=True)
+                    report = with_retry_step(report, handed_back=True)
                 # The log itself may have failed, so the error is only shown.
-                self.bus.publish_live(self.session, told)
+                self.bus.publish_live(self.session, report)
                 self.queue.announce()
                 self.turns.abort()
 
@@ -241,8 +241,8 @@ class Conversation:
         if not await self.turns.may_spend(agreed=work.above_budget):
             return
         history, seq = self.history, self._last_prompt()
-        said = data_of(history.store.record(self.session, seq), UserMessage) if seq else None
-        if said is None:
+        prompt = data_of(history.store.record(self.session, seq), UserMessage) if seq else None
+        if prompt is None:
             history.refuse(NOTHING)
             return
         # A prompt without an answer has already left the context.
@@ -252,8 +252,8 @@ class Conversation:
                 await files.restore(seq, overwrite=overwrite)
         message = history.message(seq)
         piped = piped_in(message) if message is not None else ""
-        attached = tuple(path for path in said.attachments if not (piped and path == PIPED))
-        await self.turns.run_turn(Prompt(said.text, attached, piped, work.above_budget))
+        attached = tuple(path for path in prompt.attachments if not (piped and path == PIPED))
+        await self.turns.run_turn(Prompt(prompt.text, attached, piped, work.above_budget))
 
     def _last_prompt(self) -> int:
         """Log number of the newest prompt that is in the context or failed without an answer; else 0."""

@@ -245,8 +245,8 @@ class Engine:
             _log.error("preparing the session failed", exc_info=error)
             session = self._session.conversation.session if self._session is not None else ""
             text = f"The session is open, but not all of it could be prepared: {type(error).__name__}."
-            told = Notice(text=f"{text} See plimsoll.log for details.")
-            self._deliver(Record(seq=0, time=time.time(), session=session, data=told))
+            notice = Notice(text=f"{text} See plimsoll.log for details.")
+            self._deliver(Record(seq=0, time=time.time(), session=session, data=notice))
 
     async def _refuse_waiting(self) -> None:
         """Cancel late calls and all other tasks, with those they start while they end."""

@@ -75,14 +75,14 @@ Listener = Callable[[CompactionProgress], object]
 
 
 async def write_brief(
-    opening: Opening, goal: str, heard: Listener = ignore, *, extract: bool = False
+    opening: Opening, goal: str, progress: Listener = ignore, *, extract: bool = False
 ) -> Draft:
     """Write the brief of a session. Nothing is logged.
 
     Args:
         opening: Which session; its model writes the brief.
         goal: What the new session is for.
-        heard: Receives what the model has written so far.
+        progress: Receives what the model has written so far.
         extract: Whether to write it without a model.
 
     Raises:
@@ -114,7 +114,7 @@ async def write_brief(
             goal=mask_secrets(goal.strip()),
             additions=[*goal_additions(store, source.id), *notes],
             carried=with_session(brief_of(handed.text), handed.from_session) if handed is not None else "",
-            progress=heard,
+            progress=progress,
         )
         room = history.usage().window.effective // 2
         return Draft(source, policy.name, brief, history.counter, room)
@@ -138,8 +138,8 @@ async def brief_of_session(inspection: Inspection, opening: Opening, *, extract:
 
 def _is_answering(history: SessionHistory) -> bool:
     """Whether a process has the session open and its newest message waits for a model."""
-    said = (UserMessage, AssistantMessage, ToolCall, ToolResult, Error)
-    last = next(history.store.newest(history.session, [kind.TYPE for kind in said]), None)
+    kinds = (UserMessage, AssistantMessage, ToolCall, ToolResult, Error)
+    last = next(history.store.newest(history.session, [kind.TYPE for kind in kinds]), None)
     if last is None or last.type == Error.TYPE or (last.type == AssistantMessage.TYPE and not last.ids):
         return False
     return bool(history.store.holder(history.session, history.archive.folder.lock_file))
@@ -168,12 +168,12 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
     if (size := draft.tokens_of(text)) > draft.room:
         raise Refusal(_LARGE.format(size, draft.source.model, 2 * draft.room))
     brief, source, now = draft.brief, draft.source, time.time()
-    told = handoff_text(text, source.id)
-    stored, message = storable(inbox_message(told))
-    said = like(
+    content = handoff_text(text, source.id)
+    stored, message = storable(inbox_message(content))
+    handoff = like(
         Handoff,
         brief,
-        text=told,
+        text=content,
         from_session=source.id,
         from_title=source.title,
         edited=text.strip() != brief.text.strip(),
@@ -183,6 +183,6 @@ def begin_session(opening: Opening, draft: Draft, text: str) -> str:
     start = like(SessionStart, source, policy=draft.policy, title=draft.title)
     with closing(open_store(opening.database)) as store:
         # The user's guards and goal apply there too; guards keep the place where their words came from.
-        held = [(each, None, now) for each in in_force(store, source.id)]
-        events = [(said, stored, now), *held, (SessionEnd(), None, now)]
+        carried = [(each, None, now) for each in in_force(store, source.id)]
+        events = [(handoff, stored, now), *carried, (SessionEnd(), None, now)]
         return store.create(start, time=now, events=events)

@@ -121,9 +121,9 @@ class Extras:
             self.restarts[status.name] = status.restarts
             self._tell(status.name, f"MCP server {status.name} was started again. {status.error}")
         elif status.state == "ready" and status.left_out:
-            told = " ".join(status.left_out[:3])
+            text = " ".join(status.left_out[:3])
             more = f" {len(status.left_out) - 3} more." if len(status.left_out) > 3 else ""
-            self._tell(f"{status.name} left out", f"MCP server {status.name}: {told}{more}")
+            self._tell(f"{status.name} left out", f"MCP server {status.name}: {text}{more}")
         self._set_overhead()
 
     def _set_overhead(self) -> None:
@@ -137,9 +137,9 @@ class Extras:
         """Only the tools that are not off."""
         return tuple(tool for tool in tools if tool.name not in self.off)
 
-    def switch(self, *wanted: tuple[str, Literal["on", "off"]]) -> None:
+    def switch(self, *switches: tuple[str, Literal["on", "off"]]) -> None:
         """Switch tools off or on from the next request on, and log it."""
-        for name, state in wanted:
+        for name, state in switches:
             if (name in self.off) != (state == "off"):
                 self.off ^= {name}
                 self.history.append(ToolSwitch(name=name, state=state))
@@ -243,15 +243,15 @@ class Extras:
             if file.text
         ]
         lists = [Share("memory", kind, self._text(text)) for kind, text in self.project.lists().items()]
-        told = self.in_use.folders()
-        seen = self.history.view.visible() if told else ()
+        paths = self.in_use.folders()
+        seen = self.history.view.visible() if paths else ()
         folders = [
-            Share("memory", told[head.seq], round(sum(head.tokens.values()) * self.history.factor))
+            Share("memory", paths[head.seq], round(sum(head.tokens.values()) * self.history.factor))
             for head in seen
-            if head.seq in told
+            if head.seq in paths
         ]
-        said = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
-        every = (ours, *servers, *instructions, *folders, *lists, said)
+        mcp = Share("memory", "MCP instructions", self._text(self.servers.instructions()))
+        every = (ours, *servers, *instructions, *folders, *lists, mcp)
         return tuple(each for each in every if each.tokens or each.saved)
 
     def weigh(self, tool: ToolDefinition) -> int:

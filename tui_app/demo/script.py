@@ -88,8 +88,8 @@ class ScriptedModel(OfflineModel):
         if not parameters.function_tools:
             if self._pace.writer == "inventive":
                 return [TextPart(data_file("invented.md").read_text("utf-8"))]
-            said = _plain(str(messages))
-            played = max((at for at, prompt in enumerate(self._answers, 1) if prompt in said), default=0)
+            history = _plain(str(messages))
+            played = max((at for at, prompt in enumerate(self._answers, 1) if prompt in history), default=0)
             return [TextPart(_so_far(data_file("summary.md").read_text("utf-8"), played))]
         turn = read_turn(messages)
         answers = self._answers.get(_plain(turn.prompt), ())

@@ -46,7 +46,7 @@ def data_file(name: str) -> Path:
 def recorded_prompts() -> tuple[str, ...]:
     """Return the prompts of the recording, in order."""
     lines = data_file("session.jsonl").read_text(encoding="utf-8").splitlines()
-    return tuple(said["content"] for said in map(json.loads, lines) if said["role"] == "user")
+    return tuple(message["content"] for message in map(json.loads, lines) if message["role"] == "user")
 
 
 @dataclass(slots=True)

@@ -112,8 +112,8 @@ def advance(progress: Progress, signal: Signal, *, marked: int = 0) -> Progress:
         marked: Claims marked in an applied summary.
     """
     if progress.step == "fill" and signal in ("played", "held"):
-        held = signal == "held"
-        return replace(progress, held=held, played=progress.played + (not held))
+        is_held = signal == "held"
+        return replace(progress, held=is_held, played=progress.played + (not is_held))
     if signal == "compacted":
         progress = replace(progress, shortened=True, marked=marked)
     elif signal == "undone":

@@ -112,12 +112,12 @@ def _command(text: str) -> Asked | None:
     word, _, rest = text.partition(" ")
     match word:
         case "/compact":
-            wanted = asked_compaction(rest)
-            if isinstance(wanted, str):
-                raise refused(wanted)
-            if wanted.review:
+            compact = asked_compaction(rest)
+            if isinstance(compact, str):
+                raise refused(compact)
+            if compact.review:
                 raise refused("A summary cannot be reviewed in an editor. Use /compact without --review.")
-            return wanted
+            return compact
         case "/undo" if not rest.strip():
             return Restate(undo=True)
         case "/context" if not rest.strip():

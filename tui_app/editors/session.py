@@ -296,11 +296,11 @@ class EditorSession:
         """Wait until the editor has received all updates, or sending has ended."""
         if self._sender is None:
             return
-        told = asyncio.ensure_future(self._outbox.join())
+        drain = asyncio.ensure_future(self._outbox.join())
         try:
-            await asyncio.wait((told, self._sender), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((drain, self._sender), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            told.cancel()
+            drain.cancel()
 
     async def close(self) -> None:
         """Close the session, and send the last updates if the editor is still connected."""

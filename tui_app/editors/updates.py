@@ -248,8 +248,8 @@ def question_of(asked: ApprovalRequested, cwd: Path, *, kind: ToolKind, args: An
 
 def _is_seen(asked: ApprovalRequested) -> bool:
     """Return whether the editor gets all of it; the places of a diff are always complete."""
-    told = asked.subject if asked.kind == "file" else max(asked.subject, asked.detail, key=len)
-    return len(told) <= _MOST_CHARS
+    text = asked.subject if asked.kind == "file" else max(asked.subject, asked.detail, key=len)
+    return len(text) <= _MOST_CHARS
 
 
 def _content(asked: ApprovalRequested, cwd: Path) -> list[Content]:
@@ -420,9 +420,9 @@ class Updates:
         match payload:
             case UserMessage(text=text) | ShellCommand(text=text) if self.replaying:
                 content = helpers.text_block(f"!{text}" if isinstance(payload, ShellCommand) else text)
-                said = uuid.uuid4().hex
+                own_id = uuid.uuid4().hex
                 return [
-                    UserMessageChunk(session_update="user_message_chunk", content=content, message_id=said)
+                    UserMessageChunk(session_update="user_message_chunk", content=content, message_id=own_id)
                 ]
             case AgentOutput():
                 return [_message(output_text(payload))]

@@ -275,8 +275,8 @@ def fact_counts(facts: Iterable[Fact]) -> dict[str, int]:
 
 def lines_text(lines: int | None, sourced: int, not_in_log: int | None) -> list[str]:
     """Return how many lines of a summary have a source, and how many name something not in the log."""
-    told = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
-    return [*told, f"{not_in_log} not in the log"] if not_in_log else told
+    parts = [f"{sourced} of {count(lines, 'line')} sourced"] if lines else []
+    return [*parts, f"{not_in_log} not in the log"] if not_in_log else parts
 
 
 def answers_text(
@@ -285,8 +285,8 @@ def answers_text(
     """Return how many questions the view answers, and how many of them the model that reads it."""
     if not questions:
         return []
-    told = [f"{questions - len(unanswered)} of {count(questions, 'question')} answered"]
-    return told if misread is None else [*told, f"{questions - len(misread)} by the model"]
+    parts = [f"{questions - len(unanswered)} of {count(questions, 'question')} answered"]
+    return parts if misread is None else [*parts, f"{questions - len(misread)} by the model"]
 
 
 @event(
@@ -377,25 +377,25 @@ class CompactionComplete(Weighed):
             (self.files_restored, f"{count(len(self.files_restored), 'file')} re-attached"),
             (self.asked, f"the model: {self.asked}"),
         )
-        return " · ".join([*parts, *(said for told, said in others if told)]) + self._writer()
+        return " · ".join([*parts, *(text for value, text in others if value)]) + self._writer()
 
     def _kept(self) -> list[str]:
         """Return what the summary keeps of the user's words, the most important file, and open errors."""
         kept = [fact for fact in self.facts if fact.state == "kept"]
-        said, rules, errors = (
+        prompts, rules, errors = (
             sum(fact.kind in kinds for fact in kept) for kinds in (("request", "said"), ("rule",), ("error",))
         )
         files = [fact for fact in kept if fact.kind == "file" and "edited" in fact.text]
-        own = said or rules
-        noun = "prompt" if said else "rule"
-        told = [f"your {count(own, noun) if own > 1 else noun} word for word"] if own else []
+        own = prompts or rules
+        noun = "prompt" if prompts else "rule"
+        parts = [f"your {count(own, noun) if own > 1 else noun} word for word"] if own else []
         if files:
             path, _, deeds = max(files, key=lambda fact: fact.weight).text.partition(" · ")
             if len(path) > _MOST_PATH:
                 path = "/".join(("…", *path.split("/")[-2:]))
             # Parts of this line are separated by the same dot.
-            told.append(f"{path} {deeds.replace(' · ', ' ')}"[:_MOST_NAMED])
-        return [*told, f"{count(errors, 'error')} still open"] if errors else told
+            parts.append(f"{path} {deeds.replace(' · ', ' ')}"[:_MOST_NAMED])
+        return [*parts, f"{count(errors, 'error')} still open"] if errors else parts
 
     def _writer(self) -> str:
         """Return the summary's author if it was not the intended model."""

@@ -195,9 +195,9 @@ class TaskResumed(Payload):
 
 def how_it_ended(outcome: str, exit_code: int | None) -> str:
     """Return how a background command ended, in a few words."""
-    said = {"lost": "no longer running", "session": "ended with the session", "kept": "kept running"}
+    phrases = {"lost": "no longer running", "session": "ended with the session", "kept": "kept running"}
     if outcome != "exited":
-        return said.get(outcome, outcome)
+        return phrases.get(outcome, outcome)
     by_signal = exit_code is not None and exit_code < 0
     return f"ended by signal {-(exit_code or 0)}" if by_signal else f"exit {exit_code}"
 
@@ -313,17 +313,17 @@ class ApprovalDecided(Payload):
         subject = " ".join(self.subject.split())
         if self.guard:
             return f"stopped: {self.tool} {subject[:60]} · {self.rule}"
-        said = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[self.decision]
+        verdict = {"allowed": "allowed", "denied": "denied", "cancelled": "not answered"}[self.decision]
         if self.scope == "always":
-            said = f'always allowed by "{self.rule}"'
+            verdict = f'always allowed by "{self.rule}"'
         elif self.scope == "rule" and self.rule:
-            said = f'{said} by the rule "{self.rule}"'
+            verdict = f'{verdict} by the rule "{self.rule}"'
         elif self.by == "person" and self.decision == "allowed":
-            said = "allowed once"
+            verdict = "allowed once"
         why = f" · {' '.join(self.reason.split())}" if self.reason else ""
         if self.origin and self.origin not in why:
             why = f" · not from you: {self.origin}{why}"
-        return f"{said}: {self.tool} {subject[:60]}{why}"
+        return f"{verdict}: {self.tool} {subject[:60]}{why}"
 
     def light(self) -> dict[str, Any]:
         quiet = self.by in ("rule", "mode") and self.decision == "allowed"
@@ -366,13 +366,13 @@ class GuardSet(Payload):
         return ": ".join(filter(None, (place, f'"{" ".join((self.quote or self.text).split())}"')))
 
     def headline(self) -> str:
-        said: dict[GuardKind, str] = {
+        phrases: dict[GuardKind, str] = {
             "edits": f"{self.what} stays as it is",
             "command": f"no {self.what}",
             "writes": "nothing is written",
             "tests": "tests run after changes",
         }
-        return f"guard: {said[self.forbids]}"
+        return f"guard: {phrases[self.forbids]}"
 
 
 @event("guard.offered", row="notice")
@@ -502,8 +502,8 @@ class GoalEnded(Payload):
     """Why the model gave it up, or why it could not be checked."""
 
     def headline(self) -> str:
-        said = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
-        how = said.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
+        phrases = {"met": "reached", "not checked": "not checked", "given up": "given up", "off": "off"}
+        how = phrases.get(self.outcome, f"ended: its budget of {self.outcome} is used up")
         return f"goal {how}{f' · {plain_line(self.reason)}' if self.reason else ''}"
 
 
@@ -559,8 +559,8 @@ class FilesRestored(Payload):
         )
         (number, fate), *others = [each for each in fates if each[0]] or [(0, "restored")]
         first = f"{count(number, 'file')} {fate}"
-        said = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
-        return f"undone: {said}" if self.undo else said
+        text = ", ".join([first, *(f"{number} {fate}" for number, fate in others)])
+        return f"undone: {text}" if self.undo else text
 
     def light(self) -> dict[str, Any]:
         return {"ref": self.to, "state": "undo" if self.undo else ""}

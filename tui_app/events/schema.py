@@ -110,14 +110,14 @@ def summary_of(payload: type[Payload]) -> str:
 
 
 def _envelope(payload: type[Payload]) -> Schema:
-    said = docstrings(Record).members
+    docs = docstrings(Record).members
     number: Schema = {"type": "integer", "minimum": 0} if payload.STORED else {"const": 0}
     place = "0 when the log could not take it." if payload.STORED else "0: the log does not keep this event."
     properties: dict[str, Schema] = {
         "type": {"const": payload.TYPE},
         "session": {"type": "string", "description": "Id of the session."},
         "seq": {**number, "description": f"Number in the session's log, from 1; {place}"},
-        "time": {"type": "number", **_described(said.get("time", ""))},
+        "time": {"type": "number", **_described(docs.get("time", ""))},
         "version": {"const": payload.VERSION, "description": "Grows when a field changes its meaning."},
         "data": _data(payload),
     }
@@ -130,8 +130,8 @@ def _data(payload: type[Payload]) -> Schema:
     own = _objects([payload])[payload.__name__]
     if payload is not UsageInfo:
         return own
-    beside = {name: each for name, each in own["properties"].items() if name != _USAGE}
-    return _all_required(_usage()["properties"] | beside)
+    others = {name: each for name, each in own["properties"].items() if name != _USAGE}
+    return _all_required(_usage()["properties"] | others)
 
 
 def _all_required(properties: dict[str, Schema]) -> Schema:
@@ -144,11 +144,11 @@ def _objects(payloads: Iterable[type[Payload]]) -> dict[str, Schema]:
     _, found = msgspec.json.schema_components(known.values(), ref_template="#/$defs/{name}")
     made: dict[str, Schema] = {}
     for name, each in found.items():
-        said = docstrings(known.get(name) or getattr(events, name))
+        docs = docstrings(known.get(name) or getattr(events, name))
         for member, about in each["properties"].items():
             about.pop("default", None)
-            about.update(_described(said.members.get(member, "")))
-        head = {} if name in known else _described(said.text)
+            about.update(_described(docs.members.get(member, "")))
+        head = {} if name in known else _described(docs.text)
         made[name] = {**head, **_all_required(each["properties"])}
     return made
 
@@ -165,9 +165,9 @@ def _usage() -> Schema:
     """Return the figures of ``ContextUsage.to_json``: a sample has their names and types."""
     sample = ContextUsage(parts=Breakdown(), window=ContextWindow(limit=1, source="default"), messages=0)
     window, usage = docstrings(ContextWindow).members, docstrings(ContextUsage)
-    said = docstrings(Breakdown).members | window | {"limit_source": window.get("source", "")} | usage.members
+    docs = docstrings(Breakdown).members | window | {"limit_source": window.get("source", "")} | usage.members
     properties = {
-        name: {"type": _JSON_TYPES[type(value)], **_described(said.get(name, ""))}
+        name: {"type": _JSON_TYPES[type(value)], **_described(docs.get(name, ""))}
         for name, value in sample.to_json().items()
     }
     return {**_described(usage.text), **_all_required(properties)}

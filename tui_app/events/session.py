@@ -199,8 +199,8 @@ class BranchMerged(Paid):
 
     def headline(self) -> str:
         left = len(self.files) - len(self.taken)
-        told = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
-        return f"merged {plain_line(self.name)}: {told}{f', {left} left alone' if left else ''}"
+        figures = f"{count(self.turns, 'turn')}, {count(len(self.taken), 'file')}"
+        return f"merged {plain_line(self.name)}: {figures}{f', {left} left alone' if left else ''}"
 
 
 @event("memory.added", row="memory", light={"ref": "entry"}, says="remembered: {0.text}")

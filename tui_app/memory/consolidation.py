@@ -106,9 +106,9 @@ class BoardTool:
                 case "add":
                     return self._add(text, kind, source)
                 case "prune":
-                    gone = self.board.prune(entry, self.made_by)
+                    pruned = self.board.prune(entry, self.made_by)
                     self.outcome.pruned += 1
-                    return f"Entry {gone.id} was removed from the board."
+                    return f"Entry {pruned.id} was removed from the board."
                 case "list":
                     lines = "\n".join(each.line for each in self.board.entries())
                     return lines[:_LONGEST_LIST] or "The board is empty."
@@ -149,8 +149,8 @@ class ConsolidationAgent:
     @property
     def part_budget(self) -> int:
         """Tokens of the session in one request; responses and calls come after it."""
-        told = self.count(INSTRUCTIONS) + _TOOL
-        return max(_SMALLEST, (self.budget() - told) * 2 // 5)
+        fixed = self.count(INSTRUCTIONS) + _TOOL
+        return max(_SMALLEST, (self.budget() - fixed) * 2 // 5)
 
     async def read(self, part: Part, tool: BoardTool) -> None:
         """Have the model read one part.

@@ -141,13 +141,13 @@ def checked(text: str, *, by_person: bool) -> str:
         NotRemembered: if it must not be kept.
     """
     # Check the length first: a million characters are refused at once.
-    said = plain(text) if len(text) <= LONGEST * 10 else text
-    if len(said) > LONGEST:
+    normal = plain(text) if len(text) <= LONGEST * 10 else text
+    if len(normal) > LONGEST:
         raise NotRemembered(f"it is longer than {LONGEST} characters")
-    if len(said) < _SHORTEST:
+    if len(normal) < _SHORTEST:
         raise NotRemembered("it is empty")
-    if mask_secrets(said) != said or mask_secrets(text) != text:
+    if mask_secrets(normal) != normal or mask_secrets(text) != text:
         raise NotRemembered("it contains what looks like a secret")
-    if not by_person and _MARKUP.search(unicodedata.normalize("NFKC", said)):
+    if not by_person and _MARKUP.search(unicodedata.normalize("NFKC", normal)):
         raise NotRemembered("it holds signs by which models tell who speaks")
-    return said
+    return normal

@@ -57,10 +57,10 @@ class Evidence:
         """
         match kind:
             case "rule":
-                said = self.typed.get(source)
-                if said is None:
+                message = self.typed.get(source)
+                if message is None:
                     raise NotRemembered(f"#{source} is not a message with words of the user")
-                if not _is_stated(text, own_words(said)):
+                if not _is_stated(text, own_words(message)):
                     raise NotRemembered(f"the user does not say that in #{source}; quote their own words")
             case "command":
                 named = re.search(r"`([^`]{1,400})`", text)
@@ -69,7 +69,7 @@ class Evidence:
                     raise NotRemembered("no command that worked in this session matches it")
                 self._check_rest(text.replace(named[0], " ") if named else "", [done])
             case "file":
-                changes = [told for path, told in self.files.items() if path.rsplit("/", 1)[-1] in text]
+                changes = [change for path, change in self.files.items() if path.rsplit("/", 1)[-1] in text]
                 if not changes:
                     raise NotRemembered("this session changed no file of that name")
                 self._check_rest(re.sub(r"\S*[./]\S*", " ", text), changes)
@@ -77,20 +77,20 @@ class Evidence:
                 self._check_note(text, source)
 
     def _check_note(self, text: str, source: int) -> None:
-        said = self.typed.get(source) or self.spoken.get(source)
-        if said is None:
+        message = self.typed.get(source) or self.spoken.get(source)
+        if message is None:
             raise NotRemembered(f"#{source} is not a message of the user or the assistant")
         # An address that only a tool's output or the assistant names must not be recommended.
         given = squeeze("\n".join(self.typed.values()))
         if any(each.kind == "address" and squeeze(each.text) not in given for each in anchors_in(text)):
             raise NotRemembered("the user never gave the address in it")
-        if not _supports(said, text):
+        if not _supports(message, text):
             raise NotRemembered(f"#{source} does not say that")
 
     def _check_rest(self, rest: str, done: Sequence[str]) -> None:
         """Check that a claim besides a name was stated, or is what was done."""
-        told = (*done, *self.typed.values(), *self.spoken.values())
-        if _words(rest) and not any(_supports(said, rest) for said in told):
+        sources = (*done, *self.typed.values(), *self.spoken.values())
+        if _words(rest) and not any(_supports(source, rest) for source in sources):
             raise NotRemembered("nothing in this session says what it claims about that name")
 
 
@@ -104,9 +104,9 @@ def evidence_of(items: Sequence[Item]) -> Evidence:
     )
 
 
-def _by_key(said: Sequence[Prompt | AssistantText]) -> dict[int, str]:
+def _by_key(messages: Sequence[Prompt | AssistantText]) -> dict[int, str]:
     texts: dict[int, str] = {}
-    for one in said:
+    for one in messages:
         texts[one.key] = f"{texts[one.key]}\n{one.text}" if one.key in texts else one.text
     return texts
 
@@ -117,19 +117,19 @@ def _words(text: str) -> frozenset[str]:
 
 def _is_stated(text: str, own: str) -> bool:
     """Whether a text is in the user's own words rather than only quoted."""
-    wanted = squeeze(text.strip(" .。!！"))
+    claim = squeeze(text.strip(" .。!！"))
     for anchor in anchors_in(own):
-        if anchor.kind == "quote" and wanted in squeeze(anchor.text):
+        if anchor.kind == "quote" and claim in squeeze(anchor.text):
             own = own.replace(anchor.text, " ")
-    return wanted in squeeze(own)
+    return claim in squeeze(own)
 
 
-def _supports(said: str, text: str) -> bool:
+def _supports(message: str, text: str) -> bool:
     """Whether a message contains most words of a text, and all its names, numbers and quotes."""
-    wanted, folded = _words(text), squeeze(said)
+    words, folded = _words(text), squeeze(message)
     if any(squeeze(anchor.text) not in folded for anchor in anchors_in(text)):
         return False
-    return not wanted or len(wanted & _words(said)) >= _SHARE * len(wanted) or squeeze(text) in folded
+    return not words or len(words & _words(message)) >= _SHARE * len(words) or squeeze(text) in folded
 
 
 MOST_PARTS = 8
@@ -190,9 +190,9 @@ def fitted_board(board: Sequence[Entry], budget: int, count: Callable[[str], int
 
 
 def request_for(part: Part, board: Sequence[Entry]) -> str:
-    standing = "\n".join(entry.line for entry in board) or "(nothing yet)"
+    listing = "\n".join(entry.line for entry in board) or "(nothing yet)"
     return (
-        f"<board>\n{_safe(standing)}\n</board>\n"
+        f"<board>\n{_safe(listing)}\n</board>\n"
         f"<transcript>\n{_safe(part.text)}\n</transcript>\n"
         "Bring the board up to date with this stretch of a session that is over, then say done."
     )
@@ -254,14 +254,14 @@ def _is_valid(draft: Draft) -> bool:
 
 def _rules(ledger: Ledger) -> Iterator[Draft]:
     """Yield short sentences of the user that name something in the code, or were repeated."""
-    said: dict[str, list[tuple[int, str, bool]]] = {}
+    mentions: dict[str, list[tuple[int, str, bool]]] = {}
     for prompt in ledger.prompts():
         whole = own_words(prompt.text)
         for sentence in sentences(whole):
             if len(sentence) <= _LONGEST_RULE and not sentence.rstrip("\"')*_` ").endswith(_QUESTION):
                 entry = (prompt.key, sentence, len(whole) <= _LONGEST_PROMPT)
-                said.setdefault(sentence.casefold(), []).append(entry)
-    for times in said.values():
+                mentions.setdefault(sentence.casefold(), []).append(entry)
+    for times in mentions.values():
         key, sentence, brief = times[-1]
         long_enough = len(sentence.split()) >= _SAYS_SOMETHING or not sentence.isascii()
         named = any(anchor.kind not in {"number", "quote"} for anchor in anchors_in(sentence))

@@ -212,8 +212,8 @@ def _former(common: Path, branch: str) -> Iterator[str]:
         return
     packed = {line.partition(" ")[2].strip() for line in _read(common / "packed-refs").splitlines()}
     for line in reversed(_read(common / "logs" / _HEADS / branch).splitlines()):
-        _, found, said = line.partition(_RENAMED)
-        old, to, _ = said.partition(" to ")
+        _, found, names = line.partition(_RENAMED)
+        old, to, _ = names.partition(" to ")
         old = old.removeprefix(_HEADS)
         if not (found and to and old) or ".." in Path(old).parts or old == branch:
             continue

@@ -114,8 +114,8 @@ def check_unasked(store: SessionStore, session: str) -> None:
     """Raise ``SessionWaits`` if a session was left with an unanswered question."""
     found = newest_step(store, session)
     if found is not None and found[2] and found[1].step == "waiting":
-        told = f"The session waits for an answer: {found[1].question}."
-        raise SessionWaits(told, f"Nothing changed. Answer first: plimsoll attach {session}")
+        message = f"The session waits for an answer: {found[1].question}."
+        raise SessionWaits(message, f"Nothing changed. Answer first: plimsoll attach {session}")
 
 
 def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackground, bool] | None:
@@ -132,8 +132,8 @@ def waiting_prompts(store: SessionStore, session: str, seq: int, left: SessionBa
     if not left.prompts:
         return []
     kinds = (UserMessage.TYPE, ShellCommand.TYPE)
-    said = (head.seq for head in store.heads(session, seq) if head.type in kinds)
-    found = (record.data for each in said if (record := store.record(session, each)) is not None)
+    seqs = (head.seq for head in store.heads(session, seq) if head.type in kinds)
+    found = (record.data for each in seqs if (record := store.record(session, each)) is not None)
     known = (each for each in found if isinstance(each, UserMessage | ShellCommand))
     sent = Counter(each.typed if isinstance(each, ShellCommand) else each.text for each in known)
     waiting: list[LeftPrompt] = []
@@ -180,22 +180,22 @@ def begin(
     if sys.platform == "win32":
         raise StartFailed("Sessions cannot be left in the background on Windows.")
     command = [sys.executable, "-P", "-m", "tui_app", "run", INSIDE, *words]
-    with TemporaryFile("w+", encoding="utf-8", errors="replace") as told:
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr:
         process = subprocess.Popen(
-            command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=told, text=True,
+            command, cwd=cwd, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, text=True,
             start_new_session=True,
         )  # fmt: skip
         assert process.stdout is not None
         with process.stdout:
             session = process.stdout.readline().strip()
         code = 0 if session else process.wait()
-        told.seek(0)
-        said = told.read().strip()
+        stderr.seek(0)
+        output = stderr.read().strip()
     if not session:
-        raise StartFailed(said or "The process in the background ended at once.", code)
+        raise StartFailed(output or "The process in the background ended at once.", code)
     # Avoids the warning about a running child: it is meant to outlive us.
     process.returncode = 0
-    return session, said
+    return session, output
 
 
 def send(lock_file: Path, number: int) -> bool:

@@ -130,32 +130,32 @@ def _prompts(store: SessionStore, session: str, after: int) -> Iterator[BranchPr
             yield BranchPrompt(seq=head.seq, title=head.title, time=head.time, tools=tools)
 
 
-def branch_named(store: SessionStore, session: str, wanted: str) -> Branch:
+def branch_named(store: SessionStore, session: str, name: str) -> Branch:
     """Find a branch by its name, id or id prefix; with an empty text, the only open branch.
 
     Raises:
         Refusal: if none matches, or more than one.
     """
-    forks, wanted = forks_in(store), wanted.strip()
+    forks, name = forks_in(store), name.strip()
     branches = branches_of(store, session, forks)
-    if not wanted:
+    if not name:
         fitting = [each for each in branches if each.state == "open"]
     else:
-        fitting = [each for each in branches if wanted.casefold() == each.name.casefold()]
-        fitting = fitting or [each for each in branches if each.info.id.startswith(wanted)]
+        fitting = [each for each in branches if name.casefold() == each.name.casefold()]
+        fitting = fitting or [each for each in branches if each.info.id.startswith(name)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
         named = ", ".join(f"{each.name} ({each.info.id})" for each in fitting)
         raise Refusal(f"Which branch? There are {named}.")
-    if not wanted:
+    if not name:
         above = parent_of(store, session)
         way = f"This one is merged from {above}: /tree leads there." if above else "/branch begins one."
         raise Refusal(f"No branch of this session is open. {way}")
-    if any(wanted in (data.branch, data.name) for data in merges_in(store, session).values()):
-        raise Refusal(f"The branch {wanted} was merged, and deleted since. Nothing changed.")
+    if any(name in (data.branch, data.name) for data in merges_in(store, session).values()):
+        raise Refusal(f"The branch {name} was merged, and deleted since. Nothing changed.")
     below = next((each for each in branches for deep in forks.get(each.info.id, ())
-                  if wanted in (deep.id, deep.title)), None)  # fmt: skip
+                  if name in (deep.id, deep.title)), None)  # fmt: skip
     if below is not None:
-        raise Refusal(f"{wanted} is a branch of {below.name}: merge it there first. Nothing changed.")
-    raise Refusal(f"This session has no branch {wanted}; it may have been deleted. Nothing changed.")
+        raise Refusal(f"{name} is a branch of {below.name}: merge it there first. Nothing changed.")
+    raise Refusal(f"This session has no branch {name}; it may have been deleted. Nothing changed.")

@@ -232,10 +232,10 @@ def index_trouble(db: sqlite3.Connection, version: int) -> str:
     Another program that vacuums the file may renumber its rows, and the index would then point to others.
     """
     calls = " OR type = 'tool.call'" if version >= _WITH_CALLS else ""
-    said = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
+    total = db.execute(f"SELECT COUNT(*) FROM events WHERE type IN {_SPEAKING}{calls}").fetchone()[0]
     indexed = db.execute("SELECT COUNT(*) FROM said_docsize").fetchone()[0]
-    if said != indexed:
-        return f"it knows {indexed:,} of {said:,} messages"
+    if total != indexed:
+        return f"it knows {indexed:,} of {total:,} messages"
     if version < _WITH_CALLS:
         return ""
     # An index built now must have the same content.

@@ -68,8 +68,8 @@ def row_sum(row: EventRow) -> int:
     """Return a checksum of a whole row."""
     session, seq, kind, time, *texts = row
     # Whole seconds may be read back without a fraction.
-    said = "\0".join([session, str(seq), kind, repr(float(time)), *(text or "" for text in texts)])
-    return zlib.crc32(said.encode("utf-8", "replace"))
+    content = "\0".join([session, str(seq), kind, repr(float(time)), *(text or "" for text in texts)])
+    return zlib.crc32(content.encode("utf-8", "replace"))
 
 
 def heads_of_rows(session: str, rows: Sequence[tuple[int, str, float, str]]) -> list[Head]:

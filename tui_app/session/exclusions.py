@@ -47,12 +47,12 @@ def excluded_in(store: SessionStore, session: str) -> Excluded:
     Raises:
         sqlite3.Error: if the log cannot be read.
     """
-    standing: dict[int, tuple[int, tuple[int, ...]]] = {}
+    exclusions: dict[int, tuple[int, tuple[int, ...]]] = {}
     for head in reversed(list(store.newest(session, (MessageExcluded.TYPE, RewriteUndone.TYPE)))):
         if head.type == MessageExcluded.TYPE:
-            standing[head.ref or head.seq] = head.seq, tuple(seq for seq, _ in head.removed)
+            exclusions[head.ref or head.seq] = head.seq, tuple(seq for seq, _ in head.removed)
         else:
-            standing.pop(head.ref, None)
-    since = {seq: by for by, seqs in standing.values() for seq in seqs}
+            exclusions.pop(head.ref, None)
+    since = {seq: by for by, seqs in exclusions.values() for seq in seqs}
     answers = (data_of(store.record(session, seq), AssistantMessage) for seq in since)
     return Excluded(since, frozenset(id for answer in answers if answer for id in answer.call_ids))

@@ -83,10 +83,10 @@ def fixed_part(view: AgentView, last: UsageInfo | None) -> Breakdown:
     """
     if last is None:
         return Breakdown()
-    said = sum_breakdowns(weighed.tokens for weighed in view.message_weights())
+    tokens = sum_breakdowns(weighed.tokens for weighed in view.message_weights())
 
     def beyond(name: str) -> int:
-        return max(0, int(last.usage.get(name, 0)) - int(getattr(said, name)))
+        return max(0, int(last.usage.get(name, 0)) - int(getattr(tokens, name)))
 
     return Breakdown(system=beyond("system"), tools=beyond("tools"), memory=beyond("memory"))
 

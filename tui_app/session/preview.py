@@ -76,8 +76,8 @@ def load_preview(database: Database, session: str) -> Preview:
         agent_view = store.agent_view(info.id)
         view = _newest_rows(store, info.id, agent_view.last)
         known = known_of(store, info.id)
-        said = (head for head in agent_view.visible() if head.type == UserMessage.TYPE)
-        seqs = [head.seq for head in said if not is_interruption(head.title)][-_PROMPTS:]
+        heads = (head for head in agent_view.visible() if head.type == UserMessage.TYPE)
+        seqs = [head.seq for head in heads if not is_interruption(head.title)][-_PROMPTS:]
         prompts = [data_of(store.record(info.id, seq), UserMessage) for seq in seqs]
         newest = islice(store.newest(info.id, (ShellCommand.TYPE,)), _PROMPTS)
         ran = [data_of(store.record(info.id, head.seq), ShellCommand) for head in newest]
@@ -170,8 +170,8 @@ class StoreBodies:
             if not isinstance(record.data, ToolCall | ShellCommand):
                 return body_of(record, entry)
             result = self._store.record(self._session, entry.result_seq) if entry.result_seq else None
-            said = result.data if result is not None else None
-            text = said.text if isinstance(said, ToolResult | ShellResult) else ""
+            data = result.data if result is not None else None
+            text = data.text if isinstance(data, ToolResult | ShellResult) else ""
             if isinstance(record.data, ToolCall):
                 return Body(text=text, args=record.data.args)
             # The row itself shows the outcome.
@@ -259,8 +259,8 @@ def read_body(database: Database, session: str, entry: Entry) -> Body:
 
 def unreadable(error: Exception, file: Path | None = None) -> Body:
     """Return a body that gives the reason why a text cannot be read."""
-    if told := storage_error(error, file):
-        return Body(text=str(told))
+    if reason := storage_error(error, file):
+        return Body(text=str(reason))
     if isinstance(error, sqlite3.Error):
         return Body(text=f"This text cannot be read: {str(error).removesuffix('.')}.")
     return Body(text=f"This text cannot be read: {type(error).__name__}. See plimsoll.log for details.")

@@ -374,16 +374,16 @@ def _said(kind: str, head: str, message: str | None) -> Payload | None:
         tokens = Head.from_text(0, kind, 0.0, head).tokens
     except (ValueError, TypeError, KeyError):
         return None
-    said = "\n\n".join(plain_text(part.get("content")) for part in parts if part["part_kind"] in _SPEAKING)
+    text = "\n\n".join(plain_text(part.get("content")) for part in parts if part["part_kind"] in _SPEAKING)
     calls = tuple(part["tool_call_id"] for part in parts if part["part_kind"] == "tool-call")
     match kind:
         case UserMessage.TYPE:
-            return UserMessage(text=said, tokens=tokens)
+            return UserMessage(text=text, tokens=tokens)
         case AssistantMessage.TYPE:
-            return AssistantMessage(text=said, call_ids=calls, tokens=tokens)
+            return AssistantMessage(text=text, call_ids=calls, tokens=tokens)
         case ToolResult.TYPE if parts[0]["part_kind"] == "tool-return":
             id, name = parts[0]["tool_call_id"], parts[0]["tool_name"]
-            return ToolResult(tool_call_id=id, name=name, text=said, tokens=tokens)
+            return ToolResult(tool_call_id=id, name=name, text=text, tokens=tokens)
         case _:
             return None
 
@@ -394,11 +394,11 @@ def _message(payload: Payload, time: float, calls: Iterable[Call]) -> object:
         case UserMessage(text=text):
             return request({"part_kind": "user-prompt", "content": text, "timestamp": iso(time)}, time)
         case AssistantMessage(text=text):
-            said = [{"part_kind": "text", "content": text}] if text else []
+            parts = [{"part_kind": "text", "content": text}] if text else []
             return {
                 "kind": "response",
                 "timestamp": iso(time),
-                "parts": [*said, *(call_part(*call) for call in calls)],
+                "parts": [*parts, *(call_part(*call) for call in calls)],
             }
         case ToolResult(tool_call_id=id, name=name, text=text, outcome=outcome):
             return return_request(id, name, text, "failed" if outcome == "error" else outcome, time)
@@ -419,8 +419,8 @@ def list_unlisted(db: sqlite3.Connection) -> list[str]:
     unlisted = db.execute(query).fetchall()
     for session, created, updated in unlisted:
         start = db.execute("SELECT data FROM events WHERE session = ? AND seq = 1", (session,)).fetchone()
-        said = json.loads(start[0]) if start else {}
-        values = (said.get("title") or _RESCUED, said.get("cwd", ""), said.get("model", ""))
+        data = json.loads(start[0]) if start else {}
+        values = (data.get("title") or _RESCUED, data.get("cwd", ""), data.get("model", ""))
         db.execute(_LIST, (session, *values, created, updated, 0, 0))
     # Every log must begin with the start of its session.
     query = (

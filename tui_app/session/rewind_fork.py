@@ -43,15 +43,15 @@ class Fork:
 
 def prompt_at(store: SessionStore, session: str, at: int) -> str:
     """Return the prompt with a log number. Raises ``NotAPrompt`` if there is none."""
-    if (said := data_of(store.record(session, at), UserMessage)) is None:
+    if (prompt := data_of(store.record(session, at), UserMessage)) is None:
         raise NotAPrompt(f"#{at} is not a prompt of session {session}.")
-    return said.text
+    return prompt.text
 
 
 def fork_session(  # noqa: PLR0913 - what differs by caller, all by name
     store: SessionStore,
     sessions_dir: Path,
-    wanted: str,
+    original: str,
     *,
     at: int | None = None,
     now: float,
@@ -68,7 +68,7 @@ def fork_session(  # noqa: PLR0913 - what differs by caller, all by name
     Args:
         store: The store of both sessions.
         sessions_dir: Parent of the sessions' folders.
-        wanted: Id of the session, or an unambiguous prefix.
+        original: Id of the session, or an unambiguous prefix.
         at: Log number of the prompt; None copies everything. For a subagent, the log number of any event.
         now: Seconds since the epoch.
         agent: Title of the subagent that will work in the new session; empty for a session of the user.
@@ -82,7 +82,7 @@ def fork_session(  # noqa: PLR0913 - what differs by caller, all by name
         OSError: if files cannot be copied; nothing of the new session is left then.
         sqlite3.Error: if it cannot be written; nothing of it is left then either.
     """
-    info = store.info(wanted)
+    info = store.info(original)
     prompt = prompt_at(store, info.id, at) if at is not None and not agent else ""
     taken = takewhile(lambda each: at is None or each[0].seq < at, store.records(info.id))
     start, *events = [(record.data, message, record.time) for record, message in taken]

@@ -56,11 +56,11 @@ def rewind_points(view: AgentView) -> list[RewindPoint]:
 def fork_points(entries: Sequence[Entry]) -> list[RewindPoint]:
     """List every prompt ever sent, newest first, including compacted and rewound ones."""
     points: list[RewindPoint] = []
-    said = 0
+    messages = 0
     for entry in entries:
         if entry.kind == "user" and entry.state != "failed":
-            points.append(RewindPoint(seq=entry.seq, time=entry.time, title=entry.title, messages=said))
-        said += entry.kind in ("user", "assistant", "tool")
+            points.append(RewindPoint(seq=entry.seq, time=entry.time, title=entry.title, messages=messages))
+        messages += entry.kind in ("user", "assistant", "tool")
     return points[::-1]
 
 

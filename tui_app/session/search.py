@@ -205,7 +205,7 @@ class _Search:
         above = int(self.db.execute("SELECT COALESCE(MAX(rowid), 0) + 1 FROM events").fetchone()[0])
         sessions = int(self.db.execute("SELECT COUNT(*) FROM sessions").fetchone()[0])
         first: list[int] = []
-        told = monotonic()
+        last = monotonic()
         found: list[Row] = []
         room = _RANKED
         while above > 1 and room > 0 and not self.stopped():
@@ -217,10 +217,10 @@ class _Search:
             above = low
             if room <= 0 or low == 1:
                 yield self._searched(found, sessions, sessions)
-            elif monotonic() - told >= _TOLD_EVERY_S:
+            elif monotonic() - last >= _TOLD_EVERY_S:
                 first = first or sorted(row[0] for row in self.db.execute(_FIRST_ROWS))
                 yield self._searched(found, len(first) - bisect_left(first, low), sessions)
-                told = monotonic()
+                last = monotonic()
 
     def _searched(self, best: Sequence[Row], sessions: int, of: int) -> Searched:
         return Searched([_found(row[2:], self.terms) for row in best], sessions, of)

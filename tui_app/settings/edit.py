@@ -48,15 +48,15 @@ def edited(text: str, path: tuple[str, ...], value: object) -> str:
         tomllib.TOMLDecodeError: if the text is not TOML.
         Unchangeable: if the result would not have exactly the intended values.
     """
-    wanted, value = tomllib.loads(text), _plain(value)
+    expected, value = tomllib.loads(text), _plain(value)
     line_end = "\r\n" if "\r\n" in text and "\n" not in text.replace("\r\n", "") else "\n"
     # Loaded with the first change only: reading settings must cost almost nothing.
     from tomlkit.exceptions import TOMLKitError
 
-    _put(wanted, path, value, dict)
+    _put(expected, path, value, dict)
     try:
         after = _changed(text.replace(line_end, "\n"), path, value).replace("\n", line_end)
-        if _filled(tomllib.loads(after)) == _filled(wanted):
+        if _filled(tomllib.loads(after)) == _filled(expected):
             return after
     except (TOMLKitError, tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise Unchangeable(str(error)) from error
@@ -85,8 +85,8 @@ def _changed(text: str, path: tuple[str, ...], value: object) -> str:
         target = document() if is_new else documents[home]
         _put(target, path, value, table)
         end = f"{chr(10) if text else ''}{dumps(target)}" if is_new else ""
-    said = (dumps(each) + section.tail for each, section in zip(documents, sections, strict=True))
-    return "".join(said) + end
+    texts = (dumps(each) + section.tail for each, section in zip(documents, sections, strict=True))
+    return "".join(texts) + end
 
 
 class _Section(NamedTuple):

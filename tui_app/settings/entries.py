@@ -126,8 +126,8 @@ def table_lines(values: Mapping[str, object]) -> list[str]:
         for part in parts:
             inside = asdict(part) if is_dataclass(part) and not isinstance(part, type) else part
             if isinstance(inside, Mapping):
-                said = {key: item for key, item in inside.items() if item not in (None, "", (), [])}
-                lines += [f"[{name}]", *(f"  {key} = {json.dumps(item)}" for key, item in said.items()), ""]
+                fields = {key: item for key, item in inside.items() if item not in (None, "", (), [])}
+                lines += [f"[{name}]", *(f"  {key} = {json.dumps(item)}" for key, item in fields.items()), ""]
             else:
                 lines.append(f"{name} = {json.dumps(inside)}")
     return lines

@@ -147,11 +147,11 @@ def dollars(allowed: str) -> Number:
 
 def _integer(text: str) -> int:
     """Parse a whole number, also in thousands or millions: ``24k``, ``1.5M``. Raises ``ValueError``."""
-    said = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKM])", text.strip())
-    if said is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?) ?([kKM])", text.strip())
+    if match is None:
         return int(text)
-    whole, _, part = said[1].partition(".")
-    zeros = 3 if said[2] in "kK" else 6
+    whole, _, part = match[1].partition(".")
+    zeros = 3 if match[2] in "kK" else 6
     if len(part) > zeros:
         raise ValueError(text)
     return int(whole + part.ljust(zeros, "0"))
@@ -323,8 +323,8 @@ def setting(
     is_table = isinstance(default, dict)
     built_in: dict[str, Any] = {"default_factory": dict} if is_table else {"default": default}
     allowed = allowed or (_TABLE if is_table else "")
-    said = Setting(rule, help, takes_effect, allowed, section, is_required=default is MISSING)
-    made: T = field(**built_in, repr=is_shown, metadata={"setting": said})
+    spec = Setting(rule, help, takes_effect, allowed, section, is_required=default is MISSING)
+    made: T = field(**built_in, repr=is_shown, metadata={"setting": spec})
     return made
 
 

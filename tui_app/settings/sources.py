@@ -33,8 +33,8 @@ class SettingsError(Exception):
         missing: Whether a required key is missing.
     """
 
-    def __init__(self, told: str = "", key: str = "", *, missing: bool = False) -> None:
-        super().__init__(told)
+    def __init__(self, message: str = "", key: str = "", *, missing: bool = False) -> None:
+        super().__init__(message)
         self.key, self.missing = key, missing
 
 

@@ -72,25 +72,25 @@ def _mismatch(settings: Settings) -> str:
         other = f"Choose another, or give {clash.owner} another key first."
         return f"{given}, but {clash.key} is a key of {clash.owner}. {other}"
     if found := find_writing_key(keymap):
-        told = (
+        problem = (
             f"keymap.{found[0]} is {show(keymap[found[0]])}, but {found[1]} is needed to write in the prompt"
         )
-        return f"{told}; allowed: keys that write nothing, such as f6 or ctrl+k."
+        return f"{problem}; allowed: keys that write nothing, such as f6 or ctrl+k."
     return ""
 
 
-def resolve_model(settings: Settings, env: Mapping[str, str], held: Collection[str] = ()) -> str:
+def resolve_model(settings: Settings, env: Mapping[str, str], stored: Collection[str] = ()) -> str:
     """Return the model of a new session; never fails, because one model needs no key.
 
     Args:
         settings: The user's settings.
         env: Environment to search for keys.
-        held: Names of keys that are kept elsewhere, such as in the system keyring.
+        stored: Names of keys that are kept elsewhere, such as in the system keyring.
     """
     if settings.model:
         return settings.model
     for key, model in MODELS_BY_KEY:
-        if env.get(key, "").strip() or key in held:
+        if env.get(key, "").strip() or key in stored:
             return model
     return OFFLINE_MODEL
 

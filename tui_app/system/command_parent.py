@@ -219,10 +219,10 @@ def _remove(inside: Inside) -> None:
     for path in inside.absent:
         root = next(folder for folder in inside.folders if path.startswith(f"{folder}/"))
         # A folder on the way that has become a link leads to a place that programs would act on.
-        gone = first_link(path, root) or path
+        place = first_link(path, root) or path
         with contextlib.suppress(OSError):
-            remove_named(gone)
-            os.write(2, f"\n[{gone} was removed: programs outside the sandbox would obey it.]\n".encode())
+            remove_named(place)
+            os.write(2, f"\n[{place} was removed: programs outside the sandbox would obey it.]\n".encode())
 
 
 def _watch(group: int, inside: Inside) -> None:

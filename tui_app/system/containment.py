@@ -203,9 +203,9 @@ def _drop_capabilities() -> None:
         if not (_KEPT_CAPABILITIES >> number) & 1:
             _libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0)
     # Effective, permitted and inheritable: first the lower, then the upper half of each.
-    head, held = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
-    if _libc.capget(ctypes.byref(head), ctypes.byref(held)) == 0:
-        kept = (ctypes.c_uint32 * 6)(held[0] & _KEPT_CAPABILITIES, held[1] & _KEPT_CAPABILITIES)
+    head, caps = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0), (ctypes.c_uint32 * 6)()
+    if _libc.capget(ctypes.byref(head), ctypes.byref(caps)) == 0:
+        kept = (ctypes.c_uint32 * 6)(caps[0] & _KEPT_CAPABILITIES, caps[1] & _KEPT_CAPABILITIES)
         _libc.capset(ctypes.byref(head), ctypes.byref(kept))
 
 

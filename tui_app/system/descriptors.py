@@ -71,14 +71,14 @@ def remove_named(path: StrPath) -> None:
     """Remove a file, a link, or a folder with its content."""
     with folder_of(path) as (folder, name):
         # Renamed at once: a program that acts on it may come at any moment.
-        gone = f"{name[:200]}.removed-{os.urandom(4).hex()}"
-        os.rename(name, gone, src_dir_fd=folder, dst_dir_fd=folder)
-        if stat.S_ISDIR(os.stat(gone, dir_fd=folder, follow_symlinks=False).st_mode):
+        new_name = f"{name[:200]}.removed-{os.urandom(4).hex()}"
+        os.rename(name, new_name, src_dir_fd=folder, dst_dir_fd=folder)
+        if stat.S_ISDIR(os.stat(new_name, dir_fd=folder, follow_symlinks=False).st_mode):
             import shutil  # most commands do not need it
 
-            shutil.rmtree(gone, dir_fd=folder)
+            shutil.rmtree(new_name, dir_fd=folder)
         else:
-            os.unlink(gone, dir_fd=folder)
+            os.unlink(new_name, dir_fd=folder)
 
 
 def first_link(path: StrPath, root: StrPath) -> str:

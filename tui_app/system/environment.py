@@ -147,7 +147,7 @@ def _inside(value: str) -> Iterator[str]:
             parts = urlsplit(value)
             given = [
                 parts.password or "",
-                *(said for key, said in parse_qsl(parts.query) if _names_secret(key)),
+                *(text for key, text in parse_qsl(parts.query) if _names_secret(key)),
             ]
         except ValueError:
             given = []
@@ -222,9 +222,9 @@ class MaskedStream:
 
     def flush(self) -> str:
         """Return what was held back, at the end."""
-        held, self.held = self.held, ""
-        self.shown.append(held)
-        return held
+        rest, self.held = self.held, ""
+        self.shown.append(rest)
+        return rest
 
 
 def masked(text: str, keys: Iterable[str]) -> str:
@@ -256,8 +256,8 @@ def hide_environment(names: Collection[str]) -> None:
     with suppress(OSError, ValueError, IndexError, AttributeError):
         with open("/proc/self/stat", encoding="ascii", errors="replace") as stat:  # noqa: PTH123
             start, end = map(int, stat.read().rpartition(")")[2].split()[47:49])
-        held = ctypes.string_at(start, end - start) if 0 < start < end else b""
-        for found in re.finditer(rb"([^=\0]+)=([^\0]+)", held):
+        block = ctypes.string_at(start, end - start) if 0 < start < end else b""
+        for found in re.finditer(rb"([^=\0]+)=([^\0]+)", block):
             name = os.fsdecode(found[1])
             if name not in names:
                 continue

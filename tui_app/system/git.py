@@ -105,10 +105,10 @@ class Git:
     def _without_own_settings(self) -> dict[str, str]:
         """Return an environment in which git ignores the repository's own programs, by empty values."""
         try:
-            told = self._run((*_OFF, *_NAMED), {}, b"", _TIMEOUT_S).decode("utf-8", "surrogateescape")
+            output = self._run((*_OFF, *_NAMED), {}, b"", _TIMEOUT_S).decode("utf-8", "surrogateescape")
         except GitFailed:  # there are none
-            told = ""
-        rows = told.split("\0")
+            output = ""
+        rows = output.split("\0")
         named = {name for scope, name in zip(rows[::2], rows[1::2], strict=False) if scope in _OWN}
         env = {"GIT_NO_LAZY_FETCH": "1"}
         if _ELSEWHERE in named:
@@ -141,8 +141,8 @@ class Git:
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitFailed(f"git did not answer: {type(error).__name__}.") from error
         if done.returncode:
-            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-            raise GitFailed(said or f"git ended with {done.returncode}.")
+            message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+            raise GitFailed(message or f"git ended with {done.returncode}.")
         return done.stdout
 
     def check_out(self, *words: str) -> bytes:
@@ -170,8 +170,8 @@ class Git:
             # For submodules only their commit: to see changes, git would run in them, with their settings.
             listed = self.ask("ls-files", "--stage", "-z", ":/", index=index).split(b"\0")
             inner = [row.partition(b"\t")[2] for row in listed if row.startswith(_SUBMODULE)]
-            wanted = b"\0".join([b":/", *(b":(exclude,literal)" + path for path in inner)])
-            self.ask("add", "-A", *_FROM_INPUT, data=wanted, timeout_s=None, index=index)
+            pathspecs = b"\0".join([b":/", *(b":(exclude,literal)" + path for path in inner)])
+            self.ask("add", "-A", *_FROM_INPUT, data=pathspecs, timeout_s=None, index=index)
             self.ask(
                 "update-index", "--add", "--remove", "-z", "--stdin", data=b"\0".join(inner), index=index
             )
@@ -183,9 +183,9 @@ class Git:
         Raises:
             GitFailed: if one of the trees is missing.
         """
-        told = self.ask("diff-tree", "-r", "-z", "--no-renames", old, new)
+        output = self.ask("diff-tree", "-r", "-z", "--no-renames", old, new)
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "surrogateescape").strip("\n")
-        fields = told.decode("utf-8", "surrogateescape").split("\0")
+        fields = output.decode("utf-8", "surrogateescape").split("\0")
         pairs = zip(fields[::2], fields[1::2], strict=False)
         return [
             TreeChange(os.path.relpath(f"/{path}", f"/{prefix}"), row[1:7], row[8:14]) for row, path in pairs
@@ -215,9 +215,9 @@ class Git:
         Raises:
             GitFailed: if the folder is in no repository, or git does not answer.
         """
-        told = self.ask(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
+        output = self.ask(*_STATUS, "-z", "--untracked-files=all", "--no-renames", ".")
         prefix = self.ask("rev-parse", "--show-prefix").decode("utf-8", "replace").strip("\n")
-        rows = [row for row in told.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
+        rows = [row for row in output.decode("utf-8", "surrogateescape").split("\0") if len(row) > 3]
         return [
             FileStatus(row[3:].removeprefix(prefix), row[0] not in " ?!", row[:2] == "??" or row[0] == "A")
             for row in rows
@@ -257,8 +257,8 @@ class Git:
         Raises:
             GitFailed: if the folder is in no repository, or git does not answer.
         """
-        told = self.ask("diff", "--cached", "--name-only", "--no-renames", "-z")
-        return [name for name in told.decode("utf-8", "surrogateescape").split("\0") if name]
+        output = self.ask("diff", "--cached", "--name-only", "--no-renames", "-z")
+        return [name for name in output.decode("utf-8", "surrogateescape").split("\0") if name]
 
     def commit(self, message: str, paths: Sequence[str] = ()) -> str:
         """Commit what is staged, or all changes of some files; return its short hash and first line.

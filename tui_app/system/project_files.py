@@ -156,12 +156,12 @@ def read_nearest(
     """
     folder, config = places
     around = folders_of(folder) if folder is not None else []
-    wanted: list[tuple[Path, Path | None]] = [
+    folders: list[tuple[Path, Path | None]] = [
         (place / each, around[0]) for place in reversed(around) for each in inner
     ]
     found: dict[str, N] = {}
     refused: list[str] = []
-    for parent, root in (*wanted, (config / own, None)):
+    for parent, root in (*folders, (config / own, None)):
         for number, entry in enumerate(entries(parent, root)):
             if number >= _MOST_ENTRIES:
                 refused.append(

@@ -305,10 +305,10 @@ def _masked_told(match: re.Match[str]) -> str:
     if _OTHER_BUILD.match(value) or PLACEHOLDER.match(value) or not _unspoken(value):
         return match[0]
     before = match.string[max(0, match.start() - _BEFORE_VALUE) : match.start()]
-    told = _ASSIGNED.search(before) or _UNCASED_BEFORE.search(before)
-    if not told and _SENTENCE_ENDS.match(match.string, match.start() + len(value)):
-        told = _STATED.search(before)
-    return MASK + match[0][len(value) :] if told else match[0]
+    cue = _ASSIGNED.search(before) or _UNCASED_BEFORE.search(before)
+    if not cue and _SENTENCE_ENDS.match(match.string, match.start() + len(value)):
+        cue = _STATED.search(before)
+    return MASK + match[0][len(value) :] if cue else match[0]
 
 
 def _unspoken(value: str) -> bool:

@@ -31,8 +31,8 @@ def trust_in(paths: Paths, env: Mapping[str, str], folder: Path) -> bool | None:
     named = map(Path, env.get(TRUST_VARIABLE, "").split(os.pathsep))
     given = [each.resolve() for each in named if each.is_absolute()]
     places = (root, *_repositories_of(root))
-    said = (any(map(each.is_relative_to, given)) or known.get(str(each)) for each in places)
-    return next((answer for answer in said if isinstance(answer, bool)), None)
+    replies = (any(map(each.is_relative_to, given)) or known.get(str(each)) for each in places)
+    return next((answer for answer in replies if isinstance(answer, bool)), None)
 
 
 APART = ".worktrees"
@@ -64,8 +64,8 @@ def remember_trust(paths: Paths, folder: Path, answer: bool | None) -> Path:
     import json
 
     root = repository_root(folder)
-    said = {**answers(paths), str(root): answer}
-    known = {place: each for place, each in said.items() if each is not None}
+    entries = {**answers(paths), str(root): answer}
+    known = {place: each for place, each in entries.items() if each is not None}
     write_atomic(paths.trust_file, json.dumps(known, indent=1) + "\n")
     return root
 

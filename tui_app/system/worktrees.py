@@ -106,20 +106,20 @@ class Worktrees:
             self._git.check_out("worktree", "add", "--quiet", *words)
         return path
 
-    def branch_off(self, wanted: str, tree: str, used: Collection[Path]) -> Path:
+    def branch_off(self, label: str, tree: str, used: Collection[Path]) -> Path:
         """Make a worktree with the files of a tree.
 
         A worktree left incomplete by a crash is made again, unless it was worked in since.
 
         Args:
-            wanted: The desired name, changed if it is invalid or in use.
+            label: The desired name, changed if it is invalid or in use.
             tree: As returned by ``Git.snapshot``.
             used: The folders that sessions work in.
 
         Raises:
             NoWorktree: if git refuses.
         """
-        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", wanted).strip("-_")[:40].rstrip("-_") or "branch"
+        slug = re.sub(r"[^A-Za-z0-9_-]+", "-", label).strip("-_")[:40].rstrip("-_") or "branch"
         names = (slug if number == 1 else f"{slug}-{number}" for number in range(1, 10_000))
 
         def is_free(name: str) -> bool:
@@ -187,8 +187,8 @@ class Worktrees:
             tips = ["HEAD", *([f"refs/heads/{own}"] if self._tip(own) else [])]
             others = (f"--exclude={own}", "--branches", "--remotes", "--tags", *self._other_heads(path))
             commits = int(git.ask("rev-list", "--count", *tips, "--not", *others, "--"))
-            wanted = tips if branch == "HEAD" else tips[1:]
-            ends = git.ask("merge-base", "--independent", *wanted).decode().split() if wanted else []
+            heads = tips if branch == "HEAD" else tips[1:]
+            ends = git.ask("merge-base", "--independent", *heads).decode().split() if heads else []
         tip = self._tip(own)
         ends = [own if each == tip else each for each in ends]
         return Worktree(name, path, "" if branch == "HEAD" else branch, commits, files, tuple(ends))
@@ -277,8 +277,8 @@ class Worktrees:
 
     def _listed(self) -> list[dict[str, str]]:
         with _refusal():
-            told = self._git.ask("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
-        groups = [group.split("\0") for group in told.split("\0\0") if group]
+            output = self._git.ask("worktree", "list", "--porcelain", "-z").decode("utf-8", "surrogateescape")
+        groups = [group.split("\0") for group in output.split("\0\0") if group]
         return [{key: value for key, _, value in (row.partition(" ") for row in group)} for group in groups]
 
     def _paths(self) -> set[Path]:

@@ -199,12 +199,12 @@ class PlimsollApp(TellsFailures, Host):
 
     async def on_chat_screen_ready(self) -> None:
         """Process the buffered keys, in order and before anything typed since."""
-        held, self._held = self._held or [], None
+        pending, self._held = self._held or [], None
         if self.launch.notice and self._sessions_opened == 1:
             self.chat.session.report(self.launch.notice)
         if self.chat.carried.then:
             self.chat.action_slash(self.chat.carried.then)
-        for event in held:
+        for event in pending:
             await super().on_event(event)
 
     async def _pick(self) -> None:

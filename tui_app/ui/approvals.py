@@ -435,7 +435,7 @@ class ApprovalBox(AskBox, can_focus=True):
         self._explain()
 
     def _explain(self) -> None:
-        asked, detail, said = self.question, self._detail, self._said
+        asked, detail, notice = self.question, self._detail, self._said
         if asked is None:
             return
         width = self.scrollable_content_region.width
@@ -451,8 +451,8 @@ class ApprovalBox(AskBox, can_focus=True):
         in_keys = any(hint.text == wide for hint in fit_hints(keys.hints, width))
         # If no rule is offered, the reason is shown.
         because = "" if asked.pattern or asked.origin else one_line(asked.because, 200)
-        facts: tuple[str, ...] = (said or because,)
-        if asked.prefix and focused and not in_keys and detail.end_seen and not said:
+        facts: tuple[str, ...] = (notice or because,)
+        if asked.prefix and focused and not in_keys and detail.end_seen and not notice:
             facts = (*facts, f"w {wide}")
         note = self.query_one("#approval-note", Static)
         note.update(Content("\n").join(map(Content, filter(None, facts))))

@@ -133,11 +133,11 @@ def read_picture(env: Mapping[str, str]) -> bytes | str:
     """
     readers = [each for each in _picture_readers(env) if shutil.which(each[0], path=env.get("PATH"))]
     for command in readers:
-        told = _run(command, env) or b""
-        if command[0] == "osascript" and (found := _APPLE_DATA.search(told)):
-            told = bytes.fromhex(found[1].decode())
-        if image_type(told):
-            return told
+        data = _run(command, env) or b""
+        if command[0] == "osascript" and (found := _APPLE_DATA.search(data)):
+            data = bytes.fromhex(found[1].decode())
+        if image_type(data):
+            return data
     return NO_PICTURE if readers else NO_READER
 
 

@@ -51,9 +51,9 @@ class Launch(Opening):
 
         A model or policy given on the command line applies to the session opened first and to new ones.
         """
-        wanted = {each.name: getattr(self, each.name) for each in fields(Opening)}
+        options = {each.name: getattr(self, each.name) for each in fields(Opening)}
         if session not in ("", self.session):
-            wanted |= {"model": "", "policy": "", "effort": "", "mode": None}
+            options |= {"model": "", "policy": "", "effort": "", "mode": None}
         if (stage := self.stage) is not None:
 
             def scripted() -> "Mapping[str, Model[Any]]":
@@ -61,8 +61,8 @@ class Launch(Opening):
 
                 return models(stage.pace)
 
-            wanted |= {"models": scripted}
-        return Opening(**wanted | {"session": session, "attended": True, "goes_on": True})
+            options |= {"models": scripted}
+        return Opening(**options | {"session": session, "attended": True, "goes_on": True})
 
 
 def launch_of(launch: Launch, session: str) -> Launch:

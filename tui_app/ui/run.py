@@ -60,11 +60,11 @@ def _leave_running(words: tuple[str, ...], launch: Launch) -> str:
 
     command = launch.env.get("PLIMSOLL_COMMAND", "plimsoll")
     try:
-        session, said = begin(words, cwd=launch.cwd, env=launch.env)
+        session, output = begin(words, cwd=launch.cwd, env=launch.env)
     except StartFailed as failed:
         return f"It does not run in the background: {clean(str(failed))}\nResume: {command} attach"
     ways = f"Back to it: {command} attach {session}\nStop it: {command} stop {session}"
-    return "\n".join(filter(None, (clean(said), "It runs in the background.", ways)))
+    return "\n".join(filter(None, (clean(output), "It runs in the background.", ways)))
 
 
 def _adapt_environment() -> None:

@@ -98,8 +98,8 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
     body = text.strip().removeprefix("/").strip()
     for words in (2, 1):
         parts = body.split(maxsplit=words)
-        wanted = " ".join(parts[:words]).lower()
-        command = next((command for command in COMMANDS if wanted in command.names), None)
+        typed = " ".join(parts[:words]).lower()
+        command = next((command for command in COMMANDS if typed in command.names), None)
         if command is not None and len(parts) >= words:
             return ParsedCommand(command, parts[words] if len(parts) > words else "")
     name = body.split(maxsplit=1)[0] if body else ""
@@ -119,11 +119,11 @@ def complete(prefix: str) -> list[SlashCommand]:
 
     Exact matches come before prefix matches, and names before aliases; ties keep the order of the table.
     """
-    wanted = prefix.removeprefix("/").lower()
-    found = [command for command in COMMANDS if any(name.startswith(wanted) for name in command.names)]
+    typed = prefix.removeprefix("/").lower()
+    found = [command for command in COMMANDS if any(name.startswith(typed) for name in command.names)]
     return sorted(
         found,
-        key=lambda each: (each.name == wanted, wanted in each.names, each.name.startswith(wanted)),
+        key=lambda each: (each.name == typed, typed in each.names, each.name.startswith(typed)),
         reverse=True,
     )
 
@@ -193,8 +193,8 @@ def find_commands(
 def named(commands: Sequence[CustomCommand], typed: str) -> tuple[CustomCommand, str] | None:
     """Return the command whose exact name is typed, with its argument; None if there is none."""
     words = typed.strip().removeprefix("/").split(maxsplit=1)
-    wanted = words[0].lower() if words else ""
-    found = next((command for command in commands if command.name == wanted), None)
+    name = words[0].lower() if words else ""
+    found = next((command for command in commands if command.name == name), None)
     return (found, words[1] if len(words) > 1 else "") if found is not None else None
 
 

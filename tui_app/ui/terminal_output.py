@@ -39,12 +39,12 @@ class TerminalWriter:
         """
         data = text.encode("utf-8", "replace")
         with self._changed:
-            behind = self._bytes > _BEHIND
-            self._is_behind |= behind
+            is_behind = self._bytes > _BEHIND
+            self._is_behind |= is_behind
             self._waiting.append(data)
             self._bytes += len(data)
             self._changed.notify_all()
-        return behind
+        return is_behind
 
     def stop(self) -> bool:
         """Write what is queued and end; returns whether all of it was written."""

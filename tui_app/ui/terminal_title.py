@@ -55,8 +55,8 @@ class TerminalTitle:
         self._write = write
         if self._titled:
             write(KEEP_TITLE)
-        said, self._said = self._said, ("", "")
-        self._say(said)
+        last, self._said = self._said, ("", "")
+        self._say(last)
 
     def farewell(self) -> str:
         """Return the sequence that restores the terminal's own title and ends the progress."""

@@ -43,8 +43,8 @@ class TimelineFilter(Enum):
         match self:
             case TimelineFilter.MOMENTS | TimelineFilter.TREE:
                 stopped = entry.guard and entry.kind != "tool"
-                told = stopped or entry.at_work or (entry.kind == "hook" and entry.state in _BAD)
-                return entry.kind not in _STEPS or told
+                is_notable = stopped or entry.at_work or (entry.kind == "hook" and entry.state in _BAD)
+                return entry.kind not in _STEPS or is_notable
             case TimelineFilter.ALL:
                 return True
             case TimelineFilter.COMPACTIONS:
@@ -73,8 +73,8 @@ def branch_rows(branches: Sequence[Branch]) -> list[BranchRow]:
         named = Row(f"{UNICODE.branch} {one_line(branch.name, _CELLS)}", branch.state, *tones, leads)
         rows.append(BranchRow(branch.at, named, branch.info.id))
         for prompt in branch.prompts:
-            said = f"{UNICODE.pipe} {UNICODE.bullet} {one_line(prompt.title, _CELLS)}"
-            row = Row(said, str(prompt.tools or ""), "timeline--detail")
+            text = f"{UNICODE.pipe} {UNICODE.bullet} {one_line(prompt.title, _CELLS)}"
+            row = Row(text, str(prompt.tools or ""), "timeline--detail")
             rows.append(BranchRow(branch.at, row, branch.info.id))
     return rows
 

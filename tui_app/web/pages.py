@@ -144,8 +144,8 @@ class _Screen(Listener):
 async def _show(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
     """Send the program's output to the browser."""
     with suppress(ConnectionError):
-        while (said := await group.listener.next_portion())[0]:
-            kind, portion = said
+        while (packet := await group.listener.next_portion())[0]:
+            kind, portion = packet
             if kind == b"D":
                 await socket.send_bytes(portion)
             elif kind == b"M":
@@ -153,19 +153,19 @@ async def _show(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> 
     await socket.close()
 
 
-async def _show_meta(said: dict[str, Any], socket: web.WebSocketResponse) -> None:
-    if said.get("type") == "exit":
+async def _show_meta(meta: dict[str, Any], socket: web.WebSocketResponse) -> None:
+    if meta.get("type") == "exit":
         await socket.close()
-    elif said.get("type") == "open_url":
-        await socket.send_json(["open_url", {"url": said["url"], "new_tab": said["new_tab"]}])
+    elif meta.get("type") == "open_url":
+        await socket.send_json(["open_url", {"url": meta["url"], "new_tab": meta["new_tab"]}])
 
 
 async def _hand_on(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) -> None:
     """Send the browser's input to the program, until the page is closed or the program has ended."""
     pipe = group.transport.get_pipe_transport(0)
     async for message in socket:
-        said = _told(message.data) if message.type is WSMsgType.TEXT else []
-        match said:
+        event = _told(message.data) if message.type is WSMsgType.TEXT else []
+        match event:
             case ["stdin", str() as typed]:
                 _write(group, b"D", typed.encode("utf-8", "replace"))
             case ["resize", {"width": width, "height": height}] if size := bounded_size(width, height):
@@ -185,8 +185,8 @@ def _told(text: str) -> object:
         return None
 
 
-def _write_meta(group: ProcessGroup[_Screen], said: dict[str, object]) -> None:
-    _write(group, b"M", json.dumps(said).encode())
+def _write_meta(group: ProcessGroup[_Screen], meta: dict[str, object]) -> None:
+    _write(group, b"M", json.dumps(meta).encode())
 
 
 def _write(group: ProcessGroup[_Screen], kind: bytes, data: bytes) -> None:

@@ -215,8 +215,8 @@ def build(gate: Gate, command: Sequence[str], connections: Connections) -> web.A
     pages: set[web.WebSocketResponse] = set()
 
     async def index(request: web.Request) -> web.Response:
-        wanted = request.query.get("fontsize", "")
-        size = int(wanted) if wanted.isdecimal() and len(wanted) < 4 else _USUAL_SIZE
+        fontsize = request.query.get("fontsize", "")
+        size = int(fontsize) if fontsize.isdecimal() and len(fontsize) < 4 else _USUAL_SIZE
         text = page(request.headers["Host"], size if size in FONT_SIZES else _USUAL_SIZE, gate.room)
         return web.Response(text=text, content_type="text/html")
 

@@ -293,13 +293,13 @@ def _refusal(error: Exception, model: str) -> _Refusal | None:
         return None
     words = own_words(error).replace(model, "")
     places = [
-        [step for step in (told if isinstance(told, list) else [told]) if step not in ("body", "query")]
-        for told in values_of(error, "param", "loc", "field")
+        [step for step in (value if isinstance(value, list) else [value]) if step not in ("body", "query")]
+        for value in values_of(error, "param", "loc", "field")
     ]
-    said = provider_message(error).replace(model, "")
+    message = provider_message(error).replace(model, "")
     named = [found[0] for steps in places if steps and (found := _FIRST.match(str(steps[0] or "")))]
-    named += [found[0] for found in (_PATH.match(said),) if found]
-    perhaps = [one or other for one, other in _FIELD.findall(said)][:_MOST_GUESSES]
+    named += [found[0] for found in (_PATH.match(message),) if found]
+    perhaps = [one or other for one, other in _FIELD.findall(message)][:_MOST_GUESSES]
     fields, guesses = (
         tuple(dict.fromkeys(name for name in names if name not in _NEEDED)) for names in (named, perhaps)
     )
@@ -359,17 +359,17 @@ def _without_tools(form: WireForm, tools: Collection[str]) -> Iterator[WireForm]
 
 def _change_text(before: WireForm, now: WireForm) -> str:
     """Describe what changed in requests, as far as the user needs to know."""
-    said = []
+    changes = []
     if before.tools and not now.tools:
-        said.append("takes no tools, so it answers without them")
+        changes.append("takes no tools, so it answers without them")
     if now.most_tools and now.most_tools != before.most_tools:
-        said.append(f"takes {now.most_tools} tools at most, so the others are left out")
+        changes.append(f"takes {now.most_tools} tools at most, so the others are left out")
     if new := now.unfit - before.unfit:
-        said.append(f"refuses the definition of {', '.join(sorted(new))}, left out from now on")
+        changes.append(f"refuses the definition of {', '.join(sorted(new))}, left out from now on")
     if new := now.dropped - before.dropped:
-        said.append(f"does not know {', '.join(sorted(new))}, left out from now on")
+        changes.append(f"does not know {', '.join(sorted(new))}, left out from now on")
     if before.streams and not now.streams:
-        said.append("does not stream, so its answers come in one piece")
-    if gone := before.files - now.files:
-        said.append(f"takes no {' or '.join(sorted(gone))} files, so it is told about them")
-    return "; it ".join(said)
+        changes.append("does not stream, so its answers come in one piece")
+    if kinds := before.files - now.files:
+        changes.append(f"takes no {' or '.join(sorted(kinds))} files, so it is told about them")
+    return "; it ".join(changes)

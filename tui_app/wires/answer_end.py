@@ -73,8 +73,8 @@ def incomplete_reason(answer: ModelResponse) -> str:
 def provider_end_text(answer: ModelResponse) -> str:
     """Return the same with the provider's own words, if it has any that add something."""
     reason, details = incomplete_reason(answer), answer.provider_details or {}
-    if reason == FILTERED and (said := details.get("refusal") or details.get("block_reason_message")):
-        return f"{reason}: {said}".rstrip(".")
+    if reason == FILTERED and (message := details.get("refusal") or details.get("block_reason_message")):
+        return f"{reason}: {message}".rstrip(".")
     word = _finish_reason(answer)
     if reason in (MALFORMED, STOPPED) or (word and word.lower() not in _STOPS):
         return f"{reason or STOPPED} ({word})"
@@ -91,8 +91,8 @@ def has_content(answer: ModelResponse) -> bool:
 
 def _finish_reason(answer: ModelResponse) -> str:
     """Return the provider's own finish reason; empty for none."""
-    said = (answer.provider_details or {}).get("finish_reason")
-    return said if isinstance(said, str) else ""
+    reason = (answer.provider_details or {}).get("finish_reason")
+    return reason if isinstance(reason, str) else ""
 
 
 def half_call(answer: ModelResponse) -> ToolCallPart | None:
@@ -121,8 +121,8 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
     for part in response.parts:
         own = part
         if isinstance(own, ToolCallPart):
-            if (wanted := own.tool_call_id) in seen:
-                numbered = (f"{wanted}_{number}" for number in count(2))
+            if (call_id := own.tool_call_id) in seen:
+                numbered = (f"{call_id}_{number}" for number in count(2))
                 own = replace(own, tool_call_id=next(id for id in numbered if id not in taken))
             seen.add(own.tool_call_id)
             taken.add(own.tool_call_id)
@@ -132,10 +132,10 @@ def with_unique_calls(response: ModelResponse) -> ModelResponse:
 
 def without_calls(response: ModelResponse) -> ModelResponse | None:
     """Return a cut-off answer without its calls; None for one that is complete or has no calls."""
-    said = [part for part in response.parts if not isinstance(part, ToolCallPart)]
-    if len(said) == len(response.parts) or incomplete_reason(response) not in ASKED_AGAIN:
+    rest = [part for part in response.parts if not isinstance(part, ToolCallPart)]
+    if len(rest) == len(response.parts) or incomplete_reason(response) not in ASKED_AGAIN:
         return None
-    return replace(response, parts=said, state="interrupted")
+    return replace(response, parts=rest, state="interrupted")
 
 
 _TOKENS_MOST = 1_000_000_000
@@ -156,9 +156,9 @@ def as_known(answer: ModelResponse) -> ModelResponse:
         whole: FinishReason = "tool_call" if calls else "stop"
         finish = _FINISH.get(known, answer.finish_reason or whole)
         answer = answer if finish == answer.finish_reason else replace(answer, finish_reason=finish)
-    told = {name: getattr(answer.usage, name) for name in _FIGURES}
-    plain = {name: _plain(tokens) for name, tokens in told.items()}
-    if plain == told and all(type(tokens) is int for tokens in told.values()):
+    figures = {name: getattr(answer.usage, name) for name in _FIGURES}
+    plain = {name: _plain(tokens) for name, tokens in figures.items()}
+    if plain == figures and all(type(tokens) is int for tokens in figures.values()):
         return answer
     usage = copy(answer.usage)
     for name, tokens in plain.items():

@@ -189,10 +189,10 @@ def asked_pause(error: BaseException) -> float:
     # Some servers send fractions, although the standard allows only whole seconds.
     headers = (getattr(one, "headers", None) for one in chain(error))
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
-    told = max(map(_seconds, asked), default=0.0)
+    seconds = max(map(_seconds, asked), default=0.0)
     # Proxies forward the body, but not the headers.
-    if told or (words := _ASKED.search(own_words(error))) is None:
-        return told
+    if seconds or (words := _ASKED.search(own_words(error))) is None:
+        return seconds
     return sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
 
 

@@ -95,9 +95,9 @@ async def _plain(response: httpx2.Response) -> None:
         response.stream = _PlainStream(packed, headers, PlainEvents(wire))
         return
     body = await httpx2.Response(httpx2.codes.OK, headers=headers, stream=packed).aread()
-    told = object_in(body.removeprefix(_MARK))
-    if told is not None and _is_error(told, wire):
-        error = _plain_error(told, wire)
+    data = object_in(body.removeprefix(_MARK))
+    if data is not None and _is_error(data, wire):
+        error = _plain_error(data, wire)
         # Without any status, assume a refused request.
         response.status_code = _status(error["error"]) or httpx2.codes.BAD_REQUEST
         body = _dumped(error)
@@ -218,26 +218,26 @@ class PlainEvents:
         return self._of_data(value, kind)
 
     def _of_data(self, value: bytes, kind: bytes) -> bytes:
-        told = object_in(value) if self._may_need_mending(value, kind) else None
-        if told is not None and _is_nonstandard_error(told, kind, self._wire):
+        data = object_in(value) if self._may_need_mending(value, kind) else None
+        if data is not None and _is_nonstandard_error(data, kind, self._wire):
             # The block ends with its own line feed.
-            return _error_event(told, self._wire).removesuffix(b"\n")
-        if told is not None and self._wire is Wire.ANTHROPIC:
-            kind = kind or str(told.get("type", "")).encode()
-            value = _dumped(_with_usage(_with_texts(told)))
-        if told is not None and self._wire is Wire.GOOGLE:
-            value = _dumped(_with_known_parts(told))
+            return _error_event(data, self._wire).removesuffix(b"\n")
+        if data is not None and self._wire is Wire.ANTHROPIC:
+            kind = kind or str(data.get("type", "")).encode()
+            value = _dumped(_with_usage(_with_texts(data)))
+        if data is not None and self._wire is Wire.GOOGLE:
+            value = _dumped(_with_known_parts(data))
         self._shown = self._shown or b'"response.output_' in value
-        if told is not None and self._wire is Wire.RESPONSES:
-            whole = told.get("response")
+        if data is not None and self._wire is Wire.RESPONSES:
+            whole = data.get("response")
             if not self._shown and isinstance(whole, dict) and whole.get("output"):
                 # The whole answer comes with its end.
                 return _as_events(_dumped(whole), self._wire).removesuffix(b"\n")
-            value = _dumped(_with_item_ids(told))
+            value = _dumped(_with_item_ids(data))
         before = b""
         if self._wire is Wire.CHAT:
             before = self._chat.counted(whole=True) if value == b"[DONE]" else b""
-            value = _dumped(self._chat.own(told)) if told is not None else value
+            value = _dumped(self._chat.own(data)) if data is not None else value
         named = kind and self._wire is not Wire.GOOGLE
         return before + (b"event: " + kind + b"\n" if named else b"") + b"data: " + value + b"\n"
 
@@ -280,10 +280,10 @@ class _ChatPieces:
 
     def counted(self, *, whole: bool) -> bytes:
         """Return the usage so far as one separate event, if the answer is complete."""
-        held, self._usages = self._usages, []
+        usages, self._usages = self._usages, []
         # A single usage report marks the end of an answer that has no other mark.
-        counts = held and (whole or self._ended or len(held) == 1)
-        return b"data: " + _dumped({**held[-1], "choices": []}) + b"\n\n" if counts else b""
+        counts = usages and (whole or self._ended or len(usages) == 1)
+        return b"data: " + _dumped({**usages[-1], "choices": []}) + b"\n\n" if counts else b""
 
     def own(self, chunk: _Json) -> _Json:
         """Return a chunk with only its own part of the answer."""
@@ -333,10 +333,10 @@ class _ChatPieces:
 
 def _counts(usage: _Json) -> _Json:
     """Clean a usage report: drop everything but numbers, add the counts that the SDK requires."""
-    plain = {name: told for name, told in usage.items() if told is not None}
+    plain = {name: number for name, number in usage.items() if number is not None}
     for name in [each for each in plain if each.endswith("_details")]:
         details = plain[name] if isinstance(plain[name], dict) else {}
-        plain[name] = {kind: told for kind, told in details.items() if isinstance(told, int | float)}
+        plain[name] = {kind: number for kind, number in details.items() if isinstance(number, int | float)}
     return {**dict.fromkeys(_COUNTED, 0), **plain}
 
 
@@ -395,31 +395,31 @@ def _with_item_ids(event: _Json) -> _Json:
     return {**event, "item_id": own} if "item_id" in event and event["item_id"] is None else event
 
 
-def _is_nonstandard_error(told: _Json, kind: bytes, wire: Wire) -> bool:
+def _is_nonstandard_error(data: _Json, kind: bytes, wire: Wire) -> bool:
     """Return whether an error has another form than the protocol's SDK reads."""
-    error = told.get("error")
+    error = data.get("error")
     if error is None:
-        return kind == b"error" and not (wire is Wire.RESPONSES and told.get("type") == "error")
+        return kind == b"error" and not (wire is Wire.RESPONSES and data.get("type") == "error")
     if wire is Wire.ANTHROPIC and kind != b"error":
         return True
     code_is_missing = wire is Wire.GOOGLE and isinstance(error, dict) and type(error.get("code")) is not int
     return not (isinstance(error, dict) and error.get("message")) or code_is_missing
 
 
-def _error_event(told: _Json, wire: Wire) -> bytes:
+def _error_event(data: _Json, wire: Wire) -> bytes:
     named = b"event: error\n" if wire is Wire.ANTHROPIC else b""
-    return named + b"data: " + _dumped(_plain_error(told, wire)) + b"\n\n"
+    return named + b"data: " + _dumped(_plain_error(data, wire)) + b"\n\n"
 
 
-def _plain_error(told: _Json, wire: Wire) -> _Json:
+def _plain_error(data: _Json, wire: Wire) -> _Json:
     """Return an error with its server's text, in the form that the protocol's SDK reads."""
-    error = told.get("error")
+    error = data.get("error")
     inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
-    said = inner.get("message") or next((told[name] for name in _SAID if told.get(name)), error or "")
-    inner["message"] = said if isinstance(said, str) and said else json.dumps(said) if said else _NAMELESS
+    text = inner.get("message") or next((data[name] for name in _SAID if data.get(name)), error or "")
+    inner["message"] = text if isinstance(text, str) and text else json.dumps(text) if text else _NAMELESS
     for name in ("code", "type"):
-        if inner.get(name) is None and told.get(name) not in (None, "error"):
-            inner[name] = told[name]
+        if inner.get(name) is None and data.get(name) not in (None, "error"):
+            inner[name] = data[name]
     # Each SDK reads the status from another field.
     status = _status(inner)
     if wire is not Wire.ANTHROPIC:
@@ -471,19 +471,19 @@ _ANSWER_IN = {
 }
 
 
-def _is_error(told: _Json, wire: Wire) -> bool:
+def _is_error(data: _Json, wire: Wire) -> bool:
     """Return whether an object is no answer but has an error message."""
-    answers = any(told.get(name) for name in _ANSWER_IN[wire])
-    return not answers and any(told.get(each) for each in ("error", *_SAID))
+    answers = any(data.get(name) for name in _ANSWER_IN[wire])
+    return not answers and any(data.get(each) for each in ("error", *_SAID))
 
 
-def _of_object(told: _Json, wire: Wire) -> bytes | None:
-    if _is_error(told, wire):
-        return _error_event(told, wire)
-    if not any(told.get(name) for name in _ANSWER_IN[wire]):
+def _of_object(data: _Json, wire: Wire) -> bytes | None:
+    if _is_error(data, wire):
+        return _error_event(data, wire)
+    if not any(data.get(name) for name in _ANSWER_IN[wire]):
         return None
     try:
-        return b"".join(_event(each, wire) for each in _PIECES[wire](told))
+        return b"".join(_event(each, wire) for each in _PIECES[wire](data))
     except (AttributeError, TypeError, KeyError, ValueError):
         # It only looked like an answer.
         return None
@@ -527,8 +527,8 @@ def _of_responses(answer: _Json) -> Iterator[_Json]:
         empty = _EMPTY.get(item["type"], {})
         yield {"type": "response.output_item.added", "output_index": place, "item": {**item, **empty}}
         for index, part in enumerate(item.get("content") or []):
-            if said := _SAID_IN.get(kind := part["type"]):
-                text = {"content_index": index, "delta": part[said], "logprobs": []}
+            if field := _SAID_IN.get(kind := part["type"]):
+                text = {"content_index": index, "delta": part[field], "logprobs": []}
                 yield {"type": f"response.{kind}.delta", **at, **text}
         for index, part in enumerate(item.get("summary") or []):
             text = {"summary_index": index, "delta": part["text"]}
@@ -545,10 +545,10 @@ def _of_anthropic(answer: _Json) -> Iterator[_Json]:
     message = {**answer, "content": [], "stop_reason": None, "usage": usage}
     yield {"type": "message_start", "message": message}
     for place, block in enumerate(answer["content"]):
-        at, told = {"index": place}, _TOLD_IN.get(block["type"], ())
-        empty = {name: {} if name == "input" else "" for name in told}
+        at, fields = {"index": place}, _TOLD_IN.get(block["type"], ())
+        empty = {name: {} if name == "input" else "" for name in fields}
         yield {"type": "content_block_start", **at, "content_block": {**block, **empty}}
-        for name in told:
+        for name in fields:
             delta = {"type": f"{name}_delta", name: block.get(name) or ""}
             if name == "input":
                 delta = {"type": "input_json_delta", "partial_json": json.dumps(block.get(name) or {})}

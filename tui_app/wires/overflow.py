@@ -119,21 +119,21 @@ def request_text(messages: Sequence[ModelMessage]) -> str:
     return "\n".join(texts)
 
 
-def is_repeated(text: str, start: int, end: int, said: str) -> bool:
+def is_repeated(text: str, start: int, end: int, source: str) -> bool:
     """Return whether a part of an error's text was quoted from the request.
 
     It was if a longer part matches too, but not the whole line: a line that is in the request as a whole may
     be an earlier error that the user asks about, and has now occurred again.
     """
-    if not said or text[start:end] not in said:
+    if not source or text[start:end] not in source:
         return False
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     line = text[first : last if last >= 0 else len(text)]
-    if line.partition(": ")[2].strip() in said or line.strip() in said:
+    if line.partition(": ")[2].strip() in source or line.strip() in source:
         return False
     before, after = text[max(0, start - _MORE) : end], text[start : end + _MORE]
-    return any(len(wider) >= end - start + _MORE and wider in said for wider in (before, after))
+    return any(len(wider) >= end - start + _MORE and wider in source for wider in (before, after))
 
 
 _N_CTX = re.compile(r"\bn_ctx\b[\"']?: ?(\d{1,15})\b")
@@ -197,8 +197,8 @@ def tokens_a_minute(error: BaseException) -> int | None:
         return None
     if (named := _A_MINUTE.search(own_words(error))) is not None:
         return _tokens(named[1] or named[2])
-    for told in values_of(error, "violations"):
-        for each in told if isinstance(told, list) else ():
+    for violations in values_of(error, "violations"):
+        for each in violations if isinstance(violations, list) else ():
             quota = str(each.get("quotaId", "")).lower() if isinstance(each, dict) else ""
             if "inputtokens" in quota and "perminute" in quota:
                 return _tokens(str(each.get("quotaValue", "")) or "0")
@@ -220,9 +220,9 @@ def overflow_by_numbers(
     found = (_tokens(digits) for digits in re.findall(NUMBER, own_words(error)))
     numbers = {number for number in found if number is not None and number >= _MOST_OF_ELSE}
     for measured, is_tokens in ((size, True), (len(request_text(request)), False)):
-        told = max((each for each in numbers if measured * _LEAST <= each <= measured / _LEAST), default=0)
-        if limit := max((each for each in numbers if each < told), default=0):
-            return ContextOverflow(limit if is_tokens else None, told if is_tokens else None, "numbers", None)
+        need = max((each for each in numbers if measured * _LEAST <= each <= measured / _LEAST), default=0)
+        if limit := max((each for each in numbers if each < need), default=0):
+            return ContextOverflow(limit if is_tokens else None, need if is_tokens else None, "numbers", None)
     return None
 
 
@@ -242,9 +242,9 @@ def overflow_of_answer(response: ModelResponse, limit: int) -> ContextOverflow |
 
 def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOverflow | None:
     status = status_of(error)
-    spoken = own_words(error)
+    words = own_words(error)
     # Characters escaped in nested JSON.
-    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], spoken)
+    text = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2], words)
     alone = _from_wording(text, request, _OF_ONE_REQUEST)
     # A request within the limit was only sent too early.
     if alone is not None and (alone.requested is None or alone.requested > (alone.limit or 0)):
@@ -261,7 +261,7 @@ def _detect(error: BaseException, request: Sequence[ModelMessage]) -> ContextOve
         found = _from_wording(text, request, _OF_NOBODY_KNOWN)
     if status in GATEWAY_STATUSES:
         return found if found is not None and found.limit else None
-    echoes = spoken != full_text(error) or (found is None and _from_wording(text, ()) is not None)
+    echoes = words != full_text(error) or (found is None and _from_wording(text, ()) is not None)
     return found or _unworded(error, status, text, echoes=echoes)
 
 
@@ -296,13 +296,13 @@ def _from_wording(
 ) -> ContextOverflow | None:
     matches = [(signal, match) for signal in signals if (match := signal.pattern.search(text))]
     if matches and request:
-        said = request_text(request)
+        source = request_text(request)
         # The first place of each signal that is not quoted from the request.
         places = ((signal, signal.pattern.finditer(text)) for signal, _ in matches)
         matches = [
             (signal, match)
             for signal, found in places
-            if (match := next((one for one in found if not is_repeated(text, *one.span(), said)), None))
+            if (match := next((one for one in found if not is_repeated(text, *one.span(), source)), None))
         ]
     if not matches:
         return None

@@ -80,8 +80,8 @@ def _as_object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -
             properties = {**each["properties"], **properties}
         needed = [set(_names(each.get("required"))) for each in inner]
         if needed:
-            wanted = set.union(*needed) if kind == "allOf" else set.intersection(*needed)
-            required += [name for name in properties if name in wanted and name not in required]
+            merged = set.union(*needed) if kind == "allOf" else set.intersection(*needed)
+            required += [name for name in properties if name in merged and name not in required]
     made |= {"type": "object", "properties": properties}
     return made | ({"required": required} if required else {})
 

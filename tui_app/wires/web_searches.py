@@ -61,13 +61,13 @@ def as_text(parts: Sequence[ModelResponsePart], *, kept: bool) -> list[ModelResp
     if kept or not any(map(is_search, parts)):
         return list(parts)
     found = {part.tool_call_id: part for part in parts if isinstance(part, NativeToolReturnPart)}
-    said: list[ModelResponsePart] = []
+    result: list[ModelResponsePart] = []
     for part in parts:
         if not is_search(part):
-            said.append(part)
+            result.append(part)
         elif isinstance(part, NativeToolCallPart):
-            said.append(TextPart(search_of(part, found.get(part.tool_call_id)).text))
-    return said
+            result.append(TextPart(search_of(part, found.get(part.tool_call_id)).text))
+    return result
 
 
 def _queries(args: Any) -> Iterator[str]:

@@ -212,12 +212,12 @@ class WireForm:
             text = "\n\n".join(every)
             rest: list[ModelRequestPart] = []
             rest += [part for part in begin if not isinstance(part, SystemPromptPart)]
-            said = [InstructionPart(text, dynamic=any(part.dynamic for part in parts))]
+            new_parts = [InstructionPart(text, dynamic=any(part.dynamic for part in parts))]
             if not self.systems:
-                said, rest = [], _joined([UserPromptPart(text), *rest])
+                new_parts, rest = [], _joined([UserPromptPart(text), *rest])
             if isinstance(first, ModelRequest):
                 formed[0] = _with(first, parts=rest)
-            parameters = replace(parameters, instruction_parts=said)
+            parameters = replace(parameters, instruction_parts=new_parts)
         return formed, self._parameters(parameters)
 
     def of_model(
@@ -297,11 +297,11 @@ class WireForm:
 
     def _turn(self, message: ModelRequest, parts: Sequence[ModelRequestPart]) -> Sequence[ModelMessage]:
         """Build the user's turn after calls. With alternating roles, an answer follows the results."""
-        said, files = list[ModelRequestPart](), list[UserContent]()
+        prompts, files = list[ModelRequestPart](), list[UserContent]()
         results = list[ModelRequestPart]()
         for part in parts:
             if isinstance(part, UserPromptPart):
-                said.append(part)
+                prompts.append(part)
             elif isinstance(part, ToolReturnPart) and part.files and self.alternating:
                 results.append(replace(part, content=_without_files(part.content, files)))
             else:
@@ -313,13 +313,13 @@ class WireForm:
         if self.alternating and notes and isinstance(last, ToolReturnPart) and isinstance(last.content, str):
             # A note alone does not justify an inserted answer.
             results[-1] = replace(cast("Any", last), content=f"{last.content}\n\n{notes}")
-            said = [part for part in said if not self.is_note(part)]
-            parts = [*results, *said]
-        if not self.alternating or not (said or files):
+            prompts = [part for part in prompts if not self.is_note(part)]
+            parts = [*results, *prompts]
+        if not self.alternating or not (prompts or files):
             return [_request(message, parts)]
         shown = [UserPromptPart(files)] if files else []
         filler = ModelResponse(parts=[TextPart(NO_ANSWER)])
-        return [_request(message, results), filler, replace(message, parts=_joined([*shown, *said]))]
+        return [_request(message, results), filler, replace(message, parts=_joined([*shown, *prompts]))]
 
     def _response(self, message: ModelResponse, ids: "_Ids") -> ModelResponse:
         ids.answer()
@@ -384,8 +384,8 @@ class WireForm:
             case ToolReturnPart():
                 return self._result(part, ids)
             case RetryPromptPart(tool_name=str(name), tool_call_id=call_id):
-                said = part.model_response()
-                again = ToolReturnPart(name, said, call_id, timestamp=part.timestamp, outcome="retried")
+                reply = part.model_response()
+                again = ToolReturnPart(name, reply, call_id, timestamp=part.timestamp, outcome="retried")
                 return self._result(again, ids)
             case RetryPromptPart() | RetryFeedbackPart() if self.alternating:
                 return UserPromptPart(part.model_response(), timestamp=part.timestamp)
@@ -412,8 +412,8 @@ class WireForm:
         if isinstance(content, list) and any(isinstance(each, str) and not each.strip() for each in content):
             # Each text of a list may become a separate block, and no block may be blank.
             files = any(map(is_multi_modal_content, content))
-            said = [each for each in content if not isinstance(each, str) or each.strip()]
-            content = said if files else to_json(content, fallback=repr).decode()
+            pieces = [each for each in content if not isinstance(each, str) or each.strip()]
+            content = pieces if files else to_json(content, fallback=repr).decode()
         if content is None or content == [] or (isinstance(content, str) and not content.strip()):
             content = NO_OUTPUT
         known, name = ids.of_result(part.tool_call_id), self._named(part.tool_name)
@@ -479,18 +479,18 @@ class _Ids:
     def answer(self) -> None:
         self._sent = {}
 
-    def of_call(self, wanted: str) -> str:
-        use = self._uses[wanted] = self._uses.get(wanted, -1) + 1
-        sent = wanted
+    def of_call(self, call_id: str) -> str:
+        use = self._uses[call_id] = self._uses.get(call_id, -1) + 1
+        sent = call_id
         while sent in self._taken or not self._pattern.fullmatch(sent):
-            sent = _short(f"{wanted}\0{use}")
+            sent = _short(f"{call_id}\0{use}")
             use += 1
         self._taken.add(sent)
-        self._sent[wanted] = sent
+        self._sent[call_id] = sent
         return sent
 
-    def of_result(self, wanted: str) -> str:
-        return self._sent.get(wanted, wanted)
+    def of_result(self, call_id: str) -> str:
+        return self._sent.get(call_id, call_id)
 
 
 def _short(text: str) -> str:
@@ -573,8 +573,8 @@ def _as_text(part: ModelRequestPart | ModelResponsePart) -> ModelRequestPart | M
     if isinstance(part, ToolCallPart):
         return TextPart(f"[Called {part.tool_name} with {part.args_as_json_str()}]")
     if isinstance(part, ToolReturnPart):
-        said = f"[Result of {part.tool_name}]\n{part.model_response_str()}"
-        return UserPromptPart([said, *part.files], timestamp=part.timestamp)
+        text = f"[Result of {part.tool_name}]\n{part.model_response_str()}"
+        return UserPromptPart([text, *part.files], timestamp=part.timestamp)
     return part
 
 
@@ -615,8 +615,8 @@ def _as_it_is(file: BinaryContent) -> BinaryContent | None:
     picture = sendable(file.data)
     if picture is None:
         return None
-    told = file.media_type.partition(";")[0].strip().lower()
-    if picture.media_type in ("", told) and picture.data is file.data:
+    kind = file.media_type.partition(";")[0].strip().lower()
+    if picture.media_type in ("", kind) and picture.data is file.data:
         return file
     return replace(file, data=picture.data, media_type=picture.media_type or file.media_type)
 

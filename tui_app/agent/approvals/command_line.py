@@ -211,10 +211,10 @@ def _allowed_by(
     for pattern in (exact,) if exact else begun.get(command.words[0], ()):
         words, named = command.words, len(command.words)
         if not exact:
-            wanted = _pattern_words(pattern)
-            words, named = _without_globals(words, wanted), len(wanted)
+            prefix = _pattern_words(pattern)
+            words, named = _without_globals(words, prefix), len(prefix)
             skipped = len(command.words) - len(words)
-            if words[:named] != wanted or any(each.is_quoted for each in command.parts[: named + skipped]):
+            if words[:named] != prefix or any(each.is_quoted for each in command.parts[: named + skipped]):
                 continue
         why = _unnamed(words, named, command.fed and not exact, folder, inside)
         if not why:
@@ -228,10 +228,10 @@ def _pattern_words(pattern: str) -> tuple[str, ...]:
     return tuple(without_more(pattern).split())
 
 
-def _without_globals(words: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[str, ...]:
+def _without_globals(words: tuple[str, ...], prefix: tuple[str, ...]) -> tuple[str, ...]:
     """Skip options between program and subcommand, unless the rule begins with them too."""
     known = program_of(words[:1]).program
-    while words[1:2] and known.between and words[1] in known.options and words[1:2] != wanted[1:2]:
+    while words[1:2] and known.between and words[1] in known.options and words[1:2] != prefix[1:2]:
         words = (words[0], *words[2:])
     return words
 

@@ -90,19 +90,19 @@ def find_in(command: str, pattern: str) -> Found:
 
     Ignores quotes, redirections, escaped line ends, paths of programs, case, and options between the words.
     """
-    wanted = _bare(pattern)
-    if not wanted:
+    terms = _bare(pattern)
+    if not terms:
         return "surely"
     found: Found = "no"
     if looking := _looking(command):
         # Their arguments are text that nothing runs.
-        first = wanted[0].rsplit("/", 1)[-1]
+        first = terms[0].rsplit("/", 1)[-1]
         begin = [words[1:] for words in looking if words[0].rsplit("/", 1)[-1] == first]
-        return max((_match_operands(first, words, wanted[1:]) for words in begin), default=found)
+        return max((_match_operands(first, words, terms[1:]) for words in begin), default=found)
     # Unknown parts of a line are matched only with the rule's own words, not with equivalent programs.
     plain = _QUOTING.sub("", command).casefold()
-    others = (each for each in _same_as(wanted) if all(word in plain for word in each))
-    for each in (wanted, *others):
+    others = (each for each in _same_as(terms) if all(word in plain for word in each))
+    for each in (terms, *others):
         found = max(found, _match_words(command, each))
         if found == "surely":
             break
@@ -118,39 +118,39 @@ def _looking(command: str) -> Sequence[tuple[str, ...]]:
     return lower if line.is_plain and alone else ()
 
 
-def _same_as(wanted: Sequence[str]) -> Iterator[list[str]]:
+def _same_as(terms: Sequence[str]) -> Iterator[list[str]]:
     """Commands equivalent to the words of a rule."""
     for first, others in same_programs().items():
         begins = first.split()
-        if list(wanted[: len(begins)]) == begins:
-            yield from ([*other.split(), *wanted[len(begins) :]] for other in others)
+        if list(terms[: len(begins)]) == begins:
+            yield from ([*other.split(), *terms[len(begins) :]] for other in others)
 
 
-def _match_words(command: str, wanted: Sequence[str]) -> Found:
-    if any(_begins_somewhere(_bare(part), wanted) for part in _SIGNS.split(command)):
+def _match_words(command: str, terms: Sequence[str]) -> Found:
+    if any(_begins_somewhere(_bare(part), terms) for part in _SIGNS.split(command)):
         return "surely"
     reading = read(command)
-    found: Found = "perhaps" if reading.is_unseen or _may_hide(command, wanted, reading) else "no"
+    found: Found = "perhaps" if reading.is_unseen or _may_hide(command, terms, reading) else "no"
     for part in reading.parts:
-        if _begins_somewhere(part.words, wanted):
+        if _begins_somewhere(part.words, terms):
             return "surely"
         if part.runs and (renamed := reading.aliases.get(part.words[0])):
             longer = (*renamed, *part.words[1:])
-            found = max(found, min(_find_spread(longer, wanted, range(1)), "perhaps"))
-        found = max(found, _find_spread(part.words, wanted, part.places))
+            found = max(found, min(_find_spread(longer, terms, range(1)), "perhaps"))
+        found = max(found, _find_spread(part.words, terms, part.places))
         if found == "surely":
             return found
-        if found == "no" and _may_begin(part, wanted):
+        if found == "no" and _may_begin(part, terms):
             found = "perhaps"
     return found
 
 
-def _may_hide(command: str, wanted: Sequence[str], reading: Reading) -> bool:
+def _may_hide(command: str, terms: Sequence[str], reading: Reading) -> bool:
     """Whether the unread part of a line may contain the match."""
     if reading.is_whole:
         return False
     bare = _QUOTING.sub("", command).casefold()
-    return len(command) > _MOST_CHARS // 10 or wanted[0] in bare or any(sign in bare for sign in "$`*?[")
+    return len(command) > _MOST_CHARS // 10 or terms[0] in bare or any(sign in bare for sign in "$`*?[")
 
 
 @lru_cache(maxsize=8)  # every rule asks about the same line
@@ -232,16 +232,16 @@ def _nested(words: Sequence[str]) -> Iterator[str]:
             yield from dict.fromkeys((plain, _VALUE_OF.sub("", plain, count=1)))
 
 
-def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> Found:
+def _find_spread(words: Sequence[str], terms: Sequence[str], places: range) -> Found:
     """Find a rule's words in the words of a command, all in lower case.
 
     Args:
         words: The command's, without redirections.
-        wanted: The rule's, at least one. Options among them may be anywhere after the first word.
+        terms: The rule's, at least one. Options among them may be anywhere after the first word.
         places: Where the program may be. A match elsewhere may be a mere argument: "perhaps". Empty if the
             words may be mere text.
     """
-    first = wanted[0].rsplit("/", 1)[-1]
+    first = terms[0].rsplit("/", 1)[-1]
     best: Found = "perhaps" if len(words) > _MOST_WORDS else "no"
     renamed = any(map(_ALIAS.search, words))
     # What is substituted between quotes stays one word.
@@ -249,13 +249,13 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
     for at, word in enumerate(read[:_MOST_WORDS]):
         name = _OPENING.split(word)[-1].removesuffix(".exe")
         if name == first:
-            found = _match_operands(first, _operands(read, at), wanted[1:])
+            found = _match_operands(first, _operands(read, at), terms[1:])
         elif (bang := _BANG.match(name)) and name[bang.end() :] == first:
-            found = min(_match_operands(first, _operands(read, at), wanted[1:]), "perhaps")
-        elif at in places and name == "-".join((first, *wanted[1:2])):
-            found = _match_operands(first, _operands(read, at), wanted[2:])
+            found = min(_match_operands(first, _operands(read, at), terms[1:]), "perhaps")
+        elif at in places and name == "-".join((first, *terms[1:2])):
+            found = _match_operands(first, _operands(read, at), terms[2:])
         elif at in places and _UNKNOWN.search(name) and _may_be(name, first):
-            found = min(_match_operands("", _operands(read, at), wanted[1:]), "perhaps")
+            found = min(_match_operands("", _operands(read, at), terms[1:]), "perhaps")
         else:
             continue
         if found == "no" and renamed:
@@ -266,18 +266,18 @@ def _find_spread(words: Sequence[str], wanted: Sequence[str], places: range) -> 
 
 def _operands(words: Sequence[str], at: int) -> Sequence[str]:
     """The words after a program. What ``xargs`` and ``parallel`` insert is unknown."""
-    behind = words[at + 1 :]
+    rest = words[at + 1 :]
     if _PUTTING.isdisjoint(words[:at]):
-        return behind
+        return rest
     # ``parallel`` takes the inserted words after colons in the same line.
-    return [*(word for word in behind if not word.startswith(":::")), ANYTHING]
+    return [*(word for word in rest if not word.startswith(":::")), ANYTHING]
 
 
-def _match_operands(program: str, words: Sequence[str], wanted: Sequence[str]) -> Found:
+def _match_operands(program: str, words: Sequence[str], terms: Sequence[str]) -> Found:
     """Whether the words after a program match those after it in a rule."""
-    options = [word for word in wanted if _is_option(word)]
-    paths = [word for word in wanted if not _is_option(word) and _PATH.search(word)]
-    names = [word for word in wanted if not _is_option(word) and not _PATH.search(word)]
+    options = [word for word in terms if _is_option(word)]
+    paths = [word for word in terms if not _is_option(word) and _PATH.search(word)]
+    names = [word for word in terms if not _is_option(word) and not _PATH.search(word)]
     # Hardly any rule has options, and a line may name its program two thousand times.
     split = words
     if options:
@@ -391,17 +391,17 @@ def _bare(text: str) -> list[str]:
     return _QUOTING.sub("", text).casefold().split()
 
 
-def _begins_somewhere(words: Sequence[str], wanted: Sequence[str]) -> bool:
+def _begins_somewhere(words: Sequence[str], terms: Sequence[str]) -> bool:
     """The first word may have a path, or follow an equals sign."""
-    first, rest = wanted[0].rsplit("/", 1)[-1], list(wanted[1:])
+    first, rest = terms[0].rsplit("/", 1)[-1], list(terms[1:])
     return any(
         _OPENING.split(word)[-1].removesuffix(".exe") == first
-        and list(words[at + 1 : at + len(wanted)]) == rest
+        and list(words[at + 1 : at + len(terms)]) == rest
         for at, word in enumerate(words)
     )
 
 
-def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
+def _may_begin(part: Part, terms: Sequence[str]) -> bool:
     """Whether a command's unknown parts can make it begin with the words of a rule."""
     words, start = part.words, _program_at(part.words)
     text, free = " ".join(words), range(0)
@@ -418,11 +418,11 @@ def _may_begin(part: Part, wanted: Sequence[str]) -> bool:
         return False
     if len(text) > _LONGEST_UNKNOWN:
         return True
-    first = wanted[0].rsplit("/", 1)[-1]
-    return _reaches(text, " ".join((first, *wanted[1:])), free if part.runs else range(0))
+    first = terms[0].rsplit("/", 1)[-1]
+    return _reaches(text, " ".join((first, *terms[1:])), free if part.runs else range(0))
 
 
-def _reaches(text: str, wanted: str, free: range) -> bool:
+def _reaches(text: str, target: str, free: range) -> bool:
     """Try every way to match wanted words with a text that has unknown pieces.
 
     A match counts only if it begins in ``free``, where the program is, or includes a known letter. Otherwise
@@ -433,7 +433,7 @@ def _reaches(text: str, wanted: str, free: range) -> bool:
         for at, sign in enumerate(text)
         if sign == ANYTHING or not at or text[at - 1] in (" ", "/", "=")
     }
-    for letter in wanted:
+    for letter in target:
         after: set[tuple[int, bool]] = set()
         for at, met in _passed(text, states):
             sign = text[at : at + 1]

@@ -96,8 +96,8 @@ def _command_reach(line: str, folder: Folder) -> Reach:
     for each in whole:
         if "deletes" in kinds_of(" ".join(each), surely=True):
             others += tuple(Operand("path", (form,)) for form in _named(each))
-    told = dict.fromkeys(_as_a_whole(each) for each in whole if _is_telling(each, kinds))
-    return Reach(_WHY[kinds[0]] if kinds else "", (*others, *told))
+    operands = dict.fromkeys(_as_a_whole(each) for each in whole if _is_telling(each, kinds))
+    return Reach(_WHY[kinds[0]] if kinds else "", (*others, *operands))
 
 
 def _as_a_whole(words: Sequence[str]) -> Operand:

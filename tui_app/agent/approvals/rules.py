@@ -147,8 +147,8 @@ def judge(
     others = [rule for rule in known if not _is_about_lines(rule, action)]
     allowed = allowance(action.subject, tuple(lines), folder) if lines else NOTHING
     text = ", ".join(lines[pattern].text for pattern in allowed.patterns)
-    said = [Verdict("allow", text, text)] if text else []
-    if (decided := _by_rules(action, others, said)) is not None:
+    verdicts = [Verdict("allow", text, text)] if text else []
+    if (decided := _by_rules(action, others, verdicts)) is not None:
         return decided
     if action.looks:
         return Verdict("allow", LOOKS)
@@ -159,19 +159,19 @@ def judge(
     return Verdict("ask", action.guarded or allowed.missing or "asks unless a rule allows it")
 
 
-def _by_rules(action: Action, rules: Sequence[ApprovalRule], said: list[Verdict]) -> Verdict | None:
+def _by_rules(action: Action, rules: Sequence[ApprovalRule], verdicts: list[Verdict]) -> Verdict | None:
     for rule in rules:
         if (how := _fit(rule, action)) == "surely":
-            said.append(Verdict(rule.ruling, rule.text, rule.text))
+            verdicts.append(Verdict(rule.ruling, rule.text, rule.text))
         elif how == "perhaps":
             # If it only may be what is denied, the user decides.
             denied = rule.ruling == "deny"
             ruling: Ruling = "ask" if denied else rule.ruling
-            said.append(Verdict(ruling, f"{rule.text}, {PERHAPS}", rule.text, firm=denied))
+            verdicts.append(Verdict(ruling, f"{rule.text}, {PERHAPS}", rule.text, firm=denied))
     for ruling in RULINGS:
         if ruling in ("allow", "looks") and action.guarded:
             break
-        if fitting := [verdict for verdict in said if verdict.ruling == ruling]:
+        if fitting := [verdict for verdict in verdicts if verdict.ruling == ruling]:
             decided = max(fitting, key=lambda verdict: verdict.firm)
             if ruling == "ask" and action.guarded:
                 return replace(decided, because=f"{action.guarded}; {decided.because}")

@@ -95,9 +95,9 @@ class Connection:
         """Files open in the server, with their texts."""
         self.versions = Counter[Path]()
 
-        def heard(said: lsp.PublishDiagnosticsParams) -> None:
-            if name := to_fs_path(said.uri):
-                published(Path(name), said.version, [*map(finding_of, said.diagnostics[:MOST_FINDINGS])])
+        def heard(report: lsp.PublishDiagnosticsParams) -> None:
+            if name := to_fs_path(report.uri):
+                published(Path(name), report.version, [*map(finding_of, report.diagnostics[:MOST_FINDINGS])])
 
         answer = self._protocol.fm.feature
         answer(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(heard)

@@ -42,16 +42,16 @@ class Finding:
         return f"{path}:{self.line}:{self.column}: {severity}: {self.message} [{by}]"
 
 
-def finding_of(said: Any) -> Finding:
+def finding_of(diagnostic: Any) -> Finding:
     """Convert a ``Diagnostic`` of the protocol. Without a severity it counts as an error."""
-    start = said.range.start
+    start = diagnostic.range.start
     return Finding(
         start.line + 1,
         start.character + 1,
-        int(said.severity or 1),
-        _one_line(said.source or "", _NAME_CHARS),
-        _one_line("" if said.code is None else str(said.code), _NAME_CHARS),
-        _one_line(said.message, _MESSAGE_CHARS),
+        int(diagnostic.severity or 1),
+        _one_line(diagnostic.source or "", _NAME_CHARS),
+        _one_line("" if diagnostic.code is None else str(diagnostic.code), _NAME_CHARS),
+        _one_line(diagnostic.message, _MESSAGE_CHARS),
     )
 
 

@@ -41,8 +41,8 @@ def load_client() -> "type[Connection]":
     try:
         importlib.import_module("pygls")
     except ImportError as error:
-        told = f"its client is not installed. Install it: {install_command('lsp')}"
-        raise ServerUnavailable(told) from error
+        reason = f"its client is not installed. Install it: {install_command('lsp')}"
+        raise ServerUnavailable(reason) from error
     return importlib.import_module("tui_app.agent.diagnostics.connection").Connection  # type: ignore[no-any-return]
 
 
@@ -142,18 +142,18 @@ class RunningServer:
         """Send texts and wait for findings in them. Returns how many files got no report in time."""
         times, before = self._times.copy(), self._times.total()
         end = monotonic() + (limit_s if self._silent < MOST_SILENT else QUIET_S)
-        wanted: dict[Path, int] = {}
+        versions: dict[Path, int] = {}
         for path, text in texts.items():
             if connection.open.get(path) == text:
                 # An earlier report on the same text counts.
-                times[path], wanted[path] = 0, connection.versions[path]
+                times[path], versions[path] = 0, connection.versions[path]
             else:
                 language = self.installed.server.languages[path.suffix[1:]]
-                wanted[path] = connection.put(path, text, language)
+                versions[path] = connection.put(path, text, language)
         for path in [*connection.open][: -MOST_OPEN - len(texts)]:
             connection.drop(path)
         while True:
-            waiting = [path for path in wanted if not self._is_looked_at(path, wanted[path], times)]
+            waiting = [path for path in versions if not self._is_looked_at(path, versions[path], times)]
             if (left := min(end - monotonic(), limit_s if waiting else quiet_s)) <= 0:
                 break
             self._heard.clear()
@@ -166,8 +166,8 @@ class RunningServer:
         return len(waiting)
 
     def _is_looked_at(self, path: Path, version: int, before: "Counter[Path]") -> bool:
-        said = self._versions.get(path)
-        return self._times[path] > before[path] and (said is None or said >= version)
+        latest = self._versions.get(path)
+        return self._times[path] > before[path] and (latest is None or latest >= version)
 
     async def _started(self) -> "Connection":
         """The connection, opened if there is none. Raises ``ServerUnavailable``."""

@@ -181,8 +181,8 @@ def _share(text: str) -> float:
 
 def _tools(text: str) -> tuple[tuple[str, ...], list[str]]:
     """The tools named in a file, plus those of every agent; and names that match no tool."""
-    wanted = filter(None, (each.strip("-[]\"' ") for each in re.split(r"[,\s]+", text)))
-    named = {_ELSEWHERE.get(each.lower(), each): each for each in wanted}
+    names = filter(None, (each.strip("-[]\"' ") for each in re.split(r"[,\s]+", text)))
+    named = {_ELSEWHERE.get(each.lower(), each): each for each in names}
     works = [each for each in WORKS if each in named or EVERY in named]
     unknown = [each for name, each in named.items() if name not in (*LOOKS, *WORKS, EVERY)]
     return (*LOOKS, *works), [f"{each:.40}" for each in unknown[:5]]

@@ -193,8 +193,8 @@ class _Reading:
         text = read.text.strip() if read is not None else ""
         if read is None or not text or any(text == each.text for each in self.found):
             return
-        for wanted in imports_of(text):
-            if (imported := _place(file, wanted)) is not None:
+        for target in imports_of(text):
+            if (imported := _place(file, target)) is not None:
                 self.read(imported, path, depth + 1)
         note = f"cut to {FILE_CHARS:,} characters" if read.cut else ""
         self.found.append(replace(here, text=text, note=note))
@@ -214,7 +214,7 @@ def imports_of(text: str) -> tuple[str, ...]:
 
     # Parsing links and emphasis takes superlinear time on crafted text, and no path needs it.
     markdown = MarkdownIt("commonmark").disable(["link", "image", "emphasis"])
-    said = [
+    texts = [
         "".join(
             each.content if each.type == "text" else "\n" if each.type.endswith("break") else " "
             for each in token.children or ()
@@ -222,12 +222,12 @@ def imports_of(text: str) -> tuple[str, ...]:
         for token in markdown.parse(text)
         if token.type == "inline"
     ]
-    return mentions("\n".join(said))
+    return mentions("\n".join(texts))
 
 
-def _place(file: Path, wanted: str) -> Path | None:
+def _place(file: Path, target: str) -> Path | None:
     """The path an import refers to; None if there is no such file, for example if the word is no path."""
-    path = Path(os.path.normpath(file.parent / from_home(wanted)))
+    path = Path(os.path.normpath(file.parent / from_home(target)))
     try:
         return path if path.is_symlink() or path.is_file() else None
     except (OSError, ValueError):
@@ -248,12 +248,12 @@ def _fitted(found: list[InstructionFile]) -> tuple[InstructionFile, ...]:
 
 def instructions_text(files: Sequence[InstructionFile], intro: str = PROMPTS[TAG]) -> str:
     """The files as the model reads them; empty if there are none."""
-    said = [
+    sections = [
         f"## {file.path}{f' ({file.about})' if file.about else ''}\n{file.text}"
         for file in files
         if file.text
     ]
-    return tagged(TAG, "\n\n".join(filter(None, (intro, *said)))) if said else ""
+    return tagged(TAG, "\n\n".join(filter(None, (intro, *sections)))) if sections else ""
 
 
 _SUMMARY_HEAD = re.compile(r"(#{1,6})\s+(summary|compact|compaction) instructions\s*#*\s*", re.IGNORECASE)
@@ -265,7 +265,7 @@ SUMMARY_CHARS = 4_000
 
 def summary_instructions(files: Sequence[InstructionFile]) -> str:
     """The files' instructions for summaries: the text of each section *Summary instructions*."""
-    said: list[str] = []
+    lines: list[str] = []
     for file in files:
         level = 0
         fenced = False
@@ -275,8 +275,8 @@ def summary_instructions(files: Sequence[InstructionFile]) -> str:
             if head and (not level or len(head[1]) <= level):
                 level = len(head[1]) if _SUMMARY_HEAD.fullmatch(line) else 0
             elif level and line.strip():
-                said.append(line.rstrip())
-    return "\n".join(said)[:SUMMARY_CHARS]
+                lines.append(line.rstrip())
+    return "\n".join(lines)[:SUMMARY_CHARS]
 
 
 _NAMED = 5

@@ -69,10 +69,10 @@ def use_skill(skills: Callable[[], Skills], name: str) -> str:
         Refused: if there is none of that name, or it cannot be read.
     """
     skill = skills().get(name, "skill")
-    beside = [
+    siblings = [
         each.name + ("/" if each.is_dir() else "")
         for each in entries(skill.folder, skill.root)
         if each.name != FILE
     ]
-    more = f"\n\nBeside it in {skill.folder}: {', '.join(beside[:_SHOWN_FILES])}" if beside else ""
+    more = f"\n\nBeside it in {skill.folder}: {', '.join(siblings[:_SHOWN_FILES])}" if siblings else ""
     return f"# Skill {skill.name}\n\n{skill.body()}{more}"

@@ -58,8 +58,8 @@ class Listing:
         for entry in map(_bounded, listed[: max(0, MOST_LISTED_TOOLS - known)]):
             if why := _why_long(entry) or _why_malformed(method, {**page, field: [entry]}, version):
                 name = entry.get("name") if isinstance(entry, dict) else None
-                told = name if isinstance(name, str) and name.strip() else f"A {field[:-1]} without a name"
-                self.malformed.append(f"{told:.80} is left out: {why}.")
+                label = name if isinstance(name, str) and name.strip() else f"A {field[:-1]} without a name"
+                self.malformed.append(f"{label:.80} is left out: {why}.")
             else:
                 kept.append(entry)
         return {**page, field: kept}
@@ -133,8 +133,8 @@ def content_of(result: Any) -> Any:
         # The protocol requires texts with the same content, but not all servers send them. A value that is no
         # object is wrapped in a field.
         values = [structured, structured["result"]] if list(structured) == ["result"] else [structured]
-        told = (_read_json("\n".join(texts)), [_read_json(text) for text in texts], texts)
-        if not any(value in told for value in values):
+        readings = (_read_json("\n".join(texts)), [_read_json(text) for text in texts], texts)
+        if not any(value in readings for value in values):
             pieces.append(json.dumps(structured, ensure_ascii=False))
     return pieces if len(texts) < len(result.content) else "\n".join(map(str, pieces))
 
@@ -154,24 +154,24 @@ def _part(part: Any) -> dict[str, Any]:
             size = about.get("size")
             known = [about.get("title"), about.get("name"), about.get("description"), about.get("mimeType")]
             known += [f"{size:,} bytes"] if isinstance(size, int) else []
-            told = ", ".join(dict.fromkeys(str(each) for each in known if each))
-            return _text(f"[resource {uri}{f': {told}' if told else ''}]")
+            details = ", ".join(dict.fromkeys(str(each) for each in known if each))
+            return _text(f"[resource {uri}{f': {details}' if details else ''}]")
         case _:
-            said = json.dumps(part, ensure_ascii=False)
-            cut = said if len(said) <= _UNKNOWN_CHARS else f"{said[:_UNKNOWN_CHARS]}…"
+            dump = json.dumps(part, ensure_ascii=False)
+            cut = dump if len(dump) <= _UNKNOWN_CHARS else f"{dump[:_UNKNOWN_CHARS]}…"
             return _text(f"[part of a kind that the protocol does not have: {cut}]")
 
 
 def _file(kind: str, data: str, named: object) -> dict[str, Any]:
     try:
-        held = base64.b64decode(data)
+        content = base64.b64decode(data)
     except ValueError:
         return _text(f"[{kind} left out: it is not valid base64]")
     media = named if isinstance(named, str) and "/" in named else "application/octet-stream"
     if media.startswith(_TEXTUAL):
         with suppress(UnicodeDecodeError):
-            return _text(held.decode())
-    return {"type": kind, "data": data, "mimeType": image_type(held) or media}
+            return _text(content.decode())
+    return {"type": kind, "data": data, "mimeType": image_type(content) or media}
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -199,8 +199,8 @@ class Connection:
         for message in result.messages:
             # Converted like a result, so that every part is a text or file.
             part = valid_result({"content": [message.content.model_dump(mode="json", by_alias=True)]})
-            said = part["content"][0].get("text", f"[{message.content.type} left out]")
-            texts.append(said if message.role == "user" else f"[answer given as an example] {said}")
+            text = part["content"][0].get("text", f"[{message.content.type} left out]")
+            texts.append(text if message.role == "user" else f"[answer given as an example] {text}")
         return "\n\n".join(texts)
 
     async def call(self, name: str, args: dict[str, Any], progressed: Callable[[], None]) -> Any:
@@ -219,8 +219,8 @@ class Connection:
         content = content_of(result)
         if not result.is_error:
             return content
-        told = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
-        raise CallFailed(told if told.strip() else f"The tool {name} failed without a message.")
+        text = ToolReturnPart(name, content).model_response_str(wrap_if_error=False)
+        raise CallFailed(text if text.strip() else f"The tool {name} failed without a message.")
 
     def is_lost(self) -> bool:
         """Whether no further call can succeed: the program is gone, or the address cannot be reached."""
@@ -409,16 +409,16 @@ async def _shorten_refusal(response: httpx2.Response) -> None:
 
 async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
     """Convert a refusal, in any form, to the error that answers the request."""
-    sent, told = object_in(request.content) or {}, object_in(await response.aread()) or {}
-    error, status = told.get("error") if "jsonrpc" in told else None, response.status_code
+    sent, body = object_in(request.content) or {}, object_in(await response.aread()) or {}
+    error, status = body.get("error") if "jsonrpc" in body else None, response.status_code
     match error:
         case {"code": int(code), "message": str(message)}:
             pass
         case _:
             phrase = next((each.phrase for each in HTTPStatus if each == status), "")
             words = response.text.strip()[:WORDS_CHARS]
-            said = f"It answered {status} {phrase}".rstrip()
-            code, message = INTERNAL_ERROR, f"{said}: {words}" if words else said
+            summary = f"It answered {status} {phrase}".rstrip()
+            code, message = INTERNAL_ERROR, f"{summary}: {words}" if words else summary
     answer = {
         "jsonrpc": "2.0",
         "id": sent.get("id"),

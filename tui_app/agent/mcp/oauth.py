@@ -170,8 +170,8 @@ class Auth(OAuthClientProvider):
         except TimeoutError:
             raise SignInFailed(f"Nobody signed in within {WAIT_S:g} seconds.") from None
         if "code" not in words:
-            said = plain_text(": ".join(filter(None, map(words.get, ("error", "error_description")))))
-            raise SignInFailed(f"The sign-in was refused: {said[:_WORDS_CHARS] or 'no code came'}.")
+            reason = plain_text(": ".join(filter(None, map(words.get, ("error", "error_description")))))
+            raise SignInFailed(f"The sign-in was refused: {reason[:_WORDS_CHARS] or 'no code came'}.")
         return AuthorizationCodeResult(code=words["code"], state=words["state"], iss=words.get("iss"))
 
 
@@ -213,11 +213,11 @@ class _Callback:
             words = dict(parse_qsl(urlsplit(target).query))
             is_ours = (method, urlsplit(target).path) == ("GET", "/callback") and bool(self.state)
             same = secrets.compare_digest(words.get("state", "").encode(), self.state.encode())
-            status, said = "400 Bad Request", "This does not answer a sign-in that is under way."
+            status, message = "400 Bad Request", "This does not answer a sign-in that is under way."
             if is_ours and same and not self.answered.done():
                 self.answered.set_result(words)
-                status, said = "200 OK", "Back to Plimsoll: you can close this tab."
-            page = f"<!doctype html><title>Plimsoll</title><p>{said}".encode()
+                status, message = "200 OK", "Back to Plimsoll: you can close this tab."
+            page = f"<!doctype html><title>Plimsoll</title><p>{message}".encode()
             kind = f"Content-Type: text/html\r\nContent-Length: {len(page)}\r\nConnection: close"
             writer.write(f"HTTP/1.1 {status}\r\n{kind}\r\n\r\n".encode() + page)
             await writer.drain()
@@ -273,8 +273,8 @@ class Network:
         except TimeoutError:
             raise SignInFailed(f"{url:.200} did not answer within {ANSWER_S:g} seconds.") from None
         except httpx2.HTTPError as error:
-            said = "{} {}, then try again.".format(*connection_trouble(error, address="address"))
-            raise SignInFailed(f"{url:.200} cannot be reached. {said}") from None
+            trouble = "{} {}, then try again.".format(*connection_trouble(error, address="address"))
+            raise SignInFailed(f"{url:.200} cannot be reached. {trouble}") from None
         return httpx2.Response(answer.status_code, content=bytes(body), request=request)
 
 

@@ -91,8 +91,8 @@ def _schema_trouble(schema: Mapping[str, Any], left: int) -> str:
     from tui_app.agent.answer_schema import schema_fault
 
     # A provider would reject it, and with it the whole request.
-    said = schema_fault(schema)
-    return f"its schema is not a JSON schema ({said[:120]})" if said else ""
+    fault = schema_fault(schema)
+    return f"its schema is not a JSON schema ({fault[:120]})" if fault else ""
 
 
 def own_name(tool: ToolDefinition) -> str:
@@ -116,9 +116,9 @@ def without_clashes(offers: Mapping[str, Offer], taken: Callable[[], Collection[
     kept: dict[str, Offer] = {}
     for server, each in offers.items():
         clash = [tool for tool in each.tools if tool.name in owners]
-        told = [f"{own_name(tool):.80} is left out: {owners[tool.name]} is called "
+        rows = [f"{own_name(tool):.80} is left out: {owners[tool.name]} is called "
                 f"{tool.name} already." for tool in clash]  # fmt: skip
         free = tuple(tool for tool in each.tools if tool not in clash)
         owners.update((tool.name, f"a tool of {server}") for tool in free)
-        kept[server] = replace(each, tools=free, left_out=(*each.left_out, *told))
+        kept[server] = replace(each, tools=free, left_out=(*each.left_out, *rows))
     return kept

@@ -111,11 +111,11 @@ class Program:
         try:
             while line := await self.printed.output.readline():
                 try:
-                    told = jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
+                    message = jsonrpc_message_adapter.validate_json(mended(line), by_name=False)
                 except ValueError as error:
                     await incoming.send(error)
                 else:
-                    await incoming.send(SessionMessage(told))
+                    await incoming.send(SessionMessage(message))
         except ValueError:
             self.ended = f"it sent a message of more than {LINE_BYTES >> 20} MB"
 

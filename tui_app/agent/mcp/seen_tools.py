@@ -33,8 +33,8 @@ class SeenTools:
             return None
 
     def note(self, server: McpServer, tools: Sequence[ToolDefinition]) -> None:
-        told = [{name: getattr(tool, name) for name in _FIELDS} for tool in tools]
-        entry = {"key": _key(server), "tools": told}
+        records = [{name: getattr(tool, name) for name in _FIELDS} for tool in tools]
+        entry = {"key": _key(server), "tools": records}
         known = read_object(self.file)
         if known.get(server.name) == entry:
             return
@@ -46,5 +46,5 @@ class SeenTools:
 
 def _key(server: McpServer) -> str:
     """Hash of the settings that decide about the tools. No values of variables are included."""
-    said = json.dumps([server.command, server.args, server.url, server.cwd, server.tools])
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16]
+    text = json.dumps([server.command, server.args, server.url, server.cwd, server.tools])
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -80,8 +80,8 @@ def load_client() -> tuple[Any, ...]:
             warnings.simplefilter("ignore")
             importlib.import_module("mcp")
     except ImportError as error:
-        told = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
-        raise ClientMissing(told) from error
+        message = f"The client for MCP servers is not installed. Install it: {install_command('mcp')}"
+        raise ClientMissing(message) from error
     for name in ("mcp", "client"):
         # It would log a server's invalid messages as they are.
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
@@ -214,9 +214,9 @@ class Server:
                 raise
             except Exception as error:  # whatever a foreign server makes the client raise
                 unsent = await connection.is_unsent(error)
-                told = await self._why(connection, error, is_lost=unsent)
+                reason = await self._why(connection, error, is_lost=unsent)
                 if not (retry and unsent):
-                    raise CallFailed(told) from error
+                    raise CallFailed(reason) from error
             else:
                 # A server that only forgets its sessions is reconnected without limit.
                 self._restarts = self._restarts if retry else 0
@@ -225,23 +225,23 @@ class Server:
 
     async def _bounded(self, question: Question[T], connection: "Connection") -> T:
         """Send a request within its time limit. Raises ``CallFailed``, and whatever the client raises."""
-        begun = heard = monotonic()
+        begun = latest = monotonic()
         self._declined = 0
 
         def progressed() -> None:
-            nonlocal heard
-            heard = monotonic()
+            nonlocal latest
+            latest = monotonic()
 
         limit = self.settings.timeout
         async with run_alongside(question(connection, progressed)) as calling:
-            while (left := min(heard + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
+            while (left := min(latest + limit, begun + max(limit, LONGEST_CALL_S)) - monotonic()) > 0:
                 await first_of(calling, self._stop.wait(), timeout_s=left)
                 if calling.done():
                     return calling.result()
                 if self._stop.is_set():
                     break
                 if self._asking:
-                    heard = monotonic()
+                    latest = monotonic()
         why = "was stopped" if self._stop.is_set() else f"did not answer within {limit:g} seconds"
         raise CallFailed(self._note(f"The MCP server {self.settings.name} {why}."))
 
@@ -395,9 +395,9 @@ class Server:
         # In a thread, so that checking schemas does not block the loop.
         made = await asyncio.to_thread(offer, self.settings.name, listed, self.settings.tools)
         self.offer = replace(made, left_out=(*malformed, *made.left_out))
-        name, said = self.settings.name, ""
+        name, text = self.settings.name, ""
         if self.settings.instructions:
-            said = cut(plain_text(connection.instructions).strip(), INSTRUCTION_CHARS)
+            text = cut(plain_text(connection.instructions).strip(), INSTRUCTION_CHARS)
         self.status = replace(
             self.status,
             state="ready",
@@ -409,7 +409,7 @@ class Server:
                 for each in resources
             ),
             prompts=tuple(_prompt(name, each) for each in prompts if _PROMPT_NAME.fullmatch(each.name)),
-            instructions=said,
+            instructions=text,
         )
         self.settled.set()
         self._changed(self)

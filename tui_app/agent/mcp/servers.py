@@ -123,16 +123,16 @@ class McpServers:
             finally:
                 del self._restarts[name]
 
-        wanted = [name for name in names or self.defined if name in self.defined]
-        for name in wanted:
+        targets = [name for name in names or self.defined if name in self.defined]
+        for name in targets:
             if name not in self._restarts:
                 self._restarts[name] = asyncio.create_task(again(name), name=f"mcp-restart-{name}")
-        await asyncio.gather(*(asyncio.shield(self._restarts[name]) for name in wanted))
+        await asyncio.gather(*(asyncio.shield(self._restarts[name]) for name in targets))
 
     def instructions(self) -> str:
         """Instructions of the ready servers, marked as theirs, and which servers' tools need a search."""
-        said = {name: server.status.instructions for name, server in self._ready().items()}
-        texts = [f"{name}:\n{text}" for name, text in said.items() if text]
+        by_name = {name: server.status.instructions for name, server in self._ready().items()}
+        texts = [f"{name}:\n{text}" for name, text in by_name.items() if text]
         searched = self.searched()
         numbers = Counter(server.settings.name for server, _ in self.offered())
         named = ", ".join(f"{name} ({count(numbers[name], 'tool')})" for name in numbers if name in searched)

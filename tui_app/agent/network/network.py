@@ -39,8 +39,8 @@ _NAMED = ", which names it; NO_PROXY lists hosts that need no proxy"
 class NoRoute(httpx2.ConnectError):
     """A request cannot leave this machine as it is configured; the text is a sentence for the user."""
 
-    def __init__(self, said: str, hint: str, *, passes: bool = False) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, hint: str, *, passes: bool = False) -> None:
+        super().__init__(message)
         self.hint = hint
         """What to do, as the start of a sentence."""
         self.passes = passes

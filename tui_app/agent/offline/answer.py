@@ -132,8 +132,8 @@ def _is_informative(turn: Turn) -> bool:
     rare = {term for term in long if len(files[term]) <= _FEW and term_pattern(term) not in flooded}
 
     def tells(line: Passage) -> bool:
-        held = {term for term in long if _contains(line.text, term)}
-        return len(held) > 1 or bool(held & rare) or bool(held and _DEFINES.match(line.text))
+        matches = {term for term in long if _contains(line.text, term)}
+        return len(matches) > 1 or bool(matches & rare) or bool(matches and _DEFINES.match(line.text))
 
     return any(_fits(line.text, asked) and tells(line) for line in order)
 
@@ -150,10 +150,10 @@ def _flooded(turn: Turn) -> set[str]:
 
 def _ranked(turn: Turn) -> list[Passage]:
     lines = passages(turn.found, turn.attached)
-    said = turn.prompt.casefold()
-    if turn.question.order is None and said and not said[-1].isalnum():
+    prompt = turn.prompt.casefold()
+    if turn.question.order is None and prompt and not prompt[-1].isalnum():
         # A line with the same question is no answer, unless it is a heading.
-        lines = [line for line in lines if said not in line.text.casefold() or _DEFINES.match(line.text)]
+        lines = [line for line in lines if prompt not in line.text.casefold() or _DEFINES.match(line.text)]
     return ranked(lines, turn.question, _flooded(turn))
 
 
@@ -165,8 +165,8 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
         asked: The question.
         flooded: Patterns with more matches than were returned: a word that is everywhere says little.
     """
-    held = {line: [term for term in asked.terms if _contains(line.text, term)] for line in candidates}
-    count, lines = len(candidates), Counter(chain.from_iterable(held.values()))
+    matches = {line: [term for term in asked.terms if _contains(line.text, term)] for line in candidates}
+    count, lines = len(candidates), Counter(chain.from_iterable(matches.values()))
     lines |= Counter({term: count for term in asked.terms if term_pattern(term) in flooded})
     rarity = {term: math.log(1.0 + (count - each + 0.5) / (each + 0.5)) for term, each in lines.items()}
     words = "|".join(map(re.escape, asked.terms))
@@ -177,11 +177,11 @@ def ranked(candidates: Sequence[Passage], asked: Question, flooded: Collection[s
     ]
 
     def score(line: Passage) -> float:
-        value = sum(map(rarity.__getitem__, held[line]))
+        value = sum(map(rarity.__getitem__, matches[line]))
         value *= math.prod(factor for factor, form in factors if form.search(line.text))
-        return value * (1.0 + _COVERED * (len(held[line]) - 1))
+        return value * (1.0 + _COVERED * (len(matches[line]) - 1))
 
-    return sorted((line for line in candidates if held[line]), key=score, reverse=True)
+    return sorted((line for line in candidates if matches[line]), key=score, reverse=True)
 
 
 HINT = "Try a word from the files here, `list files` or `read PATH`."
@@ -266,8 +266,8 @@ def _best(turn: Turn, order: Sequence[Passage]) -> str:
             block.append(after)
         blocks.append(block)
     terms = [term for term in turn.question.terms if any(_contains(line.text, term) for line in order)]
-    held = _quoted(terms)
-    head = f"{len(order):,} lines match {held}. Best first:" if len(order) > 1 else f"1 line matches {held}."
+    text = _quoted(terms)
+    head = f"{len(order):,} lines match {text}. Best first:" if len(order) > 1 else f"1 line matches {text}."
     return "\n\n".join([head, *map(_block, blocks)])
 
 
@@ -303,8 +303,8 @@ def _trouble(found: Iterable[Found]) -> str:
 
 def _sentences(texts: Iterable[str]) -> str:
     """The start of each text, without the advice to a model that follows it."""
-    said = (re.split(r"; |\.(?=\s)|\n", text)[0].rstrip(".") for text in texts if text)
-    return " ".join(f"{each}." for each in dict.fromkeys(said))
+    starts = (re.split(r"; |\.(?=\s)|\n", text)[0].rstrip(".") for text in texts if text)
+    return " ".join(f"{each}." for each in dict.fromkeys(starts))
 
 
 def _rows(text: str) -> str:

@@ -106,8 +106,8 @@ def read_turn(messages: Sequence[ModelMessage]) -> Turn:
     items = _items(prompt) if prompt else []
     # Of a picture, only its name is used.
     attached = {file_name(item): text for item in items if (text := file_text(item))}
-    said = [item.content if isinstance(item, TextContent) else item for item in items if not file_name(item)]
-    text = "\n".join(each for each in said if isinstance(each, str)).strip()
+    rest = [item.content if isinstance(item, TextContent) else item for item in items if not file_name(item)]
+    text = "\n".join(each for each in rest if isinstance(each, str)).strip()
     since = messages[at + 1 :]
     return Turn(
         prompt=text,
@@ -202,8 +202,8 @@ def understand(prompt: str, attached: Collection[str] = ()) -> Question:
             return _command(tool, match.groupdict(""))
     half = _READ_CHARS // 2
     text = prompt if len(prompt) <= _READ_CHARS else f"{prompt[:half]}\n{prompt[-half:]}"
-    said = ((quoted, quoted or bare.rstrip(AFTER)) for quoted, bare in MENTION.findall(text))
-    named = [path for quoted, path in said if quoted or _LIKE_FILE.fullmatch(path)]
+    mentions = ((quoted, quoted or bare.rstrip(AFTER)) for quoted, bare in MENTION.findall(text))
+    named = [path for quoted, path in mentions if quoted or _LIKE_FILE.fullmatch(path)]
     text = MENTION.sub(lambda at: " " if (at[1] or at[2].rstrip(AFTER)) in attached else at[0], text)
     named += _FILE.findall(MENTION.sub(" ", text))
     words = [word.strip("./\\-") for word in _WORD.findall(_QUOTED.sub(" ", text))]

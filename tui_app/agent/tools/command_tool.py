@@ -83,14 +83,14 @@ class CommandTool:
             limit = min(max(1.0, timeout_s or self.timeout_s), LONGEST_S)
             longer = f"at most {limit:g} s" if limit > self.timeout_s else ""
             longer = "in the background" if background else longer
-            wanted = Action(
+            request = Action(
                 tool=ctx.tool_name or RUN_COMMAND.name,
                 kind="command",
                 subject=command,
                 note=longer,
                 call=call,
             )
-            admitted = await _admitted(self, wanted, outside=outside)
+            admitted = await _admitted(self, request, outside=outside)
             if isinstance(admitted, str):
                 return ToolDenied(admitted)
             action, inside, wrapped = admitted
@@ -122,13 +122,13 @@ class CommandTool:
 
 
 async def _admitted(
-    tool: CommandTool, wanted: Action, *, outside: bool = False
+    tool: CommandTool, request: Action, *, outside: bool = False
 ) -> tuple[Action, Confinement | None, Sequence[str]] | str:
     """Ask whether a command may run.
 
     Args:
         tool: The tool that runs it.
-        wanted: The command, with its note.
+        request: The command, with its note.
         outside: Whether to run it without the sandbox.
 
     Returns:
@@ -146,8 +146,8 @@ async def _admitted(
         raise ToolProblem(_NO_SANDBOX.format(INSTALL))
     where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
     guarded = "always asked: it leaves the sandbox" if leaves else ""
-    note = ", ".join(filter(None, (wanted.note, where)))
-    action = replace(wanted, note=note, guarded=guarded)
+    note = ", ".join(filter(None, (request.note, where)))
+    action = replace(request, note=note, guarded=guarded)
     if declined := await tool.gate(action):
         return declined
     inside = await asyncio.to_thread(inside.found) if inside is not None else None
@@ -164,9 +164,9 @@ def _made(tool: CommandTool, inside: Confinement, action: Action, by: str) -> Ma
 
 async def run_check(tool: CommandTool, command: str) -> Ended | str:
     """Run a command that the model did not request, under the same rules. Returns why if it may not run."""
-    wanted = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note="checks the goal")
+    request = Action(tool=RUN_COMMAND.name, kind="command", subject=command, note="checks the goal")
     try:
-        admitted = await _admitted(tool, wanted)
+        admitted = await _admitted(tool, request)
     except ToolProblem as problem:
         return str(problem)
     if isinstance(admitted, str):

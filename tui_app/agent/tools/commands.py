@@ -147,7 +147,7 @@ class ProcessRunner:
     secrets: Secrets = NO_SECRETS
     """Masked in the output before anything sees it."""
 
-    async def run(self, words: Sequence[str], timeout_s: float | None, heard: Callable[[str], None]) -> Ended:
+    async def run(self, words: Sequence[str], timeout_s: float | None, show: Callable[[str], None]) -> Ended:
         """Run a program to its end, then kill what it left running in its process group.
 
         Cancelling this kills the whole group at once.
@@ -155,14 +155,14 @@ class ProcessRunner:
         Args:
             words: Program and arguments.
             timeout_s: Seconds after which the group is killed; None for no limit.
-            heard: Receives the output in portions.
+            show: Receives the output in portions.
 
         Raises:
             NotStarted: if it cannot be started.
             CommandStopped: if this was cancelled; the group has been killed.
         """
         started = monotonic()
-        listening = _Listening(heard, self.secrets)
+        listening = _Listening(show, self.secrets)
         # One pipe for both streams, so that their order is kept.
         pipes = Pipes(stderr=subprocess.STDOUT)
         group: ProcessGroup[_Listening] | None = None

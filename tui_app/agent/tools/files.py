@@ -184,8 +184,8 @@ def is_part(root: Path, folder: Path) -> bool:
 
 def _is_ignored(path: Path, rules: tuple[_Rules, ...], *, is_folder: bool) -> bool:
     parts = ((level.rules, path.relative_to(level.folder).parts) for level in reversed(rules))
-    said = (verdict(own, inside, is_folder) for own, inside in parts)
-    return next((each for each in said if each is not None), False)
+    verdicts = (verdict(own, inside, is_folder) for own, inside in parts)
+    return next((each for each in verdicts if each is not None), False)
 
 
 def _own_rules(folder: Path) -> tuple[_Rules, ...]:

@@ -48,19 +48,19 @@ class MadePlaces:
     async def ask(self) -> list[str]:
         """Ask about each file, and remove those that are declined. Returns rows for the model."""
         after = await asyncio.to_thread(self.inside.autorun)
-        said, waiting = await asyncio.to_thread(self._looked_at, after)
+        rows, waiting = await asyncio.to_thread(self._looked_at, after)
         try:
             while waiting:
-                said += await self._ask_about(waiting[0], after.places[waiting[0]])
+                rows += await self._ask_about(waiting[0], after.places[waiting[0]])
                 del waiting[0]
         except asyncio.CancelledError:
             # Stopping at a question is no approval.
             await asyncio.to_thread(lambda: [_revert(path, self.inside) for path in waiting])
             raise
         if not after.is_whole:
-            said.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
-        new = [row for row in said if row not in self._said]
-        self._said.update(said)
+            rows.append(f"[Only {MOST_FOLDERS:,} folders were looked through for what programs obey.]")
+        new = [row for row in rows if row not in self._said]
+        self._said.update(rows)
         return new
 
     def unapproved(self) -> list[str]:
@@ -82,16 +82,16 @@ class MadePlaces:
             Rows for the model, and the files to ask about.
         """
         made, changed = self._unapproved(after)
-        said = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
+        rows = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
         again = [path for path in made if path in self._declined or not is_showable(path)]
         if len(made) > _MOST_ASKED:
             # Too many questions for a user.
             again = made
-        gone = [_revert(path, self.inside) for path in again if os.path.lexists(path)]
-        said += gone[:_MOST_ASKED]
-        if (more := len(gone) - _MOST_ASKED) > 0:
-            said.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
-        return said, [path for path in made if path not in again]
+        removed = [_revert(path, self.inside) for path in again if os.path.lexists(path)]
+        rows += removed[:_MOST_ASKED]
+        if (more := len(removed) - _MOST_ASKED) > 0:
+            rows.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
+        return rows, [path for path in made if path not in again]
 
     async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:
         shown, old = self.inside.shown(path), self.inside.below.texts.get(path)
@@ -125,8 +125,8 @@ def remove_unapproved(inside: Confinement) -> list[str]:
     made, _ = changes_between(inside.below, inside.autorun())
     # Existing files may have been changed by the user meanwhile: do not discard them without asking.
     changed = [path for path in made if path in inside.below.texts]
-    gone = [_revert(path, inside) for path in made if path not in changed]
-    return [*gone, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]
+    removed = [_revert(path, inside) for path in made if path not in changed]
+    return [*removed, *(f"[{inside.shown(path)} was changed: programs obey it.]" for path in changed)]
 
 
 def _revert(path: Path, inside: Confinement) -> str:

@@ -207,27 +207,27 @@ def _shifted(indent: str, given: str, there: str) -> str | None:
 def nearest(text: str, old: str) -> str:
     """The place most similar to a piece, as a sentence with its lines; empty if there is none."""
     lines = text.replace("\r\n", "\n").split("\n")[:_NEAREST_LINES]
-    wanted = [_folded(line) for line in old.split("\n") if line.strip()]
-    if not lines or not wanted:
+    targets = [_folded(line) for line in old.split("\n") if line.strip()]
+    if not lines or not targets:
         return ""
-    at = _likeliest([_folded(line) for line in lines], wanted)
+    at = _likeliest([_folded(line) for line in lines], targets)
     if at is None:
         return ""
-    shown = lines[at : at + min(_SHOWN_LINES, max(1, len(wanted)))]
+    shown = lines[at : at + min(_SHOWN_LINES, max(1, len(targets)))]
     quoted = "\n".join(f"{at + number}\t{line[:_SHOWN_CHARS]}" for number, line in enumerate(shown, 1))
     return f" The nearest place is line {at + 1}:\n{quoted}"
 
 
-def _likeliest(lines: Sequence[str], wanted: Sequence[str]) -> int | None:
+def _likeliest(lines: Sequence[str], targets: Sequence[str]) -> int | None:
     """Where most of the wanted lines are as given, else where the longest one nearly is."""
-    telling = max(wanted, key=len)
-    place = wanted.index(telling)
-    known = set(wanted)
+    telling = max(targets, key=len)
+    place = targets.index(telling)
+    known = set(targets)
     equal = {line: number for number, line in reversed(list(enumerate(lines))) if line in known}
     if equal:
         best = max(equal, key=len)
         if len(best) > 3:
-            return max(0, equal[best] - wanted.index(best))
+            return max(0, equal[best] - targets.index(best))
     shown = [line[:_SHOWN_CHARS] for line in lines]
     close = get_close_matches(telling[:_SHOWN_CHARS], dict.fromkeys(shown), n=1)
     return max(0, shown.index(close[0]) - place) if close else None

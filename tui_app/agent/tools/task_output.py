@@ -115,8 +115,8 @@ class TaskOutput:
         missing = (0, 0)
         for before, part in pairwise(parts):
             if part.number != before.number + 1:
-                gone = next(number for number in itertools.count(before.first) if number not in lines)
-                missing = (min(gone, part.first), part.first - 1)
+                gap = next(number for number in itertools.count(before.first) if number not in lines)
+                missing = (min(gap, part.first), part.first - 1)
         return Page(shown, total, missing, problem, chars)
 
     def remove(self) -> None:

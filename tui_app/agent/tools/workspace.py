@@ -69,8 +69,8 @@ class Workspace:
         try:
             given = Path(path or ".")
             extra = self._extra_of(given)
-            wanted = self.root / given if extra is None else extra.joinpath(*given.parts[1:])
-            real = (_spelled(wanted) if ODD_SIGN in path else wanted).resolve()
+            target = self.root / given if extra is None else extra.joinpath(*given.parts[1:])
+            real = (_spelled(target) if ODD_SIGN in path else target).resolve()
         except (OSError, RuntimeError, ValueError) as error:
             raise ToolProblem(f"{path!r:.200} is not a usable path.") from error
         inside = any(real.is_relative_to(folder) for folder in (*self._roots, *self._extra))

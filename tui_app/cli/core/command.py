@@ -105,10 +105,10 @@ class Program:
             add_dirs=self.folders(getattr(args, "add_dir", ())),
         )
 
-    def session(self, wanted: str) -> "SessionInfo":
+    def session(self, prefix: str) -> "SessionInfo":
         """Return the session with an id or id prefix."""
         with self.sessions() as store:
-            return store.info(wanted)
+            return store.info(prefix)
 
     @contextmanager
     def sessions(self, *, writing: bool = False) -> "Iterator[SessionStore]":

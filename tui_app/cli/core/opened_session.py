@@ -37,11 +37,11 @@ async def opened_session(opening: Opening) -> AsyncIterator["OpenSession"]:
 
 async def carry_out(opened: "OpenSession", work: Work) -> list[Record]:
     """Run work in an open session; return everything that happened meanwhile."""
-    heard: list[Record] = []
-    opened.bus.listen(heard.append)
+    records: list[Record] = []
+    opened.bus.listen(records.append)
     opened.conversation.submit(work)
     await opened.conversation.settle()
-    return heard
+    return records
 
 
 def notices_in(records: Iterable[Record]) -> list[str]:

@@ -45,8 +45,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     def work(source: str) -> int:
         return _audit(program, source, policies, done, as_json=args.json)
 
-    told = "Stopped. Audited: {:,} of {:,}. No page was written."
-    if stopped := each_source(sources, work, lambda *_: told.format(len(done), len(sources)))[0]:
+    notice = "Stopped. Audited: {:,} of {:,}. No page was written."
+    if stopped := each_source(sources, work, lambda *_: notice.format(len(done), len(sources)))[0]:
         return stopped
     found = report(done)
     if args.json and done:
@@ -87,8 +87,8 @@ def _audit(
 
         stopped = run_until_signal(compare())
     if not stopped and not as_json:
-        for told in audit_lines(done[-1].to_json()):
-            say(told)
+        for row in audit_lines(done[-1].to_json()):
+            say(row)
         print_skipped(audited.recorded.notes, audited.recorded.skipped)
         say()
     return stopped

@@ -57,16 +57,16 @@ def stop_sessions(program: Program, args: argparse.Namespace) -> int:
     """Stop background sessions. Their logs and queued prompts are kept."""
     if bool(args.id) is args.all:
         raise WrongUsage("Which one? plimsoll stop ID, or --all")
-    wanted: list[str] = []
+    ids: list[str] = []
     if args.id or program.has_sessions:
         with program.sessions() as store:
             infos = store.sessions() if args.all else [store.info(each) for each in args.id]
-            wanted = list(dict.fromkeys(info.id for info in infos))
-    locks = {each: SessionFolder.named(program.paths.sessions_dir, each).background_lock for each in wanted}
+            ids = list(dict.fromkeys(info.id for info in infos))
+    locks = {each: SessionFolder.named(program.paths.sessions_dir, each).background_lock for each in ids}
     found = stop(locks.values())
-    stopped = [each for each in wanted if locks[each] in found]
-    running = [each for each in wanted if each not in stopped and holder_process(locks[each])]
-    idle = [] if args.all else [each for each in wanted if each not in (*stopped, *running)]
+    stopped = [each for each in ids if locks[each] in found]
+    running = [each for each in ids if each not in stopped and holder_process(locks[each])]
+    idle = [] if args.all else [each for each in ids if each not in (*stopped, *running)]
     if args.json:
         print_json({"stopped": stopped, "running": running, "idle": idle})
         return FAILED if running else OK
@@ -104,12 +104,12 @@ def leave_running(program: Program, args: argparse.Namespace) -> int:
     with suppress(OSError, ValueError, AttributeError):  # closed, or no system file
         stdin = stdin if sys.stdin.isatty() else sys.stdin.fileno()
     try:
-        session, said = begin(words, cwd=program.cwd, env=program.env, stdin=stdin)
+        session, output = begin(words, cwd=program.cwd, env=program.env, stdin=stdin)
     except StartFailed as failed:
         tell(str(failed))
         return failed.code
-    if said:
-        tell(said)
+    if output:
+        tell(output)
     if args.json:
         print_json({"session": session})
     else:
@@ -177,8 +177,8 @@ class BackgroundRun(Foreground):
         """
         session, folder = opened.conversation.session, opened.folder
         if self.goes_on:
-            standing = background_state(opened.store, folder.path.parent, session)
-            if standing is None or not standing.is_unfinished:
+            state = background_state(opened.store, folder.path.parent, session)
+            if state is None or not state.is_unfinished:
                 raise CommandFailed(f"Nothing was left in {session}. Say what to do, behind --background.")
         opened.background.is_inside, opened.background.sends_held = True, self.goes_on
         if sys.platform != "win32":

@@ -43,11 +43,11 @@ def begin_branch(program: Program, args: argparse.Namespace) -> int:
         made = make_branch(opening, args.name, at=args.at, now=time.time())
     except NotAPrompt as error:
         raise WrongUsage(f"{error} To see the numbers: plimsoll sessions show {args.id}") from None
-    session, told = made.fork.session, asdict(made)
+    session, fields = made.fork.session, asdict(made)
     if made.note and not args.json:
         tell(one_line(made.note, 400))
     answer(
-        {"from": opening.session, **told.pop("fork"), **told, "folder": str(made.folder)},
+        {"from": opening.session, **fields.pop("fork"), **fields, "folder": str(made.folder)},
         f"Branch {one_line(made.name, 80)} is session {session}, in {made.folder}",
         f"Continue there: plimsoll --resume {session}",
         f"Bring its outcome back: plimsoll merge {opening.session} {session}",
@@ -113,9 +113,9 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
         return OK
     for row in rows:
         say(f"{row['verb']}  {one_line(row['path'], 400)}  {row['left']}".rstrip())
-    for told in (plan.files.note, plan.brief.reason and f"No model wrote notes: {plan.brief.reason}."):
-        if told:
-            tell(one_line(told, 400))
+    for note in (plan.files.note, plan.brief.reason and f"No model wrote notes: {plan.brief.reason}."):
+        if note:
+            tell(one_line(note, 400))
     if merged:
         say(f"Merged as #{merged}. To take it back: plimsoll merge {opening.session} --undo")
     else:
@@ -135,11 +135,11 @@ async def _apply(opening: Opening, work: Merge) -> tuple[int, tuple[str, ...]]:
     """Merge; return the log number of the merge, and the files that have changed since they were compared."""
     async with opened_session(opening) as opened:
         await opened.prepare()
-        heard = await carry_out(opened, work)
-    merged = next((record.seq for record in heard if isinstance(record.data, BranchMerged)), 0)
+        records = await carry_out(opened, work)
+    merged = next((record.seq for record in records if isinstance(record.data, BranchMerged)), 0)
     if not merged:
-        raise CommandFailed(" ".join(notices_in(heard)) or "Nothing was merged.")
-    skipped = (each.data.skipped for each in heard if isinstance(each.data, FilesRestored))
+        raise CommandFailed(" ".join(notices_in(records)) or "Nothing was merged.")
+    skipped = (each.data.skipped for each in records if isinstance(each.data, FilesRestored))
     return merged, next(skipped, ())
 
 
@@ -200,7 +200,7 @@ def _lines(tree: dict[str, Any], here: str, depth: int = 0) -> Iterator[str]:
     sign = f"{'  ' * depth}{'↳ ' if depth else ''}"
     yield f"{sign}{one_line(tree['name'], 60) or '(untitled)'}  {tree['id']}{state}{mark}"
     for prompt in tree.get("prompts", ()):
-        said = f"{one_line(prompt['title'], 60)}  {clock(prompt['time'])}"
-        yield f"{'  ' * (depth + 1)}● #{prompt['seq']} {said}"
+        label = f"{one_line(prompt['title'], 60)}  {clock(prompt['time'])}"
+        yield f"{'  ' * (depth + 1)}● #{prompt['seq']} {label}"
     for branch in tree["branches"]:
         yield from _lines(branch, here, depth + 1)

@@ -96,8 +96,8 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
         before, view = conversation.usage, conversation.history.view
         was = set(view.excluded)
         seqs = tuple(_messages_of(opened, args.messages))
-        heard = await carry_out(opened, Exclude(seqs, excluded=not args.undo, turn=args.turn))
-        if refused := notices_in(heard):
+        records = await carry_out(opened, Exclude(seqs, excluded=not args.undo, turn=args.turn))
+        if refused := notices_in(records):
             raise CommandFailed(refused[0])
         after, changed = conversation.usage, sorted(was ^ set(view.excluded))
     done = "included" if args.undo else "excluded"
@@ -111,11 +111,11 @@ async def _exclude(opening: Opening, args: argparse.Namespace) -> int:
     return OK
 
 
-def _messages_of(opened: "OpenSession", wanted: Sequence[int]) -> list[int]:
+def _messages_of(opened: "OpenSession", seqs: Sequence[int]) -> list[int]:
     """Return the messages with these numbers; for a tool call, its result."""
     entries = fold_user_view(opened.store.heads(opened.conversation.session)).entries
     found = {entry.seq: entry.message for entry in entries}
-    return [found.get(number, number) for number in wanted]
+    return [found.get(number, number) for number in seqs]
 
 
 async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
@@ -132,8 +132,8 @@ async def steer(opening: Opening, steps: Sequence[tuple[str, int]]) -> None:
         await opened.prepare()
         for step, number in steps:
             [message] = _messages_of(opened, [number])
-            heard = await carry_out(opened, _work(opened, step, message))
-            if refused := notices_in(heard):
+            records = await carry_out(opened, _work(opened, step, message))
+            if refused := notices_in(records):
                 raise CommandFailed(f"--{step} #{number}: {refused[0]}")
 
 

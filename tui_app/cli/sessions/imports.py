@@ -153,5 +153,5 @@ def _import(program: Program, store: SessionStore, path: Path, args: argparse.Na
         try:
             return import_session(path, store=store, cwd=program.cwd, now=time.time(), **how)
         except ImportedAlready as found:
-            told = f"{path} is session {found.session} already and has not changed since."
-            raise Refusal(f"{told} To import it again: --again") from None
+            notice = f"{path} is session {found.session} already and has not changed since."
+            raise Refusal(f"{notice} To import it again: --again") from None

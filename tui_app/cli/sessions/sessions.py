@@ -49,8 +49,8 @@ def rename(program: Program, args: argparse.Namespace) -> None:
     with program.sessions(writing=program.has_sessions) as store:
         session = store.info(args.words[0]).id
         now = rename_session(store, session, " ".join(args.words[1:]))
-    told = f"{session} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{session} has no title now."
-    answer({"session": session, "title": now}, told, as_json=args.json)
+    line = f"{session} is called: {one_line(now, _TITLE_CELLS)}" if now else f"{session} has no title now."
+    answer({"session": session, "title": now}, line, as_json=args.json)
 
 
 def backup(program: Program, args: argparse.Namespace) -> None:
@@ -150,21 +150,21 @@ def over_limits(program: Program, limits: Limits) -> Pruned:
 
 
 def _delete(program: Program, found: Pruned) -> Pruned:
-    paths, gone, kept = program.paths, list[DueSession](), list(found.open)
+    paths, deleted, kept = program.paths, list[DueSession](), list(found.open)
     for each in found.gone:
         info = each.info
         try:
             delete_session(program.database, paths.sessions_dir, info.id, last_used=info.updated)
-            gone.append(each)
+            deleted.append(each)
         except SessionLocked:
             kept.append(each)
         except (SessionDeleted, SessionNotFound):
-            gone.append(each)  # deleted by another process
+            deleted.append(each)  # deleted by another process
         except (OSError, sqlite3.Error) as error:
             tell(f"{info.id} could not be deleted: {error}")
             if isinstance(program.database, SessionServer):
                 break  # each of the others would wait for the same server
-    return Pruned(tuple(gone), tuple(kept))
+    return Pruned(tuple(deleted), tuple(kept))
 
 
 def _report(found: Pruned, *, done: bool, json: bool) -> None:
@@ -172,16 +172,16 @@ def _report(found: Pruned, *, done: bool, json: bool) -> None:
     for each in found.gone:
         title = one_line(each.info.title, _TITLE_CELLS) or "(untitled)"
         rows.append((each.info.id, moment(each.info.updated), title, each.reason))
-    gone, still_open = len(found.gone), len(found.open)
-    over = "is over the limits" if gone == 1 else "are over the limits"
+    total, still_open = len(found.gone), len(found.open)
+    over = "is over the limits" if total == 1 else "are over the limits"
     these = "is" if still_open == 1 else "are"
-    told = f"{still_open:,} more {these} open or just came into use, and kept."
+    line = f"{still_open:,} more {these} open or just came into use, and kept."
     listed = [{"session": each.info.id, "reason": each.reason} for each in found.gone]
     answer(
         {"deleted": done, "sessions": listed, "open": [each.info.id for each in found.open]},
         *table_lines(rows),
-        f"{numbers.count(gone, 'session')} {'deleted' if done else over}.",
-        *([told] if still_open else []),
+        f"{numbers.count(total, 'session')} {'deleted' if done else over}.",
+        *([line] if still_open else []),
         as_json=json,
     )
 
@@ -227,8 +227,8 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
             rows = [(info, title_of(store, info)) for info in store.sessions()]
     left = standings(program)
     if args.json:
-        told = {id: each.to_json() for id, each in left.items()}
-        found = [{**asdict(info), "title": title, "background": told.get(info.id)} for info, title in rows]
+        states = {id: each.to_json() for id, each in left.items()}
+        found = [{**asdict(info), "title": title, "background": states.get(info.id)} for info, title in rows]
         print_json({"sessions": found})
     elif not rows:
         tell("There are no sessions yet. Start one with: plimsoll")
@@ -236,9 +236,9 @@ def list_sessions(program: Program, args: argparse.Namespace) -> None:
         header = ("ID", "LAST USED", "MESSAGES", "TITLE", "FOLDER")
         listed = []
         for info, title in rows:
-            said = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
-            said += f" · {one_line(left[info.id].in_words, _LONG_TITLE_CELLS)}" if info.id in left else ""
-            listed.append((info.id, moment(info.updated), f"{info.messages:,}", said, info.cwd))
+            label = one_line(title, _LONG_TITLE_CELLS) or "(nothing said)"
+            label += f" · {one_line(left[info.id].in_words, _LONG_TITLE_CELLS)}" if info.id in left else ""
+            listed.append((info.id, moment(info.updated), f"{info.messages:,}", label, info.cwd))
         print_table([header, *listed], right=(2,))
 
 

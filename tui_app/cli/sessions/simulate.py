@@ -50,8 +50,8 @@ def execute(program: Program, args: argparse.Namespace) -> int:
     def work(source: str) -> int:
         return _simulate(program, source, args, policies, settings.prompt_cache, done)
 
-    told = f"Stopped. Replayed: {{:,}} of {len(sources):,}.{' Nothing was drawn.' if target else ''}"
-    if stopped := each_source(sources, work, lambda *_: told.format(len(done)))[0]:
+    notice = f"Stopped. Replayed: {{:,}} of {len(sources):,}.{' Nothing was drawn.' if target else ''}"
+    if stopped := each_source(sources, work, lambda *_: notice.format(len(done)))[0]:
         return stopped
     if args.json and done:
         print_json({"simulations": [simulation.to_json() for simulation in done]})

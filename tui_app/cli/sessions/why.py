@@ -43,7 +43,7 @@ def execute(program: Program, args: argparse.Namespace) -> None:
     elif found:
         table = table_lines([HEADS, *map(receipt_row, found)], right=RIGHT)
         lines = [*table, "", total_text(found), *filter(None, [lost_text(lost)])]
-    told = {
+    report = {
         "session": session,
         "cost_usd": round(sum(each.cost_usd or 0.0 for each in found), 6),
         "unpriced": sum(each.cost_usd is None for each in found),
@@ -51,4 +51,4 @@ def execute(program: Program, args: argparse.Namespace) -> None:
         "requests": [each.to_json() for each in (found if one is None else [one])],
         "tokens": {name: int(sizes[name]) for name in CATEGORIES if sizes.get(name)},
     }
-    answer(told, *lines, as_json=args.json)
+    answer(report, *lines, as_json=args.json)

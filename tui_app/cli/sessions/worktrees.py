@@ -103,5 +103,5 @@ def remove(program: Program, args: argparse.Namespace) -> None:
         if program.paths.trust_file.exists():
             remember_trust(program.paths, worktree.path, None)
         trees.remove(worktree)
-    told = f"Removed {worktree.name} and its branch, and kept {count(len(sessions), 'session')}."
-    answer({"name": worktree.name, "removed": True}, told, as_json=args.json)
+    line = f"Removed {worktree.name} and its branch, and kept {count(len(sessions), 'session')}."
+    answer({"name": worktree.name, "removed": True}, line, as_json=args.json)

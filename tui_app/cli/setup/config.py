@@ -53,8 +53,8 @@ def change(program: Program, args: argparse.Namespace) -> None:
     if setting == "approvals":
         # Rules may name tools that do not exist here.
         for rule in rules_of(settings.approvals):
-            if said := misnamed(rule, settings.mcp):
-                tell(f"{rule.ruling} {rule.text}: {said} {UNLESS_YOURS}")
+            if flaw := misnamed(rule, settings.mcp):
+                tell(f"{rule.ruling} {rule.text}: {flaw} {UNLESS_YOURS}")
 
 
 def show_paths(program: Program, args: argparse.Namespace) -> None:
@@ -104,5 +104,5 @@ def answer_trust(program: Program, args: argparse.Namespace) -> None:
     program.paths.ensure()
     root = remember_trust(program.paths, program.folder(args.path), trusted)
     what = {True: "is trusted", False: "is not trusted", None: "will be asked about again"}[trusted]
-    told = f"{one_line(str(root), 200)} {what}."
-    answer({"folder": str(root), "trusted": trusted}, told, as_json=args.json)
+    line = f"{one_line(str(root), 200)} {what}."
+    answer({"folder": str(root), "trusted": trusted}, line, as_json=args.json)

@@ -330,11 +330,11 @@ def check_settings(program: Program, servers: "Sequence[LocalServer]") -> list[C
 def check_rules(settings: Settings) -> list[Check]:
     """Check the rules for tools that do not exist here; without rules there is no result."""
     rules = rules_of(settings.approvals)
-    wrong = [(rule, said) for rule in rules if (said := misnamed(rule, settings.mcp))]
+    wrong = [(rule, flaw) for rule in rules if (flaw := misnamed(rule, settings.mcp))]
     if not wrong:
         return [Check("approvals", "ok", count(len(rules), "rule"))] if rules else []
     return [
-        Check("approvals", "warn", f"{rule.ruling} {rule.text}: {said}", UNLESS_YOURS) for rule, said in wrong
+        Check("approvals", "warn", f"{rule.ruling} {rule.text}: {flaw}", UNLESS_YOURS) for rule, flaw in wrong
     ]
 
 
@@ -364,9 +364,9 @@ def check_keys(env: Mapping[str, str], endpoints: Mapping[str, Endpoint], *, loc
 
 def check_variables(env: Mapping[str, str], passed: str) -> Check:
     """Report the names of the variables that commands do not get."""
-    held = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
-    names = f"; held back: {', '.join(held[:12])}{' …' if held[12:] else ''} (pass_variables)" if held else ""
-    return Check("variables", "ok", f"commands get {len(env) - len(held)} of {len(env)}{names}")
+    rest = sorted(env.keys() - for_programs(env, passed=passed.split(",")).keys())
+    names = f"; held back: {', '.join(rest[:12])}{' …' if rest[12:] else ''} (pass_variables)" if rest else ""
+    return Check("variables", "ok", f"commands get {len(env) - len(rest)} of {len(env)}{names}")
 
 
 def check_models(settings: Settings, env: Mapping[str, str]) -> list[Check]:

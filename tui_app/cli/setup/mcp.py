@@ -57,8 +57,8 @@ def add(program: Program, args: argparse.Namespace) -> None:
     except RefusedChange as refused:
         raise WrongUsage(f"{str(refused).removeprefix(f'{file}: ')} Nothing was written to {file}.") from None
     where = f", for {table['project']}" if "project" in table else ""
-    told = f"{name} is set in {file}{where}. New sessions start it."
-    answer({"server": name, "file": str(file), "scope": args.scope}, told, as_json=args.json)
+    line = f"{name} is set in {file}{where}. New sessions start it."
+    answer({"server": name, "file": str(file), "scope": args.scope}, line, as_json=args.json)
     if not args.json:
         tell(f"To see whether it works: plimsoll mcp test {name}")
 
@@ -208,9 +208,9 @@ def _print_status(status: "McpStatus", *, as_json: bool) -> None:
 def sign_out(program: Program, args: argparse.Namespace) -> None:
     """Delete the tokens of a sign-in."""
     server = _known(program.settings(), args.name)
-    gone = _sign_ins(program).keep(server.url, {})
-    told = f"{args.name}: signed out." if gone else f"You were not signed in at {args.name}."
-    answer({"server": args.name, "forgotten": gone}, told, as_json=args.json)
+    is_erased = _sign_ins(program).keep(server.url, {})
+    line = f"{args.name}: signed out." if is_erased else f"You were not signed in at {args.name}."
+    answer({"server": args.name, "forgotten": is_erased}, line, as_json=args.json)
 
 
 def _sign_ins(program: Program) -> "TokenStore":

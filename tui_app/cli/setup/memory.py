@@ -36,10 +36,10 @@ def list_entries(program: Program, args: argparse.Namespace) -> None:
             entries = ContextBoard(store, scope).entries()
     rows = [("NO", "KIND", "MADE", "BY", "SOURCE", "BRANCH", "TEXT")]
     for entry in entries:
-        gone = f" (off: {entry.reason})" if entry.pruned else ""
+        suffix = f" (off: {entry.reason})" if entry.pruned else ""
         by = "you" if entry.made_by == PERSON else one_line(entry.made_by, 24)
         branch = one_line(entry.branch, 24) or "all"
-        text = one_line(entry.text, _TEXT_CELLS) + gone
+        text = one_line(entry.text, _TEXT_CELLS) + suffix
         rows.append((str(entry.id), entry.kind, moment(entry.time), by, entry.source, branch, text))
     if not entries and not args.json:
         tell(f"Nothing is remembered about {scope.label} yet. To add something: plimsoll memory add TEXT")
@@ -107,8 +107,8 @@ def forget_entry(program: Program, args: argparse.Namespace) -> None:
         sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
         if sure:
             entry = board.prune(number, PERSON)
-    told = f"Entry {number} was removed from the board." if sure else "Kept."
-    answer({"entry": asdict(entry), "forgotten": sure}, told, as_json=args.json)
+    line = f"Entry {number} was removed from the board." if sure else "Kept."
+    answer({"entry": asdict(entry), "forgotten": sure}, line, as_json=args.json)
 
 
 def run_reading(program: Program, args: argparse.Namespace) -> int:
@@ -119,22 +119,22 @@ def run_reading(program: Program, args: argparse.Namespace) -> int:
         )
     opening = program.opening(settings, args)
     with program.sessions(writing=True) as store:
-        wanted = store.info(args.words[0]) if args.words else None
+        session = store.info(args.words[0]) if args.words else None
         try:
-            return run_until_signal(read_for_boards(opening, store, wanted, as_json=args.json))
+            return run_until_signal(read_for_boards(opening, store, session, as_json=args.json))
         except sqlite3.Error as error:
             raise CommandFailed(f"The sessions cannot be read: {error}") from error
 
 
 async def read_for_boards(
-    opening: Opening, store: SessionStore, wanted: SessionInfo | None, *, as_json: bool
+    opening: Opening, store: SessionStore, session: SessionInfo | None, *, as_json: bool
 ) -> int:
     """Read one session, or all waiting ones.
 
     Args:
         opening: Settings and folders.
         store: The store of the sessions.
-        wanted: The session; None for all waiting ones.
+        session: The session; None for all waiting ones.
         as_json: Print JSON.
 
     Raises:
@@ -146,7 +146,7 @@ async def read_for_boards(
 
     readings: list[Reading] = []
     try:
-        sessions = [wanted] if wanted is not None else waiting(store, opening)
+        sessions = [session] if session is not None else waiting(store, opening)
         async for reading in read_sessions(opening, store, sessions):
             readings.append(reading)
             if as_json:
@@ -171,6 +171,6 @@ async def read_for_boards(
         print_json({"sessions": rows})
     elif not readings:
         tell("No session is waiting to be read. To read one anyway: plimsoll memory run ID")
-    if wanted is not None and readings and readings[0].held:
-        raise CommandFailed(f"Session {wanted.id} is open in {readings[0].held}: it is read when it ends.")
-    return FAILED if wanted is not None and readings and readings[0].elsewhere else OK
+    if session is not None and readings and readings[0].held:
+        raise CommandFailed(f"Session {session.id} is open in {readings[0].held}: it is read when it ends.")
+    return FAILED if session is not None and readings and readings[0].elsewhere else OK

@@ -78,8 +78,8 @@ def erase_key(program: Program, args: argparse.Namespace) -> None:
     keys, name = program.keys, _named(program, args)
     if not keys.erase(name):
         raise CommandFailed(f"Plimsoll has put no {name} into the system keyring.")
-    told = f"{name} is no longer in the system keyring."
-    answer({"name": name, "source": keys.source(name)}, told, as_json=args.json)
+    line = f"{name} is no longer in the system keyring."
+    answer({"name": name, "source": keys.source(name)}, line, as_json=args.json)
 
 
 def read_key(name: str) -> str:

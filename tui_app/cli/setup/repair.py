@@ -86,8 +86,8 @@ def _files(program: Program) -> list[str]:
                 with suppress(SessionLocked), WriterLock(folder.lock_file):
                     done += _files_of(store, session, folder, limit)
             except sqlite3.Error as error:
-                told = explained(error, program.sessions_file)
-                done.append(f"{session}: not repaired, skipped. {told}")
+                reason = explained(error, program.sessions_file)
+                done.append(f"{session}: not repaired, skipped. {reason}")
     return done
 
 

@@ -27,8 +27,8 @@ def bare_text(text: str) -> str:
         for pattern in (MARK, SOURCES):
             found = next(reversed(list(pattern.finditer(text))), None)
             if found is not None and text[found.end() :].strip(" .。*_") == "":
-                said, behind = text[: found.start()].rstrip(" \t"), text[found.end() :].strip(" \t")
-                text = said + (behind.lstrip(".。") if said.endswith(_STOPS) else behind)
+                head, tail = text[: found.start()].rstrip(" \t"), text[found.end() :].strip(" \t")
+                text = head + (tail.lstrip(".。") if head.endswith(_STOPS) else tail)
                 break
         else:
             return text

@@ -128,7 +128,7 @@ class Sources:
     def __init__(
         self,
         texts: Iterable[Passage],
-        beside: Sequence[str] = (),
+        extras: Sequence[str] = (),
         counted: Iterable[int] = (),
         together: Iterable[Iterable[int]] = (),
     ) -> None:
@@ -145,7 +145,7 @@ class Sources:
             self._by_key.setdefault(passage.unit, place)
         self._keys = sorted(self._by_key)
         self._beside = Unit(0)
-        for text in beside:
+        for text in extras:
             self._beside.add(Passage(0, "program", text))
         self._counted = frozenset(map(str, counted))
         places = (map(self.place, keys) for keys in together)
@@ -195,11 +195,11 @@ class Sources:
 
     def copied(self, text: str) -> int | None:
         """Return the unit whose result contains a statement that neither user nor assistant wrote."""
-        wanted = squeeze(text).strip(_STOPS)
-        if len(wanted) < _SENTENCE or (" " not in text.strip() and text.isascii()):
+        needle = squeeze(text).strip(_STOPS)
+        if len(needle) < _SENTENCE or (" " not in text.strip() and text.isascii()):
             return None
-        holding = [place for place, unit in enumerate(self.units) if wanted in unit.squeezed]
-        if not holding or any(wanted in self.units[place].plain_text for place in holding):
+        holding = [place for place, unit in enumerate(self.units) if needle in unit.squeezed]
+        if not holding or any(needle in self.units[place].plain_text for place in holding):
             return None
         return holding[-1]
 

@@ -111,12 +111,12 @@ def _sentences(body: str) -> Iterator[tuple[int, int]]:
             continue
         if _SHORT_WORD.search(body[max(start, match.start() - _LONGEST_SHORT) : match.start() + 1]):
             continue
-        end = behind = match.end()
+        end = after = match.end()
         last = match.start() + len(match[0].rstrip())
         while form := SOURCES.match(body, end) or MARK.match(body, end):
             end = last = form.end()
             end += len(body[end:]) - len(body[end:].lstrip(" \t"))
-        if end > behind and not body[end:].strip(" .。*_"):
+        if end > after and not body[end:].strip(" .。*_"):
             continue
         yield start, last
         start = counted = end

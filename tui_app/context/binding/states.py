@@ -171,21 +171,21 @@ class NewStates:
             yield State(END_HIDDEN, f"end {action.key}", 1)
 
     def _file(self, trail: FileTrail) -> State:
-        told = trail.describe().translate(_BRACKETS)
-        return State(told, f"file {trail.path}", 3 if "deleted" in told or "undone" in told else 2)
+        text = trail.describe().translate(_BRACKETS)
+        return State(text, f"file {trail.path}", 3 if "deleted" in text or "undone" in text else 2)
 
     def _run(self, statement: Statement, run: Run, cited: Action | None) -> State:
         newest = run.outcome
-        told = newest.describe()
-        if cited is not None and cited.key != run.key and cited.outcome.describe() != told:
-            told = f"{cited.outcome.describe()}; now {told}"
+        text = newest.describe()
+        if cited is not None and cited.key != run.key and cited.outcome.describe() != text:
+            text = f"{cited.outcome.describe()}; now {text}"
         if len(run.actions) > 1:
-            told = f"{told}, run {len(run.actions)}×"
+            text = f"{text}, run {len(run.actions)}×"
         looks = is_look(run.command)
-        said = {plain_number(anchor.text) for anchor in statement.anchors if anchor.kind == "number"}
-        differs = bool(said and newest.counts and not said & set(_NUMBERS.findall(told)))
+        numbers = {plain_number(anchor.text) for anchor in statement.anchors if anchor.kind == "number"}
+        differs = bool(numbers and newest.counts and not numbers & set(_NUMBERS.findall(text)))
         weight = 7.0 if run.is_open and not looks else 4.0 if differs else 0.5 if looks else 2.5
-        return State(told, f"run {run.command}", weight)
+        return State(text, f"run {run.command}", weight)
 
 
 def _looked(statement: Statement, action: Action) -> State:
@@ -200,10 +200,10 @@ def _task_state(task: Task) -> State:
 
 def is_run_of(named: str, command: str) -> bool:
     """Whether a named command is one that was run, perhaps with more options."""
-    wanted, words = producer(named).split(), command.split()
-    if not wanted or not words or not all(each in words or filter_names(words, each) for each in wanted):
+    terms, words = producer(named).split(), command.split()
+    if not terms or not words or not all(each in words or filter_names(words, each) for each in terms):
         return False
-    return len(wanted) > 1 or words[0] == wanted[0]
+    return len(terms) > 1 or words[0] == terms[0]
 
 
 def is_path_of(name: str, path: str) -> bool:
@@ -223,12 +223,12 @@ def _words(text: str) -> set[str]:
     return words | {signs[at : at + 2] for at in range(len(signs) - 1)}
 
 
-def _share(wanted: str, said: str) -> float:
+def _share(text: str, other: str) -> float:
     """Return the share of a text's words that another text has."""
-    words = _words(wanted)
-    if not words or squeeze(wanted) in squeeze(said):
+    words = _words(text)
+    if not words or squeeze(text) in squeeze(other):
         return float(bool(words))
-    return len(words & _words(said)) / len(words)
+    return len(words & _words(other)) / len(words)
 
 
 @lru_cache(maxsize=512)  # each line that cites a prompt calls this
@@ -246,10 +246,10 @@ def _user_sentences(prompt: str) -> Sequence[str]:
 
 def _nearest(prompt: str, statement: str) -> str:
     """Return the user's sentence closest to a statement, shortened to its beginning and the common part."""
-    said, words = _user_sentences(prompt), _words(statement)
+    pool, words = _user_sentences(prompt), _words(statement)
     # In another language nothing is shared: then the longest is the most informative.
-    shared = {sentence: len(words & _words(sentence)) for sentence in said}
-    best = max(said, key=lambda sentence: (shared[sentence], len(sentence) * (-1 if shared[sentence] else 1)))
+    shared = {sentence: len(words & _words(sentence)) for sentence in pool}
+    best = max(pool, key=lambda sentence: (shared[sentence], len(sentence) * (-1 if shared[sentence] else 1)))
     best = best.translate(_BRACKETS).strip(" .。")
     if len(best) <= _MOST_QUOTED:
         return best

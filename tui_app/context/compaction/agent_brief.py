@@ -13,17 +13,17 @@ _WORDS_CHARS = 16_000
 _CUT = "\n[the answer was cut here]"
 
 
-def agent_brief(items: Sequence[Item], said: str, *, session: str, since: int, count: Count) -> str:
+def agent_brief(items: Sequence[Item], report: str, *, session: str, since: int, count: Count) -> str:
     """Bind a subagent's last words to its log, and add its deeds.
 
     Args:
         items: All of its log except those words.
-        said: Its last words.
+        report: Its last words.
         session: Id of its session, put before the numbers of its own messages.
         since: Log number of the first of them: earlier ones are the same in the parent session.
         count: Tokens of a text.
     """
-    words = said[:_WORDS_CHARS] + (_CUT if len(said) > _WORDS_CHARS else "")
+    words = report[:_WORDS_CHARS] + (_CUT if len(report) > _WORDS_CHARS else "")
     own = Ledger.from_items([item for item in items if item.key >= since])
     bound = Binder.over(items).bind(words).text if words.strip() else ""
     deeds = deeds_section(own, _DEEDS_TOKENS, count, alive=()).text

@@ -62,10 +62,10 @@ class ContextToolset(FunctionToolset[Any]):
             return "Not compacted: there is no conversation."
         if why_not := compactor.refuse_asked():
             return f"Not compacted: {why_not}"
-        said = [" ".join(text.split())[:MOST_CHARS] for text in (reason, focus, keep)]
-        asked = Asked(said[0], "; ".join(filter(None, said[1:])))
+        texts = [" ".join(text.split())[:MOST_CHARS] for text in (reason, focus, keep)]
+        asked = Asked(texts[0], "; ".join(filter(None, texts[1:])))
         if compactor.policy.model_compacts == "ask" and self._permit is not None:
-            shown = replace(asked, focus="\n".join(filter(None, said[1:])))
+            shown = replace(asked, focus="\n".join(filter(None, texts[1:])))
             if declined := await self._permit(ctx, shown):
                 return ToolDenied(declined)
         compactor.asked = asked
@@ -74,11 +74,11 @@ class ContextToolset(FunctionToolset[Any]):
     def offered_to(self, provider: str, ctx: RunContext[Any] | None = None) -> bool:
         """Whether the tool is offered to the models of a provider."""
         compactor = self._compactor_of(ctx)
-        wanted = compactor is None or compactor.policy.model_compacts != "ignore"
-        return wanted and provider not in SEARCHING
+        is_allowed = compactor is None or compactor.policy.model_compacts != "ignore"
+        return is_allowed and provider not in SEARCHING
 
     async def _prepared(self, ctx: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
         if not self.offered_to(ctx.model.system, ctx):
             return None
-        said = tool.description or ""
-        return tool if self._searchable else replace(tool, description=said.replace(_BACK, _GONE))
+        text = tool.description or ""
+        return tool if self._searchable else replace(tool, description=text.replace(_BACK, _GONE))

@@ -437,10 +437,10 @@ class Compactor:
         *,
         trial: bool = False,
     ) -> Outcome:
-        said = await self.host.before(start_event(blank, plan))
-        if isinstance(said, Veto):
-            return said
-        said = "\n".join(filter(None, (self.policy.summary_instructions.strip(), said)))
+        wishes = await self.host.before(start_event(blank, plan))
+        if isinstance(wishes, Veto):
+            return wishes
+        wishes = "\n".join(filter(None, (self.policy.summary_instructions.strip(), wishes)))
         started = monotonic()
 
         def progress(event: CompactionProgress) -> None:
@@ -450,9 +450,9 @@ class Compactor:
 
         writing = ProposalWriter(
             history=self.history,
-            plan=replace(plan, instructions=said),
+            plan=replace(plan, instructions=wishes),
             whole=original_view(self.history, plan.leaving_keys),
-            blank=replace(blank, instructions=said),
+            blank=replace(blank, instructions=wishes),
             job=blank.job,
             timeout_s=self.timeout_s,
             describe=self.host.describe,

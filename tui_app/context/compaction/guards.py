@@ -80,9 +80,9 @@ def refuse_asked(plan: Plan | str, usage: ContextUsage, left: int) -> str:
         return f"the last compaction was just now, {grown:,} tokens ago. Continue with the work."
     if isinstance(plan, str):
         return plan
-    said = total - plan.sizes.carried
-    if plan.old < said * LEAST_LEAVING:
-        return f"too little to gain: {plan.old:,} of {said:,} tokens would leave."
+    size = total - plan.sizes.carried
+    if plan.old < size * LEAST_LEAVING:
+        return f"too little to gain: {plan.old:,} of {size:,} tokens would leave."
     return ""
 
 

@@ -104,8 +104,8 @@ class BriefWriter(NotesWriter):
         """
         whole, window = self.full_view, self.history.usage().window
         budget = min(_MOST, max(_LEAST, window.limit // _SHARE))
-        told = [item for item in whole.items if item.key > self.since]
-        ledger = await asyncio.to_thread(Ledger.from_items, told) if self.since else whole.ledger
+        items = [item for item in whole.items if item.key > self.since]
+        ledger = await asyncio.to_thread(Ledger.from_items, items) if self.since else whole.ledger
         goal = self.heading or f"## Goal\n{self.goal}"
         left = budget - self.count(goal)
         # A token is estimated as three characters there.
@@ -114,11 +114,11 @@ class BriefWriter(NotesWriter):
         if carried:
             lines = (f"#{line}" if line.startswith("#") else line for line in carried.splitlines())
             carried = "\n".join((_MERGED if self.since else _CARRIED, *lines))
-        beside = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
-        left -= self.count(beside)
+        extra = "\n\n".join(filter(None, (carried, *(addition.worded for addition in kept))))
+        left -= self.count(extra)
         words = user_words_section(ledger.prompts(), left // _WORDS_SHARE, self.count)
-        said = "\n\n".join(filter(None, (words.rules_text, words.text)))
-        left -= self.count(said)
+        quotes = "\n\n".join(filter(None, (words.rules_text, words.text)))
+        left -= self.count(quotes)
         deeds = await asyncio.to_thread(deeds_section, ledger, left, self.count)
         self._room = min(budget // _NOTES_SHARE, left - self.count(deeds.text))
         facts = ledger_facts(ledger)
@@ -138,7 +138,7 @@ class BriefWriter(NotesWriter):
                 break
             reason = reason or summary
         written = f"## Notes\n{NOTES_OF_A_MODEL}\n\n{unlike_ours(notes)}" if notes else ""
-        text = "\n\n".join(filter(None, (goal, deeds.text, said, written, beside)))
+        text = "\n\n".join(filter(None, (goal, deeds.text, quotes, written, extra)))
         spent = self.ledger.spent
         binding = [
             fact
@@ -163,8 +163,8 @@ class BriefWriter(NotesWriter):
 
     @cached_property
     def binder(self) -> Binder:
-        beside = (*self.history.circumstances(), *(addition.text for addition in self.additions))
-        return Binder(self.full_view.ledger, list(passages(self.full_view.items)), beside, rough_tokens)
+        extras = (*self.history.circumstances(), *(addition.text for addition in self.additions))
+        return Binder(self.full_view.ledger, list(passages(self.full_view.items)), extras, rough_tokens)
 
     def task(self) -> SummaryTask:
         items = [item for item in self.history.items() if item.key > self.since]

@@ -42,22 +42,22 @@ def split_span(items: Sequence[Item], span: Span, recent: int, pinned: frozenset
     if beyond := next((each for each in (span.first, span.last) if each > max(keys, default=0)), 0):
         return f"There is no message #{beyond} in the model's view."
     # An end that is no longer in the view counts at its former place; replacements have later numbers.
-    said = [(place, item.key) for place, item in enumerate(items) if _is_message(item)]
+    places = [(place, item.key) for place, item in enumerate(items) if _is_message(item)]
     safe = safe_cuts(items)
     start, end = 0, recent
     if span.first:
-        wanted = next((place for place, key in said if key >= span.first), len(items))
-        wanted = keys.index(span.first) if span.first in keys else wanted
-        start = next(place for place in range(wanted, -1, -1) if safe[place])
+        edge = next((place for place, key in places if key >= span.first), len(items))
+        edge = keys.index(span.first) if span.first in keys else edge
+        start = next(place for place in range(edge, -1, -1) if safe[place])
     if span.last:
-        wanted = max((place for place, key in said if key <= span.last), default=-1)
-        wanted = keys.index(span.last) if span.last in keys else wanted
-        end = next(place for place in range(wanted + 1, len(safe)) if safe[place])
+        edge = max((place for place, key in places if key <= span.last), default=-1)
+        edge = keys.index(span.last) if span.last in keys else edge
+        end = next(place for place in range(edge + 1, len(safe)) if safe[place])
     elif start >= recent:
         return f"Nothing to compact {span.text}: these are the newest messages, which stay as they are."
     latest = latest_prompt_index(items)
-    stays = pinned if latest is None else pinned | {keys[latest]}
-    split = split_at(items, max(start, end), stays, first=start)
+    kept = pinned if latest is None else pinned | {keys[latest]}
+    split = split_at(items, max(start, end), kept, first=start)
     if sum(map(_is_message, split.old)) < 2:
         return f"Nothing to compact {span.text}: fewer than two messages there can be replaced."
     return split
@@ -114,13 +114,13 @@ def fitted(additions: Sequence[Addition], chars: int) -> tuple[Addition, ...]:
         additions: The texts; blank ones are left out.
         chars: Maximum characters of all of them, including headings.
     """
-    said = [each for each in additions if each.text.strip()]
+    entries = [each for each in additions if each.text.strip()]
     kept: dict[int, Addition] = {}
     left = chars
-    by_length = sorted(range(len(said)), key=lambda place: len(said[place].text.strip()))
+    by_length = sorted(range(len(entries)), key=lambda place: len(entries[place].text.strip()))
     for done, place in enumerate(by_length):
-        addition = said[place]
-        share = left // (len(said) - done) - len(addition.worded) + len(addition.text.strip())
+        addition = entries[place]
+        share = left // (len(entries) - done) - len(addition.worded) + len(addition.text.strip())
         text = addition.text.strip()
         if len(text) > share:
             if share < _SHORTEST:
@@ -332,11 +332,11 @@ class _View:
 
         What a request carries besides its messages is never compacted, however much it is.
         """
-        said = sum(self.tokens(item) for item in self.items if not is_system(item.message))
+        size = sum(self.tokens(item) for item in self.items if not is_system(item.message))
         total, mark = self.usage.total, policy.background_mark(self.usage.window)
         small = total < mark or (policy.limit is None and total == mark)
         part = 3 if self.trigger in BY_HAND or small else 2
-        return replace(recent, tokens=min(recent.tokens, max(1, said // part))) if recent.tokens else recent
+        return replace(recent, tokens=min(recent.tokens, max(1, size // part))) if recent.tokens else recent
 
 
 _RECENT_PART, _NOTES_PART = 2 / 5, 1 / 4
@@ -501,12 +501,12 @@ def with_files(plan: Plan, policy: Policy, window: ContextWindow, read: ReadsFil
     return replace(plan, additions=(*plan.additions, *reversed(files.values())), files=tuple(files))
 
 
-def _hopeless(split: Split, window: ContextWindow, floor: int, stays: int) -> str:
+def _hopeless(split: Split, window: ContextWindow, floor: int, tokens: int) -> str:
     """Return why nothing can be gained; empty if something can."""
     if all(is_summary(item.message) or is_acknowledgement(item.message) for item in split.old):
         count = len(split.recent) + len(split.head)
         kept = "message" if count == 1 else f"{count} messages"
-        return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(stays)}."
+        return f"Nothing to compact: the last {kept} are kept as they are and are {_thousands(tokens)}."
     if floor >= window.effective:
         return (
             f"Compaction cannot help: what must stay is {_thousands(floor)} and the window holds "
@@ -556,7 +556,7 @@ def plan_of(
     )
     if isinstance(plan, str):
         return plan
-    behind = tuple(each for item in plan.split.old for each in history.sealed_messages(item))
+    sealed = tuple(each for item in plan.split.old for each in history.sealed_messages(item))
     plan = _with_additions(plan, policy, usage.window, additions)
     plan = with_files(plan, policy, usage.window, read, history.tokens)
-    return replace(plan, focus=focus, behind=behind)
+    return replace(plan, focus=focus, behind=sealed)

@@ -64,13 +64,13 @@ class Session:
     """What is running now, one line each; None if only the ledger knows."""
 
     @classmethod
-    def read(cls, whole: OriginalView, beside: Sequence[str] = ()) -> "Session":
+    def read(cls, whole: OriginalView, extras: Sequence[str] = ()) -> "Session":
         """Read the session; a long one takes a while."""
         texts = list(passages(whole.items))
         ledger = whole.ledger
         names = names_to_carry(texts, ledger.files().values(), whole.in_sight)[:MOST_NAMES]
         facts = ledger_facts(ledger, names, whole.in_sight)
-        binder = Binder(ledger, texts, beside, rough_tokens)
+        binder = Binder(ledger, texts, extras, rough_tokens)
         return cls(whole, names, facts, binder, json.dumps(ledger.dump(), ensure_ascii=False))
 
     def with_alive(self, alive: Sequence[str] | None) -> "Session":
@@ -146,9 +146,9 @@ async def propose(
             more = -int(over * 0.9) if over < 0 else -int(over * 1.1) - 1
             plan = replace(plan, names_budget=max(0, plan.names_budget + more))
         elif after > (most := plan.most or plan.target) and (
-            beside := plan.prompts_budget + plan.facts_budget
+            budget := plan.prompts_budget + plan.facts_budget
         ):
-            share = max(0.0, min(0.5, 1 - (after - most) / beside))
+            share = max(0.0, min(0.5, 1 - (after - most) / budget))
             words, deeds = int(plan.prompts_budget * share), int(plan.facts_budget * share)
             plan = replace(plan, prompts_budget=words, facts_budget=deeds)
         else:
@@ -172,7 +172,7 @@ async def _propose(
 ) -> tuple[Proposal, int]:
     """Return one proposal, and the number of names in it."""
     # In a thread: the user may cancel meanwhile.
-    by_code, names, told = await asyncio.to_thread(
+    by_code, names, fields = await asyncio.to_thread(
         _sections, plan, session, summary, recoverable=bool(way_back)
     )
     split, form, prompts = plan.split, plan.form, session.whole.ledger.prompts()
@@ -185,9 +185,9 @@ async def _propose(
         Passage(WAY_BACK_PART, "code", way_back if form.way_back else ""),
     )
     message = summary_message(passages, summary.text, writer=writer)
-    said = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
+    reply = acknowledging_response(form.acknowledgement) if form.acknowledgement else None
     tokens = history.weigh(Item(0, message))
-    added = tokens.total + (history.tokens(Item(0, said)) if said else 0)
+    added = tokens.total + (history.tokens(Item(0, reply)) if reply else 0)
     left, after = plan.leaving_keys, plan.floor + plan.sizes.estimate(added)
     complete = replace(
         blank,
@@ -210,14 +210,14 @@ async def _propose(
         tokens_removed=plan.tokens_before - after,
         messages_removed=len(left) - plan.added,
         messages_left=len(left),
-        **told,
+        **fields,
     )
     files = sum(bool(mark_of(part).get("file")) for item in split.old for part in item.message.parts)
     return Proposal(
         complete=complete,
         message=message,
         left=left,
-        acknowledgement=said,
+        acknowledgement=reply,
         in_files=files,
         ledger=session.kept,
     ), names
@@ -239,31 +239,31 @@ def _sections(
         Passage("words", "user", words.text),
         *(Passage("addition", "code", each.worded) for each in plan.additions),
     )
-    stays = "\n".join(message_text(item.message) for item in (*split.head, *split.recent))
-    standing = "\n".join((summary.text, *(each.text for each in by_code), stays))
-    names, chosen = names_section(session.names, standing, plan.names_budget, rough_tokens)
+    recent = "\n".join(message_text(item.message) for item in (*split.head, *split.recent))
+    text = "\n".join((summary.text, *(each.text for each in by_code), recent))
+    names, chosen = names_section(session.names, text, plan.names_budget, rough_tokens)
     # An extract itself contains facts with their states.
     quoted = summary.text.splitlines() if summary.performed_by == "heuristic" else ()
     judged, kept = judge(
         session.facts,
-        replacement_text=f"{standing}\n{names}",
+        replacement_text=f"{text}\n{names}",
         recoverable=recoverable,
         written=deeds.written.union(("file", line) for line in quoted),
     )
     if summary.performed_by == "model":
-        alone, _ = judge(session.facts, replacement_text=f"{summary.text}\n{stays}", recoverable=recoverable)
+        alone, _ = judge(session.facts, replacement_text=f"{summary.text}\n{recent}", recoverable=recoverable)
         judged = tuple(
             replace(fact, put_back=True) if fact.state == "kept" and before.state != "kept" else fact
             for fact, before in zip(judged, alone, strict=True)
         )
     questions = trial_questions(ledger, session.names, in_sight, session.alive)
-    told = {
+    fields = {
         "facts": judged,
         "retention": min(kept, _BLIND) if ledger.not_understood else kept,
         "questions": len(questions),
-        "unanswered": unanswered(questions, f"{standing}\n{names}"),
+        "unanswered": unanswered(questions, f"{text}\n{names}"),
     }
-    return (*by_code, Passage("names", "code", names)), len(chosen), told
+    return (*by_code, Passage("names", "code", names)), len(chosen), fields
 
 
 @dataclass(kw_only=True)
@@ -287,8 +287,8 @@ class ProposalWriter(NotesWriter):
     @cached_property
     def session(self) -> Session:
         """The job's knowledge of the session; reading it takes a while."""
-        beside = (*self.history.circumstances(), *(addition.text for addition in self.plan.additions))
-        return Session.read(self.whole, beside)
+        extras = (*self.history.circumstances(), *(addition.text for addition in self.plan.additions))
+        return Session.read(self.whole, extras)
 
     @property
     def binder(self) -> Binder:
@@ -330,8 +330,8 @@ class ProposalWriter(NotesWriter):
         session = (await self._read()).with_alive(self.alive())
         whole = session.whole
         questions = trial_questions(whole.ledger, session.names, whole.in_sight, session.alive)
-        stays = (item.message for item in self.history.items() if item.key not in proposal.left)
-        sent = "\n".join(map(message_text, (*proposal.messages, *stays)))
+        kept = (item.message for item in self.history.items() if item.key not in proposal.left)
+        sent = "\n".join(map(message_text, (*proposal.messages, *kept)))
         if self.reader is None or not isinstance(self.reader, AsksModel):
             return proposal
         wrong = await self.asked(self.reader, partial(misread, questions, sent))

@@ -122,9 +122,9 @@ def deeds_section(
 def _unknown_calls(ledger: Ledger) -> str:
     count = ledger.not_understood
     calls = sorted(ledger.unknown_calls().items(), key=lambda each: -len(each[1]))[:_MOST_UNKNOWN]
-    told = ", ".join(f"`{one_line(plain_text(tool))}` {len(keys)}×{_sources(keys)}" for tool, keys in calls)
+    tools = ", ".join(f"`{one_line(plain_text(tool))}` {len(keys)}×{_sources(keys)}" for tool, keys in calls)
     return (
-        f"- {count} call{'' if count == 1 else 's'} not understood, whose effects are not told here: {told}"
+        f"- {count} call{'' if count == 1 else 's'} not understood, whose effects are not told here: {tools}"
     )
 
 
@@ -151,8 +151,8 @@ def _common_root(folders: Iterable[str]) -> str:
         while len(above) >= _SHORTEST_ROOT:
             counts[above] = counts.get(above, 0) + 1
             above = posixpath.dirname(above)
-    wanted = max(_FEWEST_PATHS, _MOST_OF_THEM * len(absolute))
-    fitting = [folder for folder, times in counts.items() if times >= wanted]
+    least = max(_FEWEST_PATHS, _MOST_OF_THEM * len(absolute))
+    fitting = [folder for folder, times in counts.items() if times >= least]
     return max(fitting, key=lambda folder: (counts[folder] * len(folder), len(folder)), default="")
 
 

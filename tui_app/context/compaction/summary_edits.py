@@ -89,11 +89,11 @@ def _earlier_parts(content: str, summary: EditableSummary) -> list[Passage]:
     place = content.find(notes) if notes else -1
     if place < 0:
         return [Passage(NOTES, summary.writer, content)]
-    behind = content[place + len(notes) :]
+    rest = content[place + len(notes) :]
     if summary.added:
-        behind = behind.replace(f"{ADDED_HEADING}\n{escaped(summary.added)}", "", 1)
+        rest = rest.replace(f"{ADDED_HEADING}\n{escaped(summary.added)}", "", 1)
     return [
         Passage("frame", "code", content[:place]),
         Passage(NOTES, summary.writer, notes),
-        Passage("beside", "code", behind),
+        Passage("beside", "code", rest),
     ]

@@ -43,9 +43,9 @@ class TrialQuestion:
 
     def is_answered(self, lines: Sequence[str]) -> bool:
         """Whether lines contain the answer: normalized by ``plain``, with the whole text as the last one."""
-        wanted = [plain(piece) for piece in self.pieces]
+        pieces = [plain(piece) for piece in self.pieces]
         return any(
-            all(piece in line for piece in wanted) for line in (lines[-1:] if self.quoted else lines[:-1])
+            all(piece in line for piece in pieces) for line in (lines[-1:] if self.quoted else lines[:-1])
         )
 
     @property
@@ -85,11 +85,11 @@ async def misread(
     if not questions:
         return ()
     rows = "\n".join(f"{number}. {each.asked}" for number, each in enumerate(questions, 1))
-    said = dict(_ROW.findall(await ask(INSTRUCTIONS, f"<sent_view>\n{inert(text)}\n</sent_view>\n\n{rows}")))
+    reply = dict(_ROW.findall(await ask(INSTRUCTIONS, f"<sent_view>\n{inert(text)}\n</sent_view>\n\n{rows}")))
     return tuple(
         each.with_answer
         for number, each in enumerate(questions, 1)
-        if not each.is_answered(_lines(one_line(f"{each.asked} {said.get(str(number), '')}")))
+        if not each.is_answered(_lines(one_line(f"{each.asked} {reply.get(str(number), '')}")))
     )
 
 
@@ -133,8 +133,8 @@ def _prompts(prompts: Sequence[Prompt]) -> Iterator[TrialQuestion]:
         if not 0 <= place < len(prompts):
             continue
         prompt = prompts[place]
-        said = (each for each in sentences(own_words(prompt.text)) if len(each) > 1)
-        words = mask_secrets(next(said, ""))[:_SENTENCE].strip()
+        parts = (each for each in sentences(own_words(prompt.text)) if len(each) > 1)
+        words = mask_secrets(next(parts, ""))[:_SENTENCE].strip()
         yield TrialQuestion(f"How does {name} of the user begin?", (words,) * bool(words), prompt.key, True)
 
 
@@ -143,9 +143,9 @@ def _errors(ledger: Ledger) -> Iterator[TrialQuestion]:
     names = {posixpath.basename(path) for path in ledger.files()}
     for run in open_runs[-_MOST_RUNS:]:
         command, lines = _piece(run.command), run.outcome.lines
-        said = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.describe()
+        error = mask_secrets(lines[0])[:_PIECE].strip() if lines else run.outcome.describe()
         asked = f"What does `{beginning(one_line(run.command), _SHORT)}` fail with?"
-        yield TrialQuestion(asked, (command, said), run.key)
+        yield TrialQuestion(asked, (command, error), run.key)
         place = next((name for name in names if name and any(name in line for line in lines)), "")
         if place:
             yield TrialQuestion(f"{asked[:-1]}, in which file?", (command, place), run.key)

@@ -86,14 +86,14 @@ def user_words_section(
         count: Tokens of a text.
         in_sight: Messages that stay: their prompts are not repeated.
     """
-    wanted: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for prompt in prompts:
         if prompt.key not in in_sight:
             text = mask_secrets(prompt.text)
-            wanted[prompt.key] = f"{wanted[prompt.key]}\n{text}" if prompt.key in wanted else text
+            texts[prompt.key] = f"{texts[prompt.key]}\n{text}" if prompt.key in texts else text
     # A repeated prompt keeps its newest place.
-    newest_of = {one_line(text): key for key, text in wanted.items()}
-    repeated = {key: text for key, text in wanted.items() if newest_of[one_line(text)] == key}
+    newest_of = {one_line(text): key for key, text in texts.items()}
+    repeated = {key: text for key, text in texts.items() if newest_of[one_line(text)] == key}
     costs = {key: count(text) + _FRAMING for key, text in repeated.items()}
     if budget <= 0 or not repeated:
         return UserWordsSection(omitted=len(repeated))
@@ -172,10 +172,10 @@ def state_notes(ledger: Ledger, budget: int, count: Count, in_sight: Collection[
     words = [each for each in ledger.assistant_texts() if not each.text.rstrip().endswith((":", "：", "..."))]
     earlier: dict[int, str] = {}
     for prompt, following in pairwise(prompts):
-        said = [each for each in words if prompt.key < each.key < following.key]
-        if said and said[-1].key not in in_sight:
-            asked, answered = beginning(one_line(prompt.text), 60), _beginning(said[-1].text, 320)
-            earlier[said[-1].key] = f"- #{prompt.key} {asked} → {answered} (#{said[-1].key})"
+        answers = [each for each in words if prompt.key < each.key < following.key]
+        if answers and answers[-1].key not in in_sight:
+            asked, answered = beginning(one_line(prompt.text), 60), _beginning(answers[-1].text, 320)
+            earlier[answers[-1].key] = f"- #{prompt.key} {asked} → {answered} (#{answers[-1].key})"
     leaving = [each for each in words if each.key not in in_sight]
     lines = [
         f"- {_beginning(each.text, LAST_WORDS)} (#{each.key})"
@@ -199,9 +199,9 @@ def _beginning(text: str, limit: int) -> str:
 
 
 def names_section(
-    ranked: Sequence[RankedName], standing: str, budget: int, count: Count
+    ranked: Sequence[RankedName], text: str, budget: int, count: Count
 ) -> tuple[str, list[RankedName]]:
     """Return names that will be needed and are nowhere else in a replacement, within a budget."""
-    lacking = [one for one in ranked if one.name not in standing]
+    lacking = [one for one in ranked if one.name not in text]
     chosen = chosen_names(lacking, budget - count(NAMES_HEADING), count)
     return ("\n".join([NAMES_HEADING, *name_lines(chosen)]), chosen) if chosen else ("", [])

@@ -80,15 +80,15 @@ class CacheRates:
     changed: float
     """For tokens after a change."""
 
-    def pays(self, freed: int, behind: int, requests: int) -> bool:
+    def pays(self, freed: int, uncached: int, requests: int) -> bool:
         """Whether rewriting sent messages costs less than it saves.
 
         Args:
             freed: Tokens that are removed.
-            behind: Tokens from the first change on, which are no longer cached.
+            uncached: Tokens from the first change on, which are no longer cached.
             requests: Number of further requests.
         """
-        return freed * self.kept * requests > (self.changed - self.kept) * behind
+        return freed * self.kept * requests > (self.changed - self.kept) * uncached
 
 
 def cache_rates(model: str, rule: CacheRule | None, idle_s: float) -> CacheRates | None:

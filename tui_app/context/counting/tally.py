@@ -120,8 +120,8 @@ class Authors:
         by_model = dict(self.by_model)
         for model, each in ((weighed.model, weighed.tokens) for weighed in more if weighed.model):
             if each.tool_calls + each.thinking:
-                beside = AROUND_THOUGHTS * (each.thinking > 0)
-                own = Kinds(each.thinking, calls=each.tool_calls, thoughts=each.thinking, around=beside)
+                framing = AROUND_THOUGHTS * (each.thinking > 0)
+                own = Kinds(each.thinking, calls=each.tool_calls, thoughts=each.thinking, around=framing)
                 by_model[model] = by_model.get(model, Kinds()).plus(own)
         return Authors(by_model)
 
@@ -210,7 +210,7 @@ class Tally:
         newest = self.newest
         before = newest.counted.plus(fixed.kinds)
         trusted = _is_trusted(newest, model, before.tokens, round(before.scaled(factor)), window.limit)
-        said, parts, exact = self.parts, self.parts + fixed, False
+        own, parts, exact = self.parts, self.parts + fixed, False
         if trusted and self._answer.reported:
             total = self._answer.reported + round(self._after.kinds.scaled(factor))
             if self._after.total:
@@ -240,7 +240,7 @@ class Tally:
             messages=self.messages,
             exact=exact,
             unmeasured=beyond,
-            is_initial=not (said.summary or said.assistant or said.thinking or said.tool_calls),
+            is_initial=not (own.summary or own.assistant or own.thinking or own.tool_calls),
             scale=factor,
         )
 
@@ -280,12 +280,12 @@ class Tally:
         if growth is None or not asked.input:
             return share
         grown = asked.input + growth.of(self.parts.kinds.plus(unsent, -1).plus(asked.counted, -1))
-        if (gone := asked.foreign - foreign) > 0:
+        if (removed := asked.foreign - foreign) > 0:
             # The framing of another model's calls cannot be learnt: it is what nothing else explains.
             # Instructions and schemas have as much to escape as results.
             carried = fixed.kinds._replace(results=fixed.total)
             most, unexplained = _STRANGE * asked.foreign, asked.input - growth.of(asked.counted.plus(carried))
-            grown -= min(most, max(-most, unexplained)) * gone / asked.foreign
+            grown -= min(most, max(-most, unexplained)) * removed / asked.foreign
         return min(share * _SHARE_MOST, max(share / _SHARE_MOST, grown))
 
 

@@ -125,8 +125,8 @@ def _response_part(part: object, text: TextCounter, model: str) -> Costs | None:
         case FilePart():
             return _file(part.content, text, model)
         case SpeechPart():
-            spoken, audio = text.count(part.transcript or ""), part.audio
-            return [(part.speaker, spoken), *(_file(audio, text, model) if audio and not spoken else ())]
+            tokens, audio = text.count(part.transcript or ""), part.audio
+            return [(part.speaker, tokens), *(_file(audio, text, model) if audio and not tokens else ())]
         case _:
             return None
 
@@ -139,16 +139,16 @@ def _hidden_tokens(encrypted: str) -> int:
 def _user_content(content: Any, text: TextCounter, model: str) -> Costs:
     if isinstance(content, str):
         return [("user", text.count(content))]
-    spoken, attached = 0, list[tuple[str, int]]()
+    tokens, attached = 0, list[tuple[str, int]]()
     for item in content:
-        said = item.content if isinstance(item, TextContent) else item
+        value = item.content if isinstance(item, TextContent) else item
         if is_multi_modal_content(item):
             attached += _file(item, text, model)
         elif file_name(item):
-            attached.append(("attachments", text.count(said)))
+            attached.append(("attachments", text.count(value)))
         elif not isinstance(item, CachePoint):
-            spoken += text.count(said if isinstance(said, str) else to_json_text(said))
-    return [("user", spoken), *attached]
+            tokens += text.count(value if isinstance(value, str) else to_json_text(value))
+    return [("user", tokens), *attached]
 
 
 def _without_files(value: Any, files: list[MultiModalContent], depth: int) -> Any:

@@ -125,11 +125,11 @@ def _run_entries(ledger: Ledger) -> Iterator[Entry]:
         if is_look(run.command):
             continue
         if run.is_open:
-            told = f", {run.outcome.describe()}" if run.outcome.counts or run.outcome.exit else ""
+            result = f", {run.outcome.describe()}" if run.outcome.counts or run.outcome.exit else ""
             since = (
                 f"{SEPARATOR}run again since (#{run.hidden}), its end is hidden" if run.hidden else NO_SUCCESS
             )
-            yield Entry("error", error_text(run), (run.key,), 1.0, more=f"{told}{since}")
+            yield Entry("error", error_text(run), (run.key,), 1.0, more=f"{result}{since}")
         elif run in telling:
             yield Entry("command", run_text(run), (run.key,), 4.0, more=_solved(run))
         else:
@@ -217,8 +217,8 @@ def task_text(task: Task) -> str:
 
 
 def live_text(handle: str, command: str) -> str:
-    told = f"`{beginning(one_line(command), COMMAND_LIMIT)}`{SEPARATOR}running"
-    return f"{told} as {handle}" if handle else told
+    text = f"`{beginning(one_line(command), COMMAND_LIMIT)}`{SEPARATOR}running"
+    return f"{text} as {handle}" if handle else text
 
 
 def decision_text(decision: Decision) -> str:
@@ -231,5 +231,5 @@ def decision_text(decision: Decision) -> str:
 
 def _name_text(one: RankedName) -> str:
     where = f"{one.place}/" if one.is_file and one.place else one.place
-    said = f"{SEPARATOR}{'defined ' if one.defined else ''}in {where}" if where else ""
-    return f"`{one.name}`{said}"
+    origin = f"{SEPARATOR}{'defined ' if one.defined else ''}in {where}" if where else ""
+    return f"`{one.name}`{origin}"

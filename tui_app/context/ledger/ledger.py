@@ -359,10 +359,10 @@ class Ledger:
     ) -> Iterator[Entry]:
         waiting = self._open.get(part.tool_call_id)
         call = waiting[0] if waiting else calls.get(part.tool_call_id)
-        told = "retried" if isinstance(part, RetryPromptPart) else part.outcome
+        state = "retried" if isinstance(part, RetryPromptPart) else part.outcome
         text = result_text(part)
         done = call.operations if call is not None else ()
-        outcomes = tuple(outcome_of(each, text, told) for each in (done or (None,)))
+        outcomes = tuple(outcome_of(each, text, state) for each in (done or (None,)))
         if len(outcomes) > 1 and sum(isinstance(each, Command) for each in done) > 1:
             # One result for several commands does not show which of them it is about.
             last = max(place for place, operation in enumerate(done) if isinstance(operation, Command))
@@ -370,18 +370,18 @@ class Ledger:
                 Outcome() if isinstance(operation, Command) and (outcome.ok or place < last) else outcome
                 for place, (operation, outcome) in enumerate(zip(done, outcomes, strict=True))
             )
-        said = ""
+        excerpt = ""
         for operation in done:
             match operation:
                 case Question():
-                    said = text[:_LONGEST_WORDS]
+                    excerpt = text[:_LONGEST_WORDS]
                 case HandleUse():
-                    said = handle_state(text)
+                    excerpt = handle_state(text)
                 case TaskUpdate(whole=False) | FileUse(verb="written"):
-                    said = text[:300]
+                    excerpt = text[:300]
                 case _:
                     pass
-        yield Answer(key, part.tool_call_id, part.tool_name or "", outcomes, said)
+        yield Answer(key, part.tool_call_id, part.tool_name or "", outcomes, excerpt)
         is_refused = all(outcome.state == "refused" for outcome in outcomes)
         if is_refused and (typed := refusal_reason(text)):
             yield Prompt(key, typed, reply=True)
@@ -571,9 +571,9 @@ class Ledger:
                     tasks[id] = _task(each, action.key, None, id)
                 elif each.id in tasks:
                     tasks[each.id] = replace(tasks[each.id], state=each.state, key=action.key)
-        for said in () if tasks else reversed(self.assistant_texts()):
-            if boxes := CHECKBOX.findall(said.text):
-                return [Task(text, _BOXES.get(mark, "open"), said.key) for mark, text in boxes]
+        for reply in () if tasks else reversed(self.assistant_texts()):
+            if boxes := CHECKBOX.findall(reply.text):
+                return [Task(text, _BOXES.get(mark, "open"), reply.key) for mark, text in boxes]
         return list(tasks.values())
 
     def live(self) -> Sequence[LiveCommand]:
@@ -693,17 +693,17 @@ def _plain(value: Any) -> Any:
     """Convert a value to JSON: an object becomes its type name and its fields, without trailing defaults."""
     if is_dataclass(value):
         known = fields(value)
-        told = [_plain(getattr(value, each.name)) for each in known]
-        while told and getattr(value, known[len(told) - 1].name) == known[len(told) - 1].default:
-            told.pop()
-        return {type(value).__name__: told}
+        values = [_plain(getattr(value, each.name)) for each in known]
+        while values and getattr(value, known[len(values) - 1].name) == known[len(values) - 1].default:
+            values.pop()
+        return {type(value).__name__: values}
     return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _restored(value: Any) -> Any:
     if isinstance(value, dict):
-        ((kind, told),) = value.items()
-        return _STORED[kind](*map(_restored, told))
+        ((kind, values),) = value.items()
+        return _STORED[kind](*map(_restored, values))
     return tuple(map(_restored, value)) if isinstance(value, list) else value
 
 

@@ -51,10 +51,10 @@ def names_to_carry(
     # First, so that different spellings of a file are scored as one.
     unopened = list(_without_trail(names.files, trails))
     scores = rank_names(texts, names, trails)
-    beside = Names.from_passages(passage for passage in texts if passage.key in in_sight)
-    shown = {ending for path in beside.files for ending in _endings(path)}
+    visible = Names.from_passages(passage for passage in texts if passage.key in in_sight)
+    shown = {ending for path in visible.files for ending in _endings(path)}
     stems = {posixpath.splitext(posixpath.basename(path))[0] for path in names.files}
-    known = stems | beside.code.keys() | beside.values.keys() | {passage.tool for passage in texts}
+    known = stems | visible.code.keys() | visible.values.keys() | {passage.tool for passage in texts}
     found: list[RankedName] = []
     for name, seen in {**names.values, **names.code}.items():
         if name not in known:
@@ -136,8 +136,8 @@ def name_lines(chosen: Sequence[RankedName]) -> list[str]:
         elif place and len(part) >= _FEWEST_IN_FILE:
             defined = [one.name for one in part if one.defined]
             others = [one.name for one in part if not one.defined]
-            told = [f"defines {', '.join(defined)}"] * bool(defined) + [", ".join(others)] * bool(others)
-            lines.append(f"{_ending(part[0])}: {'; also '.join(told)}")
+            parts = [f"defines {', '.join(defined)}"] * bool(defined) + [", ".join(others)] * bool(others)
+            lines.append(f"{_ending(part[0])}: {'; also '.join(parts)}")
         else:
             alone += [name if _IDENTIFIER.fullmatch(name) else f"`{name}`" for name in bare]
     if alone:

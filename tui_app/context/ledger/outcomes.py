@@ -32,9 +32,9 @@ class Counts:
 
     def describe(self) -> str:
         """Format as in ``3 failed, 12 passed``."""
-        said = ((self.failed, "failed"), (self.errors, "errors"), (self.passed, "passed"))
+        counts = ((self.failed, "failed"), (self.errors, "errors"), (self.passed, "passed"))
         return ", ".join(
-            f"{number:,} {word.rstrip('s') if number == 1 else word}" for number, word in said if number
+            f"{number:,} {word.rstrip('s') if number == 1 else word}" for number, word in counts if number
         )
 
 
@@ -62,11 +62,11 @@ class Outcome:
 
     def describe(self) -> str:
         """Format as in ``exit 2, 3 failed``."""
-        said = [f"exit {self.exit}"] if self.exit else []
-        said += [self.counts.describe()] if self.counts and self.counts.describe() else []
-        if not said:
-            said = [_TOLD.get(self.state, self.state)]
-        return ", ".join(filter(None, said))
+        parts = [f"exit {self.exit}"] if self.exit else []
+        parts += [self.counts.describe()] if self.counts and self.counts.describe() else []
+        if not parts:
+            parts = [_TOLD.get(self.state, self.state)]
+        return ", ".join(filter(None, parts))
 
 
 def _counted(found: Counter[str]) -> Counts:
@@ -167,9 +167,9 @@ def _sum(lines: Sequence[str]) -> Counts | None:
     From the end, the first such line has to be among the last five if it has a single count.
     """
     found: dict[str, int] = {}
-    for behind, line in enumerate(reversed(lines)):
+    for after, line in enumerate(reversed(lines)):
         match = _SUM.fullmatch(line.strip(_RULES))
-        if match and (match["all"] or found or behind < 5):
+        if match and (match["all"] or found or after < 5):
             found = {**_counts_in(match["all"] or match["one"]), **found}
     return _counted(Counter(found)) if found.keys() & {"passed", "failed", "errors"} else None
 
@@ -230,23 +230,23 @@ _TASK_OVER = re.compile(r"\S{1,40} (?:was stopped|stopped|had ended|ended|no lon
 _OVER = re.compile(r"(?i)<status>(?:completed|failed|killed)</status>|\bstatus\"?: \"?(?:completed|exited)\b")
 
 
-def outcome_of(operation: Operation | None, result: str, told: str) -> Outcome:
+def outcome_of(operation: Operation | None, result: str, state: str) -> Outcome:
     """Determine how a call ended.
 
     Args:
         operation: What the call did; None if unknown.
         result: Its result.
-        told: The outcome that the program itself recorded: ``success``, ``failed``, ``retried``, ``denied``,
+        state: The outcome that the program itself recorded: ``success``, ``failed``, ``retried``, ``denied``,
             ``interrupted``, or empty.
     """
     whole = result.strip()
     # Text that was read or printed may contain the same words: a recorded success was not declined.
-    speaks = told != "success" or (isinstance(operation, FileUse) and operation.verb != "read")
-    if told == "denied" or (speaks and _REFUSED.fullmatch(whole)):
+    speaks = state != "success" or (isinstance(operation, FileUse) and operation.verb != "read")
+    if state == "denied" or (speaks and _REFUSED.fullmatch(whole)):
         return Outcome("barred" if is_barred(whole) else "refused")
-    if told == "interrupted" or _CUT.fullmatch(whole):
+    if state == "interrupted" or _CUT.fullmatch(whole):
         return Outcome("cut")
-    failed = told in {"failed", "retried", "error"}
+    failed = state in {"failed", "retried", "error"}
     if isinstance(operation, HandleUse):
         code, counts = exit_code(result), report_counts(result)
         ended_badly = _ENDED_BADLY.search(result) is not None
@@ -283,12 +283,12 @@ def _ended(line: str, result: str, code: int | None, counts: Counts | None, *, f
         return Outcome("failed", code, counts, tuple(error_lines(result)))
     # Without evidence, a missing failure does not mean success.
     answers = LOOKERS | _QUIET_ONE
-    told = (
+    proof = (
         counts
         or (quiet and code)
         or all(each.program in answers or prints_failures(each.words) for each in _hidden(commands))
     )
-    return Outcome("ok" if told else "", code, counts)
+    return Outcome("ok" if proof else "", code, counts)
 
 
 def _hidden(commands: Sequence[SimpleCommand]) -> Iterator[SimpleCommand]:
@@ -305,9 +305,9 @@ def _complains(commands: Sequence[SimpleCommand], text: str) -> bool:
     """Whether a program that prefixes its errors with its name did so."""
     # ``mkdir -v`` reports created folders in the same form.
     names = {re.escape(each.program) for each in commands if prints_failures(each.words)} - {"", "mkdir"}
-    said = rf"(?m)^(?:\S{{0,40}}sh: (?:line \d{{1,5}}: )?)?(?:{'|'.join(sorted(names))}): \S"
+    pattern = rf"(?m)^(?:\S{{0,40}}sh: (?:line \d{{1,5}}: )?)?(?:{'|'.join(sorted(names))}): \S"
     git = any(each.program == "git" for each in commands) and _GIT_BROKEN.search(text)
-    return bool(git or (names and re.search(said, text)))
+    return bool(git or (names and re.search(pattern, text)))
 
 
 def handle_state(result: str) -> str:

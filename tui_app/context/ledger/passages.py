@@ -69,10 +69,10 @@ def passages(items: Iterable[Item]) -> Iterator[Passage]:
                 case BaseToolCallPart():
                     args = part.args_as_dict()
                     path = "" if command_line(args) else target_path(args)
-                    named, said = name_parts(part.tool_name), argument_texts(args)
+                    named, texts = name_parts(part.tool_name), argument_texts(args)
                     if named & TASK_TOOLS and (update := task_update(named, args)):
-                        said = (entry.text for entry in update.entries)  # a state is not a name
-                    text = "\n".join([part.tool_name, *said])[:LONGEST]
+                        texts = (entry.text for entry in update.entries)  # a state is not a name
+                    text = "\n".join([part.tool_name, *texts])[:LONGEST]
                     agent = bool(named & _AGENTS)
                     call = Passage(item.key, "call", text, item.key, path, agent, part.tool_name)
                     if (before := waiting[part.tool_call_id]) and before[0].key != item.key:

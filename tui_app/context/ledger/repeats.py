@@ -96,16 +96,16 @@ def repeat_of(
         None if nothing of it was done before, something it depends on has happened since, or the model can
         see that it was done.
     """
-    for wanted in operations(tool, args):
-        match wanted:
+    for operation in operations(tool, args):
+        match operation:
             case Command():
-                found = _command(wanted, pasts, known, call)
+                found = _command(operation, pasts, known, call)
             case FileUse(digest=digest) if digest:
-                found = _edit(wanted, pasts, known, call)
+                found = _edit(operation, pasts, known, call)
             case Question(text=text, plan=False) if text:
                 found = _question(text, pasts, known)
             case TaskUpdate():
-                found = _tasks(wanted, pasts)
+                found = _tasks(operation, pasts)
             case _:
                 found = None
         if found is not None:
@@ -119,8 +119,8 @@ def _backwards(pasts: Sequence[Past]) -> Iterator[tuple[Past, Action]]:
             yield past, action
 
 
-def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
-    line = wanted.line
+def _command(command: Command, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
+    line = command.line
     if "network" in known.kinds(line) or (is_look(line) and not _written(line)):
         return None  # its output may differ by now, and costs nothing
     name, sure, changed = _name(line), True, False
@@ -132,7 +132,7 @@ def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str
             isinstance(done, Command)
             and action.outcome.state
             and _name(done.line) == name
-            and past.ledger.folder(done) == past.ledger.folder(wanted)
+            and past.ledger.folder(done) == past.ledger.folder(command)
         )
         if is_same and not past.unseen(action.key):
             return None
@@ -140,7 +140,7 @@ def _command(wanted: Command, pasts: Sequence[Past], known: Knowledge, call: str
             continue
         if is_same and isinstance(done, Command):
             exact = line.strip() == done.line.strip()
-            return _judged(wanted, past, action, known, exact=exact, sure=sure, changed=changed)
+            return _judged(command, past, action, known, exact=exact, sure=sure, changed=changed)
         writes = "surely" if changed else _writes(action, known)
         changed = writes == "surely"
         sure = sure and writes == "no"
@@ -166,7 +166,7 @@ def _name(line: str) -> str:
 
 
 def _judged(
-    wanted: Command, past: Past, action: Action, known: Knowledge, *, exact: bool, sure: bool, changed: bool
+    command: Command, past: Past, action: Action, known: Knowledge, *, exact: bool, sure: bool, changed: bool
 ) -> Repeat | None:
     place, outcome = past.place(action.key), action.outcome
     here = partial(Repeat, key=action.key, call=action.id, session=past.session)
@@ -177,12 +177,12 @@ def _judged(
         return runs if outcome.handle and outcome.handle in known.running else None
     # A failure without counts may be temporary.
     has_ended = outcome.ok or (outcome.state == "failed" and outcome.counts is not None)
-    if changed or wanted.background or not has_ended:
+    if changed or command.background or not has_ended:
         return None
-    if known.only_looks(wanted.line) and outcome.counts is None:
+    if known.only_looks(command.line) and outcome.counts is None:
         return None
-    told = outcome.describe()
-    return here("command", text=f"ran at {place}: {told}", told=told, sure=sure, exact=exact)
+    result = outcome.describe()
+    return here("command", text=f"ran at {place}: {result}", told=result, sure=sure, exact=exact)
 
 
 def _writes(action: Action, known: Knowledge) -> str:
@@ -205,10 +205,10 @@ def _writes(action: Action, known: Knowledge) -> str:
     return "surely" if is_known else "perhaps"
 
 
-def _edit(wanted: FileUse, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
+def _edit(edit: FileUse, pasts: Sequence[Past], known: Knowledge, call: str) -> Repeat | None:
     for past, action in _backwards(pasts):
         done = action.operation
-        is_same = isinstance(done, FileUse) and (done.path, done.digest) == (wanted.path, wanted.digest)
+        is_same = isinstance(done, FileUse) and (done.path, done.digest) == (edit.path, edit.digest)
         if not is_same or (action.id == call and not action.outcome.state):
             continue
         if not past.unseen(action.key):
@@ -231,13 +231,13 @@ def _question(text: str, pasts: Sequence[Past], known: Knowledge) -> Repeat | No
         done = action.operation
         if not isinstance(done, Question) or done.plan or one_line(done.text).casefold() != asked:
             continue
-        said = known.answer(action.said) if action.outcome.ok else ""
-        if said and not past.unseen(action.key):
+        answer = known.answer(action.said) if action.outcome.ok else ""
+        if answer and not past.unseen(action.key):
             return None
-        if not said or action.id in known.unrun:
+        if not answer or action.id in known.unrun:
             continue
-        told = f'answered at {past.place(action.key)}: "{beginning(one_line(said), _TOLD_CHARS)}"'
-        return Repeat("question", action.key, told, action.id, past.session, sure=True, exact=True)
+        report = f'answered at {past.place(action.key)}: "{beginning(one_line(answer), _TOLD_CHARS)}"'
+        return Repeat("question", action.key, report, action.id, past.session, sure=True, exact=True)
     return None
 
 
@@ -245,7 +245,7 @@ _Known = tuple[TaskState, Past, int]
 """State of a task, and where it was recorded."""
 
 
-def _tasks(wanted: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
+def _tasks(update: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
     """Find tasks that are open again although they were done, or removed from the list."""
     over: dict[str, _Known] = {}
     ids: dict[str, str] = {}
@@ -254,7 +254,7 @@ def _tasks(wanted: TaskUpdate, pasts: Sequence[Past]) -> Repeat | None:
             if isinstance(action.operation, TaskUpdate) and action.outcome.ok:
                 _follow(action.operation, past, action.key, over, ids)
     found: list[tuple[int, str]] = []
-    for entry in wanted.entries:
+    for entry in update.entries:
         known = over.get(entry.text or ids.get(entry.id, ""))
         if known is None or entry.state not in OPEN or known[0] in OPEN or not known[1].unseen(known[2]):
             continue

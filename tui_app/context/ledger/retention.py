@@ -41,11 +41,11 @@ def judge(
     Returns:
         The facts with their state, in the same order, and the kept share of the weight, 0 to 1.
     """
-    told = plain(replacement_text)
+    text = plain(replacement_text)
     judged: list[Fact] = []
     for fact in facts:
         exact = written is not None and fact.kind in _EXACT
-        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _contains_fact(told, fact))
+        kept = (fact.kind, fact.text) in (written or ()) or (not exact and _contains_fact(text, fact))
         state: FactState = "kept" if kept else "recoverable" if recoverable and fact.source else "lost"
         judged.append(fact if fact.state == state else replace(fact, state=state, put_back=False))
     return tuple(judged), retention(judged)
@@ -66,16 +66,16 @@ def weighted_facts(facts: Sequence[Fact]) -> Sequence[Fact]:
     return [fact for fact in facts if fact.kind != "detail"] or facts
 
 
-def _contains_fact(told: str, fact: Fact) -> bool:
+def _contains_fact(text: str, fact: Fact) -> bool:
     pieces = _pieces(_key_text(fact))
     if fact.kind in {"file", "detail"}:
-        return any(_as_name(told, piece) for piece in pieces)
-    if all(piece in told for piece in pieces):
+        return any(_as_name(text, piece) for piece in pieces)
+    if all(piece in text for piece in pieces):
         return True
     if fact.kind not in {"request", "said", "rule"}:
         return False
-    said = [plain(sentence) for sentence in sentences(fact.text)]
-    return bool(said) and all(sentence in told for sentence in said)
+    quotes = [plain(sentence) for sentence in sentences(fact.text)]
+    return bool(quotes) and all(sentence in text for sentence in quotes)
 
 
 def _key_text(fact: Fact) -> str:
@@ -100,11 +100,11 @@ def _pieces(key: str) -> tuple[str, ...]:
     return tuple(filter(None, map(plain, split))) or (plain(key),)
 
 
-def _as_name(told: str, name: str) -> bool:
-    place = told.find(name)
+def _as_name(text: str, name: str) -> bool:
+    place = text.find(name)
     while place >= 0:
-        before, after = told[place - 1 : place], told[place + len(name) : place + len(name) + 1]
+        before, after = text[place - 1 : place], text[place + len(name) : place + len(name) + 1]
         if not (before.isalnum() or before == "-" or after.isalnum() or after == "-"):
             return True
-        place = told.find(name, place + 1)
+        place = text.find(name, place + 1)
     return False

@@ -199,9 +199,9 @@ def _runs(named: frozenset[str], args: Mapping[str, Any]) -> Iterator[Operation]
         yield from _script(code)
     elif patches := list(_patches(named, args)):
         yield from patches
-        beside = [each for each in simple_commands(command_line(args)) if each.program not in _PATCHERS]
-        if beside:
-            yield Command(" && ".join(each.text for each in beside), folder=_folder(args))
+        others = [each for each in simple_commands(command_line(args)) if each.program not in _PATCHERS]
+        if others:
+            yield Command(" && ".join(each.text for each in others), folder=_folder(args))
     elif (
         named & (_HANDLES | _COMMANDS)
         and not command_line(args)

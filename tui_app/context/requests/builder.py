@@ -139,9 +139,9 @@ def _answering(
     ]
     if not isinstance(following, ModelRequest):
         return ModelRequest(parts=returns, timestamp=_EPOCH)
-    wanted = [*returns, *(part for part in following.parts if answer_id(part) is None)]
-    same = len(wanted) == len(following.parts) and all(map(is_, wanted, following.parts))
-    return following if same else replace(following, parts=wanted)
+    parts = [*returns, *(part for part in following.parts if answer_id(part) is None)]
+    same = len(parts) == len(following.parts) and all(map(is_, parts, following.parts))
+    return following if same else replace(following, parts=parts)
 
 
 def _without_blanks(message: ModelMessage) -> ModelMessage | None:
@@ -249,8 +249,8 @@ class Assembly:
         added = list(_new_parts(chunk, messages))
         closed = not any(isinstance(part, ToolReturnPart) for part in added)
         # A leading response could be joined to another one, and an open call may still get its result.
-        spoken = bool(self._messages) or not all(map(_is_prompt_alone, messages))
-        settled = closed and spoken and bool(messages) and isinstance(messages[-1], ModelRequest)
+        is_begun = bool(self._messages) or not all(map(_is_prompt_alone, messages))
+        settled = closed and is_begun and bool(messages) and isinstance(messages[-1], ModelRequest)
         if settled:
             self._items.extend(chunk)
             self._messages.extend(messages)

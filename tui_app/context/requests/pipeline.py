@@ -121,8 +121,8 @@ class Pipeline:
             # The result of a streamed run kept the list from before the compaction, which is applied all the
             # same.
             ends = accumulate(len(message.parts) for message in messages)
-            behind = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
-            version, messages = None, [*to_messages(self.history.kept()), *behind]
+            rest = [message for message, end in zip(messages, ends, strict=True) if end > len(before)]
+            version, messages = None, [*to_messages(self.history.kept()), *rest]
         self.history.sync(messages)
         self._set_overhead(request)
         self.relief.arrivals()
@@ -188,8 +188,8 @@ class Pipeline:
             return
         # Remember the form that was answered: only an answer shows what a refusal was about.
         if (known := self._adjustments.get(self.limits.model_key(model))) is not None:
-            if told := known.answered(request):
-                self.history.report(Notice(text=f"{model.model_name} {told}."))
+            if note := known.answered(request):
+                self.history.report(Notice(text=f"{model.model_name} {note}."))
             self.limits.learn_form(model, known.lasting.learnt(known.first))
         overflow = overflow_of_answer(response, self.limits.window(model).stated)
         if overflow is not None:
@@ -220,12 +220,12 @@ class Pipeline:
             ContextTooLarge: if the request was refused before.
         """
         was, is_set = self.limits.window(request.model), self.limits.is_set(request.model)
-        told = self.limits.learn(request.model, overflow, self.meter.counted, plain=self.meter.plain)
+        valid = self.limits.learn(request.model, overflow, self.meter.counted, plain=self.meter.plain)
         version = self.history.version
         now = self.limits.window(request.model)
         if is_set and now.stated < was.stated:
-            said = SET_ABOVE_LIMIT if overflow.signal == PER_REQUEST else SET_TOO_LARGE
-            text = said.format(limit=now.stated, model=request.model.model_name, set=was.stated)
+            template = SET_ABOVE_LIMIT if overflow.signal == PER_REQUEST else SET_TOO_LARGE
+            text = template.format(limit=now.stated, model=request.model.model_name, set=was.stated)
             self.history.report(Notice(text=text))
         self._set_overhead(request)
         if self._refused_by is not None:
@@ -233,7 +233,7 @@ class Pipeline:
             self._set_overhead(request)
             window = self.history.usage().window
             requested = overflow.requested or self.history.usage().total
-            raise ContextTooLarge(told.limit or window.stated, requested)
+            raise ContextTooLarge(valid.limit or window.stated, requested)
         self._refused_by = unserved(request.model)
         self.relief.share()
         await self._compact("overflow")

@@ -200,12 +200,12 @@ class CacheWatch:
         self._held = self._leaves
         model = f"{request.model.system}:{request.model.model_name}"
         # Cache settings of providers that cache only on request.
-        wanted = [
+        settings = [
             value
             for name, value in (request.model_settings or {}).items()
             if name.startswith(("cache", "anthropic_cache"))
         ]
-        retention = "1h" if "1h" in wanted and not self.chosen else "auto" if any(wanted) else "off"
+        retention = "1h" if "1h" in settings and not self.chosen else "auto" if any(settings) else "off"
         self._rule = cache_rule(model, retention)
         self._version = version
         self._answers.append(

@@ -179,8 +179,8 @@ class PrefixSummariser:
             raise SummaryFailed(CUT_OFF)
         if any(isinstance(part, ToolCallPart) for part in answer.parts):
             raise SummaryFailed("the model continued working instead of summarising")
-        said = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
-        notes = checked_notes(said, incomplete_reason(answer))
+        reply = "".join(part.content for part in answer.parts if isinstance(part, TextPart))
+        notes = checked_notes(reply, incomplete_reason(answer))
         refuse_wordy(self.count(notes), max(1_024, 4 * task.budget_tokens))
         title, text = split_title(self.mask(notes))
         return Summary(text=text, title=title, model=self.model_name)

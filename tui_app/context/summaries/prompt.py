@@ -378,10 +378,10 @@ def repeats(text: str) -> bool:
     whole = again = 0
     for line in text.splitlines():
         for sentence in sentences(line.strip("-*+• \t")):
-            if len(said := one_line(sentence).casefold()) >= _SHORTEST_SENTENCE:
-                again += len(said) if counts[said] else 0
-                whole += len(said)
-                counts[said] += 1
+            if len(phrase := one_line(sentence).casefold()) >= _SHORTEST_SENTENCE:
+                again += len(phrase) if counts[phrase] else 0
+                whole += len(phrase)
+                counts[phrase] += 1
     if whole and again >= _AGAIN * whole and max(counts.values()) >= _OFTEN:
         return True
     # A text without sentences repeats its end.

@@ -330,9 +330,9 @@ class ModelSummariser:
     async def _in_parts(
         self, task: SummaryTask, material: Material, request: NotesRequest, progress: Progress, shrink: int
     ) -> str:
-        told = self.count(INSTRUCTIONS) + self.count(task.focus) + self.count(task.instructions)
-        beside = told + self._notes_room(task) + self._answer(task) + self._thinking() + _FRAMING
-        room = self.input_budget() - beside
+        fixed = self.count(INSTRUCTIONS) + self.count(task.focus) + self.count(task.instructions)
+        reserve = fixed + self._notes_room(task) + self._answer(task) + self._thinking() + _FRAMING
+        room = self.input_budget() - reserve
         budget, about = max(_MINIMUM_PART, room // shrink), task.about
         self._notes, parts = await asyncio.to_thread(agenda, material, self._notes, about, budget, self.count)
         if not material.items:
@@ -349,13 +349,13 @@ class ModelSummariser:
             refuse_wordy(self.count(text), self._answer(task) * _WORDY)
             self._notes = replace(read, text=text)
         done, self._notes = self._notes, Notes()
-        said = CONDENSED.format(count=done.condensed)
-        return f"{done.text}\n\n{said}" if done.condensed else done.text
+        remark = CONDENSED.format(count=done.condensed)
+        return f"{done.text}\n\n{remark}" if done.condensed else done.text
 
     def _notes_room(self, task: SummaryTask) -> int:
         """Return the maximum tokens of the notes so far next to the next part; models are wordy."""
-        wanted = max(self.count(task.previous), task.budget_tokens * 3 // 2)
-        return min(wanted, max(_MINIMUM_PART, self.input_budget() // 4))
+        target = max(self.count(task.previous), task.budget_tokens * 3 // 2)
+        return min(target, max(_MINIMUM_PART, self.input_budget() // 4))
 
     def _answer(self, task: SummaryTask) -> int:
         """Return the maximum tokens of the notes, with room for a wordy model."""

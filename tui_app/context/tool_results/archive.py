@@ -269,17 +269,17 @@ def _stub(item: Item, *, handles: bool) -> str:
 def _visible(items: Sequence[Item]) -> Iterator[_Visible]:
     found = paired(items)
     known = {id(pair.part) for pair in found}
-    stays = newest_answers(items, found) | recalled(items, found)
+    kept = newest_answers(items, found) | recalled(items, found)
     answered = newest_answer(items)
     for place, item in enumerate(items):
         parts = [part for _, part in results_of(item) if not is_archived(part)]
         # A command of the user has no call; it is unread until a model has responded after it.
         own = {id(part) for part in parts if isinstance(part, UserPromptPart)}
         known |= own
-        stays |= own if answered is None or place > answered else set()
+        kept |= own if answered is None or place > answered else set()
         results = sum(id(part) in known for part in parts)
         if results:
-            free = all(id(part) in known and id(part) not in stays for part in parts)
+            free = all(id(part) in known and id(part) not in kept for part in parts)
             stub = len(_stub(item, handles=True))
             shrinks = any(text is not None and len(text) > stub for text in map(result_text, parts))
             yield _Visible(item, results, free and shrinks)

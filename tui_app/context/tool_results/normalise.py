@@ -43,10 +43,10 @@ def normalise(items: Sequence[Item], limits: NormaliseLimits, ways: WaysBack) ->
     Returns:
         The smaller forms, or None if every result is within the limits.
     """
-    stays = recalled(items, paired(items))
+    fetched = recalled(items, paired(items))
 
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
-        if mark_of(part) or (id(part) in stays and _is_within(text, _ONE_PAGE)):
+        if mark_of(part) or (id(part) in fetched and _is_within(text, _ONE_PAGE)):
             return None
         if len(text) > limits.spill_chars:
             file = SpillFile(name=ways.new(*source_of(part)), text=file_text(part, text))

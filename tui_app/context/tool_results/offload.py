@@ -59,10 +59,10 @@ def offload(
     Returns:
         The smaller forms and the files, or None if no result is too large.
     """
-    stays = recalled(items, paired(items))
+    fetched = recalled(items, paired(items))
 
     def is_large(part: ResultPart, text: str) -> bool:
-        return id(part) not in stays and _is_over(text, settings.tokens, count)
+        return id(part) not in fetched and _is_over(text, settings.tokens, count)
 
     return _rewrite(items, is_large, settings, ways)
 
@@ -89,10 +89,10 @@ def offload_newest(
         The smaller forms and the files, or None if there is nothing to move.
     """
     found = paired(items)
-    newest, stays = newest_answers(items, found), recalled(items, found)
+    newest, fetched = newest_answers(items, found), recalled(items, found)
     parts = [part for item in items for _, part in results_of(item) if id(part) in newest]
     chosen: set[int] = set()
-    for part in sorted(parts, key=lambda each: (id(each) in stays, -weigh(each))):
+    for part in sorted(parts, key=lambda each: (id(each) in fetched, -weigh(each))):
         if excess > 0 and not _is_done(part):
             chosen.add(id(part))
             excess -= weigh(part)
@@ -109,17 +109,17 @@ def _rewrite(items: Sequence[Item], moves: _Moves, settings: Offload, ways: Ways
         total = count_lines(file.text)
         shown = min(settings.preview_lines, total)
         size, back = f"{length_of(part, text):,} characters, {total:,} lines", ways.recall(item.key)
-        told = [
+        lines = [
             f"{_OPENING}: {file.name}, {size}. Read on there with {READ_FILE.name} or {GREP.name}{back}]",
             f"First {shown:,} of {total:,} lines:",
         ]
         for line in file.text.split("\n", shown)[:shown]:
             more = len(line) - _LINE_CHARS
             rest = f"… [{more:,} more characters in this line]" if more > 0 else ""
-            told.append(f"{line[:_LINE_CHARS]}{rest}")
+            lines.append(f"{line[:_LINE_CHARS]}{rest}")
         if shown < total:
-            told.append(f"[{total - shown:,} more lines]")
-        return ResultForm(text="\n".join(told), note=file.name, file=file)
+            lines.append(f"[{total - shown:,} more lines]")
+        return ResultForm(text="\n".join(lines), note=file.name, file=file)
 
     return rewrite_results("offload", items, decide)
 

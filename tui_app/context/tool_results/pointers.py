@@ -153,8 +153,8 @@ def _shorten_reports(items: Sequence[Item], writes: Sequence[_Write], ways: Ways
         if done or (path := paths.get(id(part))) is None or len(text) <= _LONGEST_REPORT:
             return None
         size, back = length_of(part, text), ways.recall(item.key)
-        told = f"{source_of(part)[0]} succeeded on {path}; {size:,} characters{back}"
-        return ResultForm(text=f"{_REPORT_OPENING}{told}]", note=path)
+        notice = f"{source_of(part)[0]} succeeded on {path}; {size:,} characters{back}"
+        return ResultForm(text=f"{_REPORT_OPENING}{notice}]", note=path)
 
     rewrite = rewrite_results("pointers", items, decide)
     return rewrite.changes if rewrite is not None else ()

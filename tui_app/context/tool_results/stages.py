@@ -207,9 +207,9 @@ class StageRunner:
         usage, shares = self.history.usage(), self.policy.limit is None
         if batch is not None and not self._is_due and (rates := self.around.cache()) is not None:
             items = self.history.items()
-            behind = sum(self.history.tokens(item) for item in items if item.key >= min(changed)) - freed
+            uncached = sum(self.history.tokens(item) for item in items if item.key >= min(changed)) - freed
             answers = sum(isinstance(item.message, ModelResponse) for item in items)
-            return rates.pays(freed, behind, answers)
+            return rates.pays(freed, uncached, answers)
         if batch is not None and len(changed) >= batch:
             return True
         spares = shares and self._is_due and usage.total - freed < self.policy.background_mark(usage.window)

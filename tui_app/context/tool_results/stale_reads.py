@@ -79,7 +79,7 @@ def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
         The smaller forms, or None if everything is still of use.
     """
     found = paired(items)
-    stays = recalled(items, found) | newest_answers(items, found)
+    kept = recalled(items, found) | newest_answers(items, found)
     reads, writes = _reads_and_writes(items)
     left: dict[int, str] = {}
     for path, (*older, newest) in reads.items():
@@ -88,7 +88,7 @@ def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
         written = writes.get(path, -1)
         for read in reversed(older):
             marked = mark_of(read.result)
-            if id(read.result) not in stays and "superseded" not in marked.get("stages", ()):
+            if id(read.result) not in kept and "superseded" not in marked.get("stages", ()):
                 if any(newer.covers(read) for newer in whole[:_COMPARED]):
                     left[id(read.result)] = f"{path} was read again"
                 elif written > read.index:
@@ -99,8 +99,8 @@ def superseded(items: Sequence[Item], ways: WaysBack) -> Rewrite | None:
     def decide(item: Item, part: ResultPart, text: str) -> ResultForm | None:
         if (why := left.get(id(part))) is None or text.startswith(_SUPERSEDED):
             return None
-        told = f"{_SUPERSEDED}{why} below; {length_of(part, text):,} characters"
-        return ResultForm(text=f"{told}{ways.recall(item.key)}]", note=why)
+        notice = f"{_SUPERSEDED}{why} below; {length_of(part, text):,} characters"
+        return ResultForm(text=f"{notice}{ways.recall(item.key)}]", note=why)
 
     rewrite = rewrite_results("superseded", items, decide)
     changes = in_view_order(items, (*_thoughts(items), *(rewrite.changes if rewrite else ())))

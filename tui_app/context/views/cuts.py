@@ -114,9 +114,9 @@ def boundary_of(items: Sequence[Item], recent: Recent, tokens: Callable[[Item], 
     """
     if recent.tokens:
         return choose_boundary(items, recent.tokens, tokens)
-    wanted = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
+    target = last_messages(items, recent.messages) if recent.messages else _unanswered(items)
     safe = safe_cuts(items)
-    return next(place for place in range(wanted, -1, -1) if safe[place])
+    return next(place for place in range(target, -1, -1) if safe[place])
 
 
 def _unanswered(items: Sequence[Item]) -> int:
@@ -167,13 +167,13 @@ def split_at(
     old_items = items[:boundary]
     lead = min(first, boundary)
     leading = {item.key for item in items[:lead]}
-    stays = pinned | leading
+    kept = pinned | leading
     if latest is not None and boundary < len(items):
-        stays |= {latest}
+        kept |= {latest}
     keys: set[int] = set()
     for unit in units(old_items):
         whole = [old_items[index] for index in unit]
-        if any(item.key in stays for item in whole):
+        if any(item.key in kept for item in whole):
             keys.update(i.key for i in whole if i.key in leading or not is_summary(i.message))
     keys.update(item.key for item in old_items if is_system(item.message))
     return Split(
@@ -184,14 +184,14 @@ def split_at(
     )
 
 
-def place_summary(stays: Sequence[Item], new: Sequence[Item], behind: int = 0) -> list[Item]:
+def place_summary(kept: Sequence[Item], new: Sequence[Item], after: int = 0) -> list[Item]:
     """Insert a summary and its acknowledgement after the message with a key.
 
     Without that message they are inserted after the leading system prompts.
     """
-    found = next((at for at, item in enumerate(stays, 1) if behind and item.key == behind), 0)
-    place = found or len(list(takewhile(lambda item: is_system(item.message), stays)))
-    return [*stays[:place], *new, *stays[place:]]
+    found = next((at for at, item in enumerate(kept, 1) if after and item.key == after), 0)
+    place = found or len(list(takewhile(lambda item: is_system(item.message), kept)))
+    return [*kept[:place], *new, *kept[place:]]
 
 
 def with_room(
@@ -218,10 +218,10 @@ def with_room(
 
 def cost_of(items: Sequence[Item], pinned: frozenset[int], tokens: Callable[[Item], int]) -> int:
     """Return the tokens kept because of pins; see :func:`with_room`."""
-    held = (
+    kept = (
         [unit for unit in units(items) if any(items[index].key in pinned for index in unit)] if pinned else []
     )
-    return sum(tokens(items[index]) for unit in held for index in unit)
+    return sum(tokens(items[index]) for unit in kept for index in unit)
 
 
 def company_of(items: Sequence[Item], key: int) -> int:

@@ -86,17 +86,17 @@ class Grown(NamedTuple):
     told: Annotated[tuple[_Sum, ...], msgspec.Meta(min_length=4, max_length=4)] = (0.0,) * 4
     """Products of each with the reported change."""
 
-    def and_then(self, change: Kinds, told: int) -> "Grown":
+    def and_then(self, change: Kinds, increase: int) -> "Grown":
         """Return the sums with one more change.
 
         Args:
             change: Added minus removed text, in counted tokens.
-            told: Tokens by which the later report is larger.
+            increase: Tokens by which the later report is larger.
         """
         weight = min(1.0, _LARGE / max(1, abs(change.tokens))) ** 2
         kinds = (change.text, change.results, change.calls, change.thoughts)
         squares = [weight * one * other for one, other in combinations_with_replacement(kinds, 2)]
-        products = [weight * each * told for each in kinds]
+        products = [weight * each * increase for each in kinds]
         return Grown(
             self.times * _KEPT + 1,
             tuple(_KEPT * before + now for before, now in zip(self.squares, squares, strict=True)),
@@ -120,27 +120,27 @@ class Grown(NamedTuple):
             # Attribute the rest to the calls.
             likely[1] = (_ESCAPED, _AT_MOST)
             found = _bounded(rows, self.told, likely)
-        said, of_results, of_calls, of_thoughts = found
-        said, of_calls = _clamp(said), min(_CALLS_MOST, max(_CALLS_LEAST, of_calls))
-        of_results = _clamp(said + of_results) - said
+        of_text, of_results, of_calls, of_thoughts = found
+        of_text, of_calls = _clamp(of_text), min(_CALLS_MOST, max(_CALLS_LEAST, of_calls))
+        of_results = _clamp(of_text + of_results) - of_text
         of_thoughts = min(_FACTOR_MAX, max(0.0, of_thoughts))
-        return Growth(*(round(each, _DIGITS) for each in (said, of_results, of_calls, of_thoughts)))
+        return Growth(*(round(each, _DIGITS) for each in (of_text, of_results, of_calls, of_thoughts)))
 
 
 def _bounded(
-    rows: Sequence[Sequence[float]], told: Sequence[float], held: Sequence[tuple[float, float]]
+    rows: Sequence[Sequence[float]], products: Sequence[float], priors: Sequence[tuple[float, float]]
 ) -> list[float]:
     """Solve the least-squares sums with a prior (value, relative strength) for each kind."""
-    firm = [times * _FIRM * rows[place][place] + 1 for place, (_, times) in enumerate(held)]
+    firm = [times * _FIRM * rows[place][place] + 1 for place, (_, times) in enumerate(priors)]
     left = [
         [each + firm[at] * (at == place) for place, each in enumerate(row)] for at, row in enumerate(rows)
     ]
-    return _solved(left, [each + firm[at] * held[at][0] for at, each in enumerate(told)])
+    return _solved(left, [each + firm[at] * priors[at][0] for at, each in enumerate(products)])
 
 
-def _solved(rows: list[list[float]], wanted: list[float]) -> list[float]:
+def _solved(rows: list[list[float]], values: list[float]) -> list[float]:
     """Solve linear equations whose matrix is symmetric and positive."""
-    left = [[*row, value] for row, value in zip(rows, wanted, strict=True)]
+    left = [[*row, value] for row, value in zip(rows, values, strict=True)]
     for place, pivot in enumerate(left):
         for other in left:
             if other is not pivot:
@@ -236,21 +236,21 @@ class LearntModels:
         grown = self.lesson(model).grown
         return grown.growth if grown is not None else None
 
-    def grew(self, model: str, change: Kinds, told: int) -> None:
+    def grew(self, model: str, change: Kinds, increase: int) -> None:
         """Learn from two consecutive answered requests.
 
         Args:
             model: Name with provider.
             change: Messages of the later one minus those of the earlier one, in counted tokens without
                 factor.
-            told: Tokens by which the later report is larger.
+            increase: Tokens by which the later report is larger.
         """
-        size, by = abs(change.tokens), told if change.tokens >= 0 else -told
+        size, by = abs(change.tokens), increase if change.tokens >= 0 else -increase
         if not change.tokens or not size * _FACTOR_MIN - _UNSEEN <= by <= size * _FACTOR_MAX + _UNSEEN:
             return
         with self._lock:
             lesson = self.lesson(model)
-            self._keep(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, told)))
+            self._keep(model, replace(lesson, grown=(lesson.grown or Grown()).and_then(change, increase)))
 
     def limit_anywhere(self, name: str) -> int | None:
         """Return a model's window in tokens if all its servers named the same in errors.
@@ -286,11 +286,11 @@ def _agree(before: tuple[int, int], now: tuple[int, int], factor: float) -> bool
 
     A server that drops the beginning of long requests reports about the same however much they grow.
     """
-    (counted, reported), (later, told) = before, now
-    ratio = told / later
+    (counted, reported), (later, report) = before, now
+    ratio = report / later
     if not 1 / _ALIKE <= ratio * counted / reported <= _ALIKE:
         return False
-    return ratio > factor or (told - reported) * (later - counted) > _GROWN * ratio * (later - counted) ** 2
+    return ratio > factor or (report - reported) * (later - counted) > _GROWN * ratio * (later - counted) ** 2
 
 
 def _clamp(factor: float) -> float:

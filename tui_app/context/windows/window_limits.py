@@ -197,37 +197,37 @@ class Limits:
         key = self.model_key(model)
         seen = self._of(key)
         size = round(counted * self.factor(model))
-        told = believable(overflow, size, self._announced(model).limit)
-        if told.input and counted and plain:
-            self.learnt.observe(key, counted, told.input)
-        if told.limit:
-            self._named(model, told, told.limit, size)
+        valid = believable(overflow, size, self._announced(model).limit)
+        if valid.input and counted and plain:
+            self.learnt.observe(key, counted, valid.input)
+        if valid.limit:
+            self._named(model, valid, valid.limit, size)
             # Room for the answer explains a refusal only if the input alone would have fitted.
-            if told.answer and told.requested and (told.input or 0) <= told.limit < told.requested:
-                self.learnt.learn(self._learnt_key(model), reserve=told.answer)
-        before, seen.ceiling = seen.ceiling, self._refused(model, told, counted) or seen.ceiling
+            if valid.answer and valid.requested and (valid.input or 0) <= valid.limit < valid.requested:
+                self.learnt.learn(self._learnt_key(model), reserve=valid.answer)
+        before, seen.ceiling = seen.ceiling, self._refused(model, valid, counted) or seen.ceiling
         if before is not None and before.retrying:
             # The retry was refused too, and there is no third attempt.
             seen.failures = min(seen.failures + 1, len(_STEPS) - 1)
             self.end_retry(model)
-        return told
+        return valid
 
-    def _named(self, model: Model, told: ContextOverflow, limit: int, size: int) -> None:
+    def _named(self, model: Model, overflow: ContextOverflow, limit: int, size: int) -> None:
         """Keep a limit that explains a refusal by the provider's own count, or that is reported twice.
 
         Args:
             model: The model.
-            told: The overflow.
+            overflow: The overflow.
             limit: The limit in it.
             size: Tokens of the refused request by our estimate.
         """
         key = self._learnt_key(model)
         seen = self._of(key)
         again, seen.suspected = seen.suspected == limit, 0
-        if again and size <= limit and not told.requested:
+        if again and size <= limit and not overflow.requested:
             # The request respected the limit and was refused all the same, for another reason.
             return
-        if not again and (told.requested or 0) <= limit and limit != self.learnt.lesson(key).limit:
+        if not again and (overflow.requested or 0) <= limit and limit != self.learnt.lesson(key).limit:
             seen.suspected, seen.kept_to = limit, 0
             return
         # A limit that contradicts an answer or an earlier limit is believed when it is reported again.
@@ -250,21 +250,21 @@ class Limits:
             lasting = seen.ceiling.lasting
             seen.ceiling = Ceiling(lasting, lasting, retrying=False) if lasting else None
 
-    def _refused(self, model: Model, told: ContextOverflow, counted: int) -> Ceiling | None:
+    def _refused(self, model: Model, overflow: ContextOverflow, counted: int) -> Ceiling | None:
         """Return the ceiling after a refusal; None if the window alone makes the next request smaller."""
         believed, announced = round(counted * self.factor(model)), self._announced(model).effective
         window = self.window(model).effective
         # The largest request, in estimated tokens, that is worth sending.
-        if told.limit and told.requested and told.requested > told.limit:
-            room = min(resolve_window(setting=told.limit, reserve=told.answer).effective, announced)
-            counted_there = told.input if told.answer and told.input else told.requested
+        if overflow.limit and overflow.requested and overflow.requested > overflow.limit:
+            room = min(resolve_window(setting=overflow.limit, reserve=overflow.answer).effective, announced)
+            counted_there = overflow.input if overflow.answer and overflow.input else overflow.requested
             target = int(believed * min(1.0, room / counted_there) * _MARGIN)
         else:
             target = int(min(believed, window) * _STEPS[self._of(self.model_key(model)).failures])
         if target >= window:
             return None
         # A limit that the request respected by our count explains nothing: the reserve must grow then.
-        return Ceiling.refused(target, announced, named=told.limit is not None and believed > announced)
+        return Ceiling.refused(target, announced, named=overflow.limit is not None and believed > announced)
 
 
 def most(window: ContextWindow) -> int:
@@ -278,19 +278,19 @@ def most(window: ContextWindow) -> int:
     return max(window.effective, window.announced - answer_reserve(window.announced))
 
 
-def believable(told: ContextOverflow, size: int, announced: int) -> ContextOverflow:
+def believable(overflow: ContextOverflow, size: int, announced: int) -> ContextOverflow:
     """Drop numbers of an overflow that cannot be true, so that a wrong one does not shrink a window.
 
     Args:
-        told: The recognised error.
+        overflow: The recognised error.
         size: Tokens of the refused request by our estimate.
         announced: Window known before, in tokens.
     """
-    limit, requested = told.limit, told.requested
+    limit, requested = overflow.limit, overflow.requested
     smallest = max(SMALLEST_WINDOW, min(_ANY_WINDOW, announced // _LOWERED))
     if limit is not None and not smallest <= limit <= max(announced, size * _TOKENIZERS):
         limit = None
-    counts = told.input if told.input is not None else requested
+    counts = overflow.input if overflow.input is not None else requested
     if counts is not None and not size <= counts * _TOKENIZERS <= size * _TOKENIZERS**2:
         requested = None
-    return replace(told, limit=limit, requested=requested)
+    return replace(overflow, limit=limit, requested=requested)

@@ -75,15 +75,15 @@ class AgentSessions:
 
     async def _model(self, start: SubAgentStart, file: AgentFile | None) -> str:
         history, own = self.setup.extras.history, "" if file is None else file.model
-        wanted = "" if start.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
-        if wanted:
+        model = "" if start.fork else own or ExploreSettings(**self.setup.opening.settings.explore).model
+        if model:
             try:
-                await self.setup.writers.shelf.get(wanted)
+                await self.setup.writers.shelf.get(model)
             except Exception as error:  # as for any model: reported, and the session's own model takes over
-                said = describe_error(error, model=wanted).message
-                history.append(Notice(text=f"{said} Sub-agents are run by {history.model}."))
+                message = describe_error(error, model=model).message
+                history.append(Notice(text=f"{message} Sub-agents are run by {history.model}."))
                 return history.model
-        return wanted or history.model
+        return model or history.model
 
     def history(self, start: SubAgentStart, store: SessionStore, publish: Sink = ignore) -> SessionHistory:
         """The subagent's current view."""
@@ -93,14 +93,14 @@ class AgentSessions:
         return load_history(self.setup.opening, store, start.session, start.model, text, publish)
 
     async def open(
-        self, start: SubAgentStart, sent: AgentFile | None, heard: Sink, closing: AsyncExitStack
+        self, start: SubAgentStart, sent: AgentFile | None, sink: Sink, closing: AsyncExitStack
     ) -> Turns:
         """Open a subagent's session for writing.
 
         Args:
             start: How it was started.
             sent: The file that defines it; None for a built-in one.
-            heard: Receives every record of its session.
+            sink: Receives every record of its session.
             closing: Takes everything to release when it has ended.
         """
         setup, opening, session = self.setup, self.setup.opening, start.session
@@ -111,7 +111,7 @@ class AgentSessions:
         lock = store.lock(session, folder.lock_file)
         closing.callback(lock.release)
         bus = EventBus()
-        bus.listen(heard)
+        bus.listen(sink)
         history = self.history(start, store, bus.publish)
         policy, shelf = setup.compactions.compactor.policy, setup.writers.shelf
         if sent is not None and sent.policy:
@@ -143,8 +143,8 @@ class AgentSessions:
             runner = own.runner(None)
             runner.manner = replace(runner.manner, thinking=self.effort())
         else:
-            told = await asyncio.to_thread(self._instructions, sent)
-            runner = own.agent_runner(told, (*sent.tools, ASK_USER.name) if sent is not None else ())
+            parts = await asyncio.to_thread(self._instructions, sent)
+            runner = own.agent_runner(parts, (*sent.tools, ASK_USER.name) if sent is not None else ())
         turns = Turns(
             opening=opening,
             extras=extras,

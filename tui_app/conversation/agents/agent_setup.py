@@ -65,10 +65,10 @@ class AgentSetup:
             own: The user's own agent; None for ours.
         """
         opening, extras, tooling = self.opening, self.extras, self.tooling
-        wanted: dict[str, Any] = {"thinking": self.effort, "max_steps": opening.settings.max_steps}
+        options: dict[str, Any] = {"thinking": self.effort, "max_steps": opening.settings.max_steps}
         if own is not None:
             watching, inner = self._capabilities(Workspace(opening.cwd))
-            return self._runner(own.agent, watching, self._added(own, inner), **wanted)
+            return self._runner(own.agent, watching, self._added(own, inner), **options)
         workspace, tools, room = describe_tools(opening, tooling, extras)
         if ExploreSettings(**opening.settings.explore).enabled:
             tools.append(subagent_toolset(self.senders, lambda: extras.project.agents))
@@ -98,7 +98,7 @@ class AgentSetup:
             ],
             retries=2,
         )
-        return self._runner(agent, watching, {}, **wanted)
+        return self._runner(agent, watching, {}, **options)
 
     def agent_runner(self, instructions: Sequence[str], tools: Collection[str]) -> TurnRunner:
         """Build the agent of a subagent that starts with only its task.
@@ -111,10 +111,10 @@ class AgentSetup:
         """
         overhead, tooling = self.extras.overhead, self.tooling
         workspace = _workspace(self.opening, self.extras)
-        wanted = [tool for tool in tooling.working if tool.__name__ in tools]
+        functions = [tool for tool in tooling.working if tool.__name__ in tools]
         toolsets = [
             looking_toolset(Looking(workspace, tooling.gate)),
-            FunctionToolset[Any](wanted, max_retries=2, docstring_format="google"),
+            FunctionToolset[Any](functions, max_retries=2, docstring_format="google"),
         ]
         overhead.instructions = "\n\n".join(instructions)
         overhead.tools = [tool.tool_def for each in toolsets for tool in each.tools.values()]
@@ -127,12 +127,12 @@ class AgentSetup:
         return self._runner(agent, watching, {})
 
     def _runner(
-        self, agent: AbstractAgent[Any, Any], watching: Watching, added: Mapping[str, Any], **wanted: Any
+        self, agent: AbstractAgent[Any, Any], watching: Watching, added: Mapping[str, Any], **options: Any
     ) -> TurnRunner:
         recorder, steps = watching
         opening, session = self.opening, self.extras.history.session
         cache, silence_s = opening.settings.prompt_cache, opening.settings.answer_timeout_s
-        manner = Manner(prompt_cache=cache, silence_s=silence_s, **wanted)
+        manner = Manner(prompt_cache=cache, silence_s=silence_s, **options)
         cut_short = self.tooling.cut_short
         return TurnRunner(agent, recorder, session, added, steps, manner, cut_short, opening.answers)
 

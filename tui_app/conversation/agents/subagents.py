@@ -159,9 +159,9 @@ class SubAgents:
         # One more than the highest number, as some may have been deleted.
         names = (name.rpartition("-") for name in self.every)
         number = 1 + max((int(last) for kind, _, last in names if kind == order.kind), default=0)
-        told = {"tool_call_id": order.call, "name": f"{order.kind}-{number}", "model": ""}
+        fields = {"tool_call_id": order.call, "name": f"{order.kind}-{number}", "model": ""}
         file, most = "" if order.agent is None else order.agent.name, self._limits.max_steps
-        start = like(SubAgentStart, order, agent=file, max_steps=most, **told)
+        start = like(SubAgentStart, order, agent=file, max_steps=most, **fields)
         agent = self.every[start.name] = SubAgent(start, order.agent, is_background=order.background)
         agent.prompts.append(self._first_prompt(agent))
         self._begin(agent)
@@ -309,8 +309,8 @@ class SubAgents:
     async def report_ended(self, _request: object) -> None:
         """Tell the model, after the newest message, which of them in the background have ended."""
         if news := self.news():
-            told = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
-            self.history.write_note(told)
+            note = TaskTold(text=tasks_text(news, agents=True), ids=tuple(name for name, _ in news))
+            self.history.write_note(note)
 
     def note_reported(self, record: Record) -> None:
         """Track which messages of the log tell the model about subagents."""
@@ -375,8 +375,8 @@ class SubAgents:
         agent.restart(is_background=row.is_background)
         agent.ended, agent.promoted = row.sums, row.is_promoted
         agent.outcome = None if row.is_at_work else row.sums.outcome
-        said = self.history.store.last_of(start.session, UserMessage.TYPE)
-        agent.is_begun = said is not None and said.seq >= self._first_own(agent)
+        prompt = self.history.store.last_of(start.session, UserMessage.TYPE)
+        agent.is_begun = prompt is not None and prompt.seq >= self._first_own(agent)
 
     def _first_prompt(self, agent: SubAgent) -> str:
         if not agent.start.fork:
@@ -415,8 +415,8 @@ class SubAgents:
                 if not agent.session:
                     agent.start = await self.sessions.create(agent.start, agent.file)
                     self.history.append(agent.start)
-                heard = partial(self._on_record, agent)
-                turns = agent.turns = await self.sessions.open(agent.start, agent.file, heard, closing)
+                sink = partial(self._on_record, agent)
+                turns = agent.turns = await self.sessions.open(agent.start, agent.file, sink, closing)
                 while agent.prompts and agent.halted is None and not self._used_up(agent):
                     if goes_on:
                         # Only a continued one needs room: otherwise the brief is built from the log.
@@ -490,8 +490,8 @@ class SubAgents:
         session, size = agent.session, history.counter.text
 
         def write() -> str:
-            told = agent_brief(items, agent.said, session=session, since=since, count=size)
-            return f"{head}\n\n{told}"
+            brief = agent_brief(items, agent.said, session=session, since=since, count=size)
+            return f"{head}\n\n{brief}"
 
         return write
 

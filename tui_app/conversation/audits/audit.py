@@ -258,13 +258,13 @@ def audit(recorded: Recorded, only: int = 0) -> Audit:
             if only and moment.head.seq > only:
                 break
             # What an earlier compaction kept counts as long as its replacement is in the view.
-            stood = (kept[head.seq] for head in reversed(moment.before) if head.seq in kept)
-            audited = _audited(recorded, walk, moment, next(stood, ()), check=only in (0, moment.head.seq))
+            earlier = (kept[head.seq] for head in reversed(moment.before) if head.seq in kept)
+            audited = _audited(recorded, walk, moment, next(earlier, ()), check=only in (0, moment.head.seq))
             kept[moment.head.seq] = tuple(fact for fact in audited.facts if fact.state == "kept")
             found.append(audited)
-    wanted, context = tuple(each for each in found if only in (0, each.seq)), tuple(walk.context)
+    audits, context = tuple(each for each in found if only in (0, each.seq)), tuple(walk.context)
     messages, tokens = len(walk.said), _size(walk.said)
-    return Audit(recorded=recorded, messages=messages, tokens=tokens, compactions=wanted, context=context)
+    return Audit(recorded=recorded, messages=messages, tokens=tokens, compactions=audits, context=context)
 
 
 def _audited(
@@ -277,17 +277,17 @@ def _audited(
     known = {(fact.kind, fact.text) for fact in earlier}
     fresh = _by_sentence(session_facts(view, {head.seq for head in moment.after}))
     facts = (*earlier, *(fact for fact in fresh if (fact.kind, fact.text) not in known))
-    standing = "\n".join(message_text(messages.of(head)) for head in moment.after)
+    new_text = "\n".join(message_text(messages.of(head)) for head in moment.after)
     foreign = done.performed_by == "provider"
     program = _FORMATS.get(recorded.format) if foreign else None
     way_back = not foreign or bool(_WAY_BACK.search(done.summary))
-    facts, _ = judge(facts, replacement_text=standing, recoverable=way_back)
-    said = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]] if check else []
-    questions = questions_about(said, {head.seq for head in moment.after})
+    facts, _ = judge(facts, replacement_text=new_text, recoverable=way_back)
+    items = [Item(head.seq, messages.of(head)) for head in walk.said[: moment.message]] if check else []
+    questions = questions_about(items, {head.seq for head in moment.after})
     checked = BoundNotes("")
     if check and done.performed_by in ("model", "provider"):  # code only quotes
         summary = program.frame.sub("", done.summary) if program and program.frame else done.summary
-        checked = Binder.over(said, recorded.beside).bind(summary)
+        checked = Binder.over(items, recorded.beside).bind(summary)
     before, after = _size(moment.before), _size(moment.after)
     trigger = "automatic" if foreign and done.trigger == "blocking" else done.trigger.replace("_", " ")
     return AuditedCompaction(
@@ -313,19 +313,19 @@ def _audited(
         statements=len(checked.lines),
         sourced=checked.sourced,
         questions=len(questions),
-        unanswered=unanswered(questions, standing),
+        unanswered=unanswered(questions, new_text),
     )
 
 
 def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
     """Split the user's words into sentences: a summary may keep one rule of a prompt and lose another."""
     for fact in facts:
-        said = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
-        if len(said) < 2:
+        parts = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
+        if len(parts) < 2:
             yield fact
         else:
-            share = fact.weight / sum(map(len, said))
-            yield from (replace(fact, text=each, weight=round(share * len(each), 4)) for each in said)
+            share = fact.weight / sum(map(len, parts))
+            yield from (replace(fact, text=each, weight=round(share * len(each), 4)) for each in parts)
 
 
 def _count(messages: ViewMessages, heads: Sequence[Head]) -> int:

@@ -56,8 +56,8 @@ class MergePlan:
             f"- {plain_line(file.path)} · {file.verb}{f': {file.left}' if file.left else ''}"
             for file in files
         ]
-        told = "## Files here, once merged\n" + ("\n".join(lines) or f"- {self.files.note or 'none changed'}")
-        return merged_text(f"{text.strip()}\n\n{told}", self.branch.info.id)
+        tail = "## Files here, once merged\n" + ("\n".join(lines) or f"- {self.files.note or 'none changed'}")
+        return merged_text(f"{text.strip()}\n\n{tail}", self.branch.info.id)
 
     def work(self, text: str = "", *, with_files: bool = True) -> Merge:
         """The work that does the merge.
@@ -88,14 +88,14 @@ class MergePlan:
 
 
 async def plan_merge(
-    opening: Opening, wanted: str, heard: Listener = ignore, *, extract: bool = False, focus: str = ""
+    opening: Opening, name: str, progress: Listener = ignore, *, extract: bool = False, focus: str = ""
 ) -> MergePlan:
     """Plan the merge of a branch. Nothing is logged, and no file changes.
 
     Args:
         opening: The parent session and its folder; its model writes the brief.
-        wanted: Name or id of the branch.
-        heard: Receives what the model has written so far.
+        name: Name or id of the branch.
+        progress: Receives what the model has written so far.
         extract: Whether to write the brief without a model.
         focus: What the notes should keep above all.
 
@@ -103,7 +103,7 @@ async def plan_merge(
         Refusal: if there is no such branch, it is open, or there is nothing to merge.
         SessionNotFound, UnknownModel, sqlite3.Error: as ``inspect_session`` does.
     """
-    branch, earlier, carried = await asyncio.to_thread(_read, opening, wanted)
+    branch, earlier, carried = await asyncio.to_thread(_read, opening, name)
     since = branch.since
     apart = replace(opening, session=branch.info.id, cwd=Path(branch.info.cwd), mode=None)
     inspection = await inspect_session(apart)
@@ -121,7 +121,7 @@ async def plan_merge(
             heading=f"## Branch\n{branch.name} · {count(len(branch.news), 'turn')}",
             since=since,
             carried=carried,
-            progress=heard,
+            progress=progress,
         )
         here = Workspace(opening.cwd, closed=opening.paths.own_folders)
         folder, env = Path(branch.info.cwd), opening.outward_env()
@@ -139,11 +139,11 @@ async def plan_merge(
         )
 
 
-def _read(opening: Opening, wanted: str) -> tuple[Branch, Mapping[str, bytes | None], str]:
+def _read(opening: Opening, name: str) -> tuple[Branch, Mapping[str, bytes | None], str]:
     """The branch, its files' contents at earlier merges, and the briefs of branches merged into it."""
     with closing(open_store(opening.database, read_only=True)) as store:
         session = store.info(opening.session).id
-        branch = branch_named(store, session, wanted)
+        branch = branch_named(store, session, name)
         if holder := where_open(store, opening.paths.sessions_dir, branch.info.id):
             raise Refusal(OPEN.format(branch.name, holder))
         if branch.state == "merged":

@@ -105,12 +105,12 @@ class ManualEdits:
         elif refused:
             # One notice for all: each reason once, with the numbers it applies to.
             numbers: dict[str, list[int]] = {}
-            for seq, told in refused.items():
-                numbers.setdefault(told.text, []).append(seq)
+            for seq, notice in refused.items():
+                numbers.setdefault(notice.text, []).append(seq)
             done, how = len(seqs) - len(refused), "archived" if stage == "archive" else "moved to files"
             reasons = (f"{' '.join(f'#{seq}' for seq in which)}: {why}" for why, which in numbers.items())
             text = " ".join([f"{done} of {len(seqs)} {how}.", *reasons])
-            passing = all(told.passing for told in refused.values())
+            passing = all(notice.passing for notice in refused.values())
             self.history.append(Notice(text=text, passing=passing))
         return not refused
 
@@ -141,8 +141,8 @@ class ManualEdits:
         for seq in seqs:
             if seq not in keys:
                 return (_EXCLUDED_ALREADY if seq in view.excluded else _GONE).format(seq)
-        wanted = frozenset(seqs).union(*(turn_of(items, seq) for seq in seqs if turn))
-        leaving = with_partners(items, wanted)
+        targets = frozenset(seqs).union(*(turn_of(items, seq) for seq in seqs if turn))
+        leaving = with_partners(items, targets)
         newest = latest_prompt_index(items)
         for item in items:
             if item.key not in leaving:

@@ -90,12 +90,12 @@ class SummaryEdits:
             return self.history.refuse(NOT_SHOWN.format(shown.number))
         doubtful = sum(state.text == DOUBT for line in bound.lines for state in line.states)
         cost = "" if costs.spent.cost_usd is None else f", ${costs.spent.cost_usd:.4f}"
-        told = f"{len(bound.lines)} lines read against their sources: {doubtful} doubtful{cost}."
+        outcome = f"{len(bound.lines)} lines read against their sources: {doubtful} doubtful{cost}."
         if bound.text.strip() != notes.strip() and not self._reword(
             shown, reworded(shown.earlier, bound.text, shown.earlier.added, writer=shown.earlier.writer)
         ):
             return False
-        self.history.refuse(told)
+        self.history.refuse(outcome)
         return True
 
     def bring_back(self, compaction: int, fact: str) -> bool:
@@ -107,15 +107,15 @@ class SummaryEdits:
         """
         if isinstance(shown := self._summary(compaction), str):
             return self.history.refuse(shown)
-        wanted = next((each for each in shown.facts if each.text == fact), None)
-        if wanted is None:
+        found = next((each for each in shown.facts if each.text == fact), None)
+        if found is None:
             return self.history.refuse("The compaction has no such fact.")
-        line, facts = f"- {wanted.text} ({wanted.source})", shown.earlier.added
+        line, facts = f"- {found.text} ({found.source})", shown.earlier.added
         if line in facts.splitlines():
             return self.history.refuse(UNCHANGED)
         below = "\n".join(filter(None, (facts, line)))
         again = reworded(shown.earlier, shown.earlier.notes, below)
-        return self._reword(shown, again, " ".join(wanted.text.split()))
+        return self._reword(shown, again, " ".join(found.text.split()))
 
     def _reword(self, shown: "_VisibleSummary", new: EditableSummary, fact: str = "") -> bool:
         """Replace a summary's text, unless the new one is too large."""
@@ -168,9 +168,9 @@ class SummaryEdits:
 
     async def _binder(self) -> Binder:
         history = self.history
-        everything, ledger, beside = history.everything(), history.ledger(), history.circumstances()
+        everything, ledger, extras = history.everything(), history.ledger(), history.circumstances()
         # In a thread, because a long conversation takes a while and would block the loop.
-        return await asyncio.to_thread(lambda: Binder(ledger, list(passages(everything)), beside))
+        return await asyncio.to_thread(lambda: Binder(ledger, list(passages(everything)), extras))
 
 
 @frozen

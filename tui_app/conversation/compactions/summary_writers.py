@@ -63,8 +63,8 @@ class SummaryWriters:
         try:
             await self.shelf.get(self.settings.summarization_model)
         except Exception as error:  # an SDK may raise anything; another model takes over
-            said = why_unavailable(error, model=self.settings.summarization_model)
-            text = f"{said.message} Automatic summaries are written by {self.history.model}."
+            report = why_unavailable(error, model=self.settings.summarization_model)
+            text = f"{report.message} Automatic summaries are written by {self.history.model}."
             self.history.append(Notice(text=text))
 
     def choose(self, trigger: Trigger) -> Sequence[Summariser]:
@@ -140,8 +140,8 @@ class SummaryWriters:
             return self._writers[name]
 
         def pause(error: BaseException, failed: int) -> float | None:
-            told = describe_error(error, model=name)
-            pause = pause_before(error, told, attempt=failed, rules=self.rules, jitter=random.random())
+            report = describe_error(error, model=name)
+            pause = pause_before(error, report, attempt=failed, rules=self.rules, jitter=random.random())
             return pause if pause is not None and pause <= _PATIENCE_S else None
 
         self._writers[name] = writer = ModelSummariser(

@@ -128,7 +128,7 @@ class Guards:
         Args:
             before: Only prompts before this log number; 0 for all.
         """
-        folder, held = self.approvals.folder.root or Path(), {each.text for each in self.active.values()}
+        folder, active = self.approvals.folder.root or Path(), {each.text for each in self.active.values()}
         found: dict[str, GuardSet] = {}
         ledger = self.history.ledger()
         for prompt in ledger.prompts():
@@ -137,13 +137,13 @@ class Guards:
                     prompt.text, prompt.key, lambda path: (folder / path).exists(), ledger.test_commands()
                 ):
                     found.setdefault(each.text, each)
-        return [each for each in reversed(found.values()) if each.text not in held]
+        return [each for each in reversed(found.values()) if each.text not in active]
 
     def set(self, *guards: GuardSet) -> None:
         """Set guards, except those already in force."""
-        held = {each.text for each in self.active.values()}
+        active = {each.text for each in self.active.values()}
         for guard in guards:
-            if guard.text not in held:
+            if guard.text not in active:
                 self.history.report(guard)
         self._renew()
 
@@ -160,8 +160,8 @@ class Guards:
         Only changes after the log number count. Changes by subagents count from the last answer of the
         previous turn on: what one does in the background is for the following turn to test.
         """
-        wanted = [(seq, each) for seq, each in self.active.items() if each.forbids == "tests"]
-        for seq, guard in wanted[:1]:
+        guards = [(seq, each) for seq, each in self.active.items() if each.forbids == "tests"]
+        for seq, guard in guards[:1]:
             paths = [shown_path(each, self.approvals.folder) for each in self._untested(since)]
             if files := tuple(each for each in paths if not each.startswith(("/", ".."))):
                 self.history.report(GuardBroken(guard=seq, words=guard.words, files=files))

@@ -62,6 +62,6 @@ class ModeSwitch:
         # The built-in search takes the last message for the question.
         if request.model.system in SEARCHING:
             return
-        known = (told for item in reversed(self.history.items()) if (told := noted_mode(item.message)))
+        known = (mode for item in reversed(self.history.items()) if (mode := noted_mode(item.message)))
         if self.current != next(known, "ask"):
             self.history.write_note(ModeTold(text=mode_text(self.current), mode=self.current))

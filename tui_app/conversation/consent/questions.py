@@ -82,7 +82,7 @@ class AgentQuestions:
     agent: str
 
     async def ask(self, question: str, choices: Sequence[str], call: str) -> str:
-        told = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
-        if told != NOBODY:
-            return told
+        answer = await self.questions.ask(f"{self.agent} asks: {question}", choices, call)
+        if answer != NOBODY:
+            return answer
         return "There is no user to answer. End with the question: whoever has sent you reads it."

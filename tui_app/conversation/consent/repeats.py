@@ -171,17 +171,17 @@ def _commands(call: ToolCallPart) -> Iterator[Command]:
     return (each for each in operations(call.tool_name, call.args_as_dict()) if isinstance(each, Command))
 
 
-def _answer(said: str) -> str:
+def _answer(result: str) -> str:
     """The user's answer within the result of a question."""
     start = ANSWERED.partition("{")[0]
-    return "" if said.endswith((NO_ANSWER, NOBODY, LATER)) else said.partition(start)[2] or said
+    return "" if result.endswith((NO_ANSWER, NOBODY, LATER)) else result.partition(start)[2] or result
 
 
 def _again(found: Repeat, call: ToolCallPart, result: Any) -> str:
     if found.kind != "command" or not isinstance(result, str):
         return ""
-    told = outcome_of(next(_commands(call)), result, "success").describe()
-    return "the same" if told == found.told else told
+    outcome = outcome_of(next(_commands(call)), result, "success").describe()
+    return "the same" if outcome == found.told else outcome
 
 
 def _with_line(line: str, result: Any) -> Any:

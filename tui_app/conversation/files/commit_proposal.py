@@ -87,8 +87,8 @@ async def propose_message(opening: Opening, hint: str = "") -> CommitProposal:
         wish = f"\n\nThe user wants of the message: {hint}" if hint else ""
         prompt = f"<diff>\n{diff}\n</diff>\n{asked}\n\nWrite the message of the commit with this diff.{wish}"
         text, reason = await _written(opening, model, mask_secrets(opening.secrets().masked(prompt)))
-    said, writer = mask_secrets(text) or _listed(names), model if text else ""
-    return CommitProposal(text=said, paths=paths, files=len(names), model=writer, reason=reason)
+    message, writer = mask_secrets(text) or _listed(names), model if text else ""
+    return CommitProposal(text=message, paths=paths, files=len(names), model=writer, reason=reason)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -118,11 +118,11 @@ def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], 
     log = closing(open_store(opening.database, read_only=True)) if opening.session else nullcontext()
     with log as store:
         changes = SessionChanges() if staged else session_changes(opening, store)
-        said = "\n".join(_prompts(store, opening.session)) if store is not None else ""
-    beside = f"<recent_messages>\n{recent}</recent_messages>\n<asked_for>\n{said}\n</asked_for>"
+        prompts = "\n".join(_prompts(store, opening.session)) if store is not None else ""
+    context = f"<recent_messages>\n{recent}</recent_messages>\n<asked_for>\n{prompts}\n</asked_for>"
     if staged:
         parts = (clip(each, _MOST_FILE) for each in staged.split("\ndiff --git "))
-        return clip("\ndiff --git ".join(parts), _MOST_DIFF), (), names, beside
+        return clip("\ndiff --git ".join(parts), _MOST_DIFF), (), names, context
     if not changes.own:
         raise Refusal(changes.problem or NOTHING)
     whole = "\n".join(
@@ -132,7 +132,7 @@ def _read_changes(opening: Opening) -> tuple[str, Sequence[str], Sequence[str], 
         for file in changes.own
     )
     paths = [file.path for file in changes.own]
-    return clip(whole, _MOST_DIFF), paths, paths, beside
+    return clip(whole, _MOST_DIFF), paths, paths, context
 
 
 _UNREAD = "changed; a rule keeps it from being read"
@@ -145,8 +145,8 @@ def _readable(name: str) -> str:
 def _prompts(store: SessionStore, session: str) -> list[str]:
     """The user's latest prompts, oldest first."""
     newest = islice(newest_records(store, session, UserMessage), _MOST_PROMPTS)
-    said = [each.data.text for each in newest if isinstance(each.data, UserMessage)]
-    return [clip(text, _PROMPT_CHARS) for text in reversed(said)]
+    texts = [each.data.text for each in newest if isinstance(each.data, UserMessage)]
+    return [clip(text, _PROMPT_CHARS) for text in reversed(texts)]
 
 
 async def _written(opening: Opening, model: str, prompt: str) -> tuple[str, str]:

@@ -68,8 +68,8 @@ class FileKeeper:
         mode = change.mode or 0
         self.history.append(FileChanged(tool_call_id=call, path=change.shown, mode=mode, kept=kept, **sums))
         if not kept:
-            told = f"{change.shown} does not fit among the kept files: a rewind cannot restore it."
-            self.history.append(Notice(text=told))
+            warning = f"{change.shown} does not fit among the kept files: a rewind cannot restore it."
+            self.history.append(Notice(text=warning))
 
     async def outlook(self, to: int) -> Sequence[FileOutlook]:
         """The effect of restoring the files that tools changed since a prompt. Nothing is changed."""
@@ -132,9 +132,9 @@ class FileKeeper:
             return
         steps = self.restorings(merge)
         earlier = [step for step in steps if step.seq < newest.seq]
-        wanted = [merge] if merge == newest.seq else pending_restores(earlier)
+        seqs = [merge] if merge == newest.seq else pending_restores(earlier)
         carried_out = {head.ref for head in steps if head.seq > newest.seq}
-        unfinished = (each for each in wanted if each not in carried_out)
+        unfinished = (each for each in seqs if each not in carried_out)
         sums = {each for file in merged.taken for each in (file.before, file.after) if each}
         for seq in (each for each in unfinished if not any(self.kept.get(sum) is None for sum in sums)):
             for file in merged.taken:
@@ -154,12 +154,12 @@ class FileKeeper:
             overwrite: Change those files as well.
             is_begun: Whether a process may have done part of it: those files count as done.
         """
-        wanted = {"restore", "remove"} | ({"changed"} if overwrite else set())
+        fates = {"restore", "remove"} | ({"changed"} if overwrite else set())
         done, skipped = list[RestoredFile](), list[str]()
         for file in step.files:
             fate = await on_thread(partial(self._fate, file))
-            held = file if is_begun and fate == "same" else None
-            restored = await on_thread(partial(self._put_back, file)) if fate in wanted else held
+            as_is = file if is_begun and fate == "same" else None
+            restored = await on_thread(partial(self._put_back, file)) if fate in fates else as_is
             if restored is not None:
                 done.append(restored)
             elif fate != "same":

@@ -116,13 +116,13 @@ class SessionFiles:
         # Only summaries and rewritten results name files.
         pointing = [head for head in self.history.view.visible() if head.form[0] or head.type in STAND_INS]
         # A history is two files, one for readers and one to load.
-        wanted = [name for stem in self._names_in(pointing) for name in _whole(stem)]
+        names = [name for stem in self._names_in(pointing) for name in _whole(stem)]
         # An undone compaction may be redone, and its details always name its checkpoint.
         checkpoints = [checkpoint.file for checkpoint in self.history.archive.checkpoints]
-        gone = [name for name in dict.fromkeys([*wanted, *checkpoints]) if name not in here]
+        absent = [name for name in dict.fromkeys([*names, *checkpoints]) if name not in here]
         # The count next to the index is written together with it.
         index = [self.folder.index_file.name] if checkpoints and not self.folder.has_index() else []
-        return [*gone, *index]
+        return [*absent, *index]
 
     def restore(self) -> list[str]:
         """Write missing files again from the log.
@@ -150,15 +150,15 @@ class SessionFiles:
         for number in range(self.history.archive.compactions, 0, -1):
             names = _whole(f"{number:03d}-before-compaction")
             paths = [self.folder.conversation_history / name for name in names]
-            gone = [path for path in paths if not path.is_file()]
-            if not gone or not self._write(names[0]):
+            absent = [path for path in paths if not path.is_file()]
+            if not absent or not self._write(names[0]):
                 continue
             if self.limit and sum(stat.st_size for stat in self._sizes().values()) > self.limit:
                 # This one and all older ones were deleted before to make room.
-                for path in gone:
+                for path in absent:
                     path.unlink(missing_ok=True)
                 break
-            written += (path.name for path in gone)
+            written += (path.name for path in absent)
         return written
 
     def keep_within(self) -> None:
@@ -247,8 +247,8 @@ class SessionFiles:
                 continue
             places = [place for place, form in enumerate(json.loads(forms)) if name in json.dumps(form)]
             if places and places[0] < len(head.changes):
-                said = store.message(session, head.changes[places[0]][0]) or "null"
-                bodies = list(_bodies(ModelMessagesTypeAdapter.validate_json(f"[{said}]")[0]))
+                message = store.message(session, head.changes[places[0]][0]) or "null"
+                bodies = list(_bodies(ModelMessagesTypeAdapter.validate_json(f"[{message}]")[0]))
                 # The text with the checksum written next to its name, else the result itself.
                 digest = _DIGEST.search(forms[forms.index(name) :][:_NEAR])
                 fitting = [body for body in bodies if digest and sha256_of(body).startswith(digest[1])]

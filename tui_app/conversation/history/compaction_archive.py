@@ -57,9 +57,9 @@ class Archive:
         numbers = list(self._all())
         return numbers[number - 1] if 0 < number <= len(numbers) else 0
 
-    def histories(self, held: Callable[[int], bool]) -> set[Path]:
+    def histories(self, matches: Callable[[int], bool]) -> set[Path]:
         """History files of the compactions (by log number) that match a condition."""
-        numbers = (number for number, compaction in enumerate(self._all(), 1) if held(compaction))
+        numbers = (number for number, compaction in enumerate(self._all(), 1) if matches(compaction))
         return {file for number in numbers for file in self.folder.history_files(number)}
 
     def matching(self, compactions: Sequence[int]) -> list[Checkpoint]:

@@ -179,9 +179,9 @@ class SessionHistory:
         version, seen = origins.mark
         origins.mark = self.view.mark
         more, rest = origins.mark[0] == version, bool(origins.unread)
-        said = self.view.originals_after(seen) if more else self._message_heads(CARRYING)
-        origins.count([head.seq for head in said], more=more)
-        heads = {head.seq: head for head in (self._message_heads(CARRYING) if rest else said)}
+        originals = self.view.originals_after(seen) if more else self._message_heads(CARRYING)
+        origins.count([head.seq for head in originals], more=more)
+        heads = {head.seq: head for head in (self._message_heads(CARRYING) if rest else originals)}
         unread = sorted(origins.unread & heads.keys())
         origins.grow(self._read([heads[key] for key in unread[:most]]))
         return most is None or len(unread) <= most
@@ -251,8 +251,8 @@ class SessionHistory:
         now = time.time()
         if isinstance(payload, _QUOTING):
             # A provider or library may repeat the key it was given.
-            said = {each.name: getattr(payload, each.name) for each in fields(payload)}
-            payload = replace(payload, **self.secrets.masked(said))
+            values = {each.name: getattr(payload, each.name) for each in fields(payload)}
+            payload = replace(payload, **self.secrets.masked(values))
         if not payload.STORED:
             record = Record(seq=0, time=now, session=self.session, data=payload)
         else:
@@ -323,12 +323,12 @@ class SessionHistory:
         """
         now = time.time()
         trial = replace(proposal.complete, tokens=self.counter.message(proposal.message).nonzero())
-        said = list[tuple[CompactionAcknowledged, ModelResponse]]()
+        replies = list[tuple[CompactionAcknowledged, ModelResponse]]()
         # The assistant's reply to the summary.
         if (answer := proposal.acknowledgement) is not None:
             job, text, counted = trial.job, answer.text or "", self.counter.message(answer).nonzero()
-            said.append((CompactionAcknowledged(job=job, text=text, tokens=counted), answer))
-        heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in said)]
+            replies.append((CompactionAcknowledged(job=job, text=text, tokens=counted), answer))
+        heads = [head_of(LATER, 0.0, trial), *(head_of(LATER + 1, 0.0, payload) for payload, _ in replies)]
         before, after = self.usage().total, self.after(*heads).total
         whole = self.originals(self.items())
         removed = ranges_without(trial.removed, self.view.excluded)
@@ -338,7 +338,7 @@ class SessionHistory:
         complete, checkpoint = self.archive.write(
             replace(proposal, complete=planned), whole, now, self.view.compactions
         )
-        events = [(complete, proposal.message), *said, (checkpoint, None)]
+        events = [(complete, proposal.message), *replies, (checkpoint, None)]
         bodies = [(None, None) if message is None else storable(message) for _, message in events]
         rows = [(payload, text, now) for (payload, _), (text, _) in zip(events, bodies, strict=True)]
         with as_disk_errors():

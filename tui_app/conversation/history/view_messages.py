@@ -56,15 +56,15 @@ class ViewMessages:
         self._held.update({(rewrite, place): message for place, message in enumerate(messages)})
 
     def keep(self, heads: Iterable[Head]) -> None:
-        wanted = set(map(_place, heads))
-        self._held = {place: message for place, message in self._held.items() if place in wanted}
+        places = set(map(_place, heads))
+        self._held = {place: message for place, message in self._held.items() if place in places}
 
     def read_heads(self, heads: Iterable[Head]) -> dict[int, ModelMessage]:
         """The messages of some heads by log number. The cache is unchanged."""
-        wanted, held = list(heads), dict(self._held)
-        self.load(wanted)
-        found = {head.seq: self.of(head) for head in wanted}
-        self._held = held
+        requested, cache = list(heads), dict(self._held)
+        self.load(requested)
+        found = {head.seq: self.of(head) for head in requested}
+        self._held = cache
         return found
 
     def newest(self, heads: Sequence[Head]) -> list[ModelMessage]:

@@ -64,10 +64,10 @@ class ToolHooks(AbstractCapability[Any]):
                 args = ChangedArguments(await validate(changed), said=changed)
             except Exception as error:  # whatever a validation raises: the model did not write these
                 why = one_line(plain_text(str(error)))
-                told = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
-                return ToolDenied(f"{told}tool does not take: {why}")
-            told = cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)
-            text = f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: {told}"
+                detail = f"{BY_HOOK}{run.ran.command} changed its arguments into what the "
+                return ToolDenied(f"{detail}tool does not take: {why}")
+            detail = cut(plain_text(json.dumps(changed, ensure_ascii=False)), OUTPUT_CHARS)
+            text = f"preTool hook {run.ran.command} changed the arguments of {call.tool_name}: {detail}"
             self._hooks.history.report(Notice(text=text))
         started = monotonic()
         try:
@@ -85,14 +85,14 @@ class ToolHooks(AbstractCapability[Any]):
         return result
 
     async def _run_hooks(self, call: ToolCallPart, part: ToolReturnPart, started: float) -> None:
-        told = ToolResult(
+        result = ToolResult(
             tool_call_id=call.tool_call_id,
             name=call.tool_name,
             text=part.model_response_str(wrap_if_error=False),
             outcome="success" if part.outcome == "success" else "error",
             duration_s=round(monotonic() - started, 3),
         )
-        await self._hooks.run_hooks("postTool", call.tool_name, told)
+        await self._hooks.run_hooks("postTool", call.tool_name, result)
 
 
 class MaskedResults(AbstractCapability[Any]):

@@ -45,14 +45,14 @@ class BoardLog:
             The logged changes, in order, including those without a log.
         """
         known: dict[str, _Told] = {}
-        told: list[Payload] = []
+        logged: list[Payload] = []
         for change in self.boards.untold():
             if entries is None or change.entry.id in entries:
                 payload, log = payload_of(change), session or change.entry.session
                 if self._write_change(log, payload, change.entry.id, known):
                     self.boards.mark_logged(change)
-                    told.append(payload)
-        return told
+                    logged.append(payload)
+        return logged
 
     def note_reading(self, session: str, payload: Payload) -> None:
         """Log the result of reading a session, if its log can be written now."""

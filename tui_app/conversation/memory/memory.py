@@ -83,8 +83,8 @@ def read_out(
     while chosen:
         text = _worded(chosen, scope)
         if count(text) <= budget:
-            told = tuple(entry for kind in KINDS for entry in chosen if entry.kind == kind)
-            return ReadOut(text, told, len(entries) - len(chosen))
+            ordered = tuple(entry for kind in KINDS for entry in chosen if entry.kind == kind)
+            return ReadOut(text, ordered, len(entries) - len(chosen))
         chosen.pop()
     return None
 
@@ -179,12 +179,12 @@ class SessionMemory:
             _log.warning("the context board cannot be read: %s", error)
             return
         # Counted here, because the conversation's counter is for one thread.
-        if (told := read_out(entries, scope, budget, tokens)) is None:
+        if (board := read_out(entries, scope, budget, tokens)) is None:
             return
-        message = inbox_message(told.text)
-        number, size = len(told.entries), self.history.counter.message(message).nonzero()
+        message = inbox_message(board.text)
+        number, size = len(board.entries), self.history.counter.message(message).nonzero()
         where = picked(scope, "repository branch")
-        self.history.append(like(MemoryInbox, told, entries=number, tokens=size, **where), message)
+        self.history.append(like(MemoryInbox, board, entries=number, tokens=size, **where), message)
 
     def on_record(self, record: Record) -> None:
         """Request reading this session for memory, once it has enough prompts."""
@@ -305,12 +305,12 @@ class SessionMemory:
 
     async def _read_all(self) -> bool:
         """Read every due session that has ended. Returns whether one was still open in a window."""
-        held = False
+        is_open = False
         for due in await asyncio.to_thread(self.boards.due_sessions):
             if due.session == self.history.session or not is_session_id(due.session):
                 continue
             if where_open(self.history.store, self.paths.sessions_dir, due.session):
-                held = True
+                is_open = True
                 continue
             try:
                 done = await self._read(due)
@@ -318,7 +318,7 @@ class SessionMemory:
                 continue  # another program is reading it
             if done is not None and done.added:
                 self.history.append(Notice(text=outcome_text(done)))
-        return held
+        return is_open
 
     async def _read(self, due: DueSession) -> MemoryConsolidated | None:
         """Read one due session.

@@ -53,25 +53,25 @@ class SessionSearch:
         Only the first words of a long question count. The log's word index selects the candidates, so the
         length of the conversation hardly matters.
         """
-        said = [word.lower() for word in SPOKEN_WORD.findall(words) if len(word) > 1 or is_joined(word)]
-        wanted = set(list(dict.fromkeys(said))[:_MAX_WORDS])
+        query = [word.lower() for word in SPOKEN_WORD.findall(words) if len(word) > 1 or is_joined(word)]
+        terms = set(list(dict.fromkeys(query))[:_MAX_WORDS])
         # In these scripts a whole question is one run without spaces, so what it asks for is somewhere
         # within.
-        pairs = (word[at : at + 2] for word in said if is_joined(word) for at in range(len(word) - 1))
-        wanted.update(islice(pairs, _MAX_PAIRS))
+        pairs = (word[at : at + 2] for word in query if is_joined(word) for at in range(len(word) - 1))
+        terms.update(islice(pairs, _MAX_PAIRS))
         scored: list[tuple[int, int, HistoryHit]] = []
         # Among equals, this session comes first, then the one it was handed over from.
         ancestors = self.ancestors()
         for age, session in enumerate((self.session, *ancestors)):
             excluded = excluded_in(self.store, session)
-            for seq, payload in self.store.matching(session, wanted):
+            for seq, payload in self.store.matching(session, terms):
                 hit = hit_in(seq, payload, excluded)
                 text = hit.text.lower() if hit is not None else ""
-                if hit is not None and (score := sum(word in text for word in wanted)):
+                if hit is not None and (score := sum(word in text for word in terms)):
                     scored.append((score, -age, replace(hit, session=session if age else "")))
         scored.sort(key=lambda row: (row[0], row[1], row[2].seq), reverse=True)
         phrase = words.strip().strip('"')
-        return [around(hit, phrase, wanted) for _, _, hit in scored[:limit]]
+        return [around(hit, phrase, terms) for _, _, hit in scored[:limit]]
 
     def ancestors(self) -> Sequence[str]:
         """Ids of the sessions handed over to this one, the nearest first."""
@@ -96,13 +96,13 @@ class SessionSearch:
         if record is None or not isinstance(record.data, AssistantMessage) or not record.data.call_ids:
             return hit
         # Its calls follow it, and are part of the same message in the view.
-        calls, wanted = [hit.text] if hit is not None else [], set(record.data.call_ids)
+        calls, call_ids = [hit.text] if hit is not None else [], set(record.data.call_ids)
         for following in count(seq + 1):
             record = self.store.record(self.session, following)
-            if record is None or not wanted or isinstance(record.data, AssistantMessage | UserMessage):
+            if record is None or not call_ids or isinstance(record.data, AssistantMessage | UserMessage):
                 break
-            if isinstance(record.data, ToolCall) and record.data.tool_call_id in wanted:
-                wanted.discard(record.data.tool_call_id)
+            if isinstance(record.data, ToolCall) and record.data.tool_call_id in call_ids:
+                call_ids.discard(record.data.tool_call_id)
                 calls.append(record.data.as_text)
         return HistoryHit(seq, "assistant", "\n\n".join(calls)) if calls else hit
 

@@ -69,7 +69,7 @@ class RepositorySearch:
     def _found(self, words: str, limit: int) -> list[tuple[HistoryHit, str]]:
         """Hits, each with the folder of its session; the folder is empty if no approval is needed."""
         found: list[tuple[HistoryHit, str]] = []
-        wanted = {word.lower() for word in SPOKEN_WORD.findall(words)}
+        terms = {word.lower() for word in SPOKEN_WORD.findall(words)}
         with closing(open_store(self.database, read_only=True)) as store:
             folders = self._folders(store)
             excluded = cache(partial(excluded_in, store))
@@ -77,7 +77,7 @@ class RepositorySearch:
                 record = store.record(each.session, each.seq)
                 hit = hit_in(each.seq, record.data, excluded(each.session)) if record is not None else None
                 if hit is not None:
-                    shown = self._shown(around(hit, words, wanted), each.session)
+                    shown = self._shown(around(hit, words, terms), each.session)
                     found.append((shown, folders[each.session]))
         return found
 

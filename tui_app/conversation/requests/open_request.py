@@ -94,8 +94,8 @@ class Opening:
 
     @property
     def _named(self) -> tuple[Path, ...]:
-        wanted = (each.strip() for each in self.settings.add_dirs.split(","))
-        places = [*(self.cwd / from_home(each) for each in wanted if each), *self.add_dirs]
+        dirs = (each.strip() for each in self.settings.add_dirs.split(","))
+        places = [*(self.cwd / from_home(each) for each in dirs if each), *self.add_dirs]
         top = self.cwd.resolve() if places else self.cwd
         found = dict.fromkeys(Path(os.path.realpath(each)) for each in places)
         return tuple(each for each in found if not each.is_relative_to(top))

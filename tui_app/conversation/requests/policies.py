@@ -27,11 +27,11 @@ def choose_policy(settings: Settings, name: str = "") -> Policy:
     Raises:
         SettingsError: if there is no policy of that name.
     """
-    wanted = name or settings.policy
-    own = settings.policies.get(wanted)
-    if own is None and wanted not in PRESETS:
-        raise SettingsError(f"policy is {wanted!r}; allowed: {', '.join(policy_names(settings))}.")
-    policy = PRESETS[wanted] if own is None else derive(wanted, own)
+    chosen = name or settings.policy
+    own = settings.policies.get(chosen)
+    if own is None and chosen not in PRESETS:
+        raise SettingsError(f"policy is {chosen!r}; allowed: {', '.join(policy_names(settings))}.")
+    policy = PRESETS[chosen] if own is None else derive(chosen, own)
     general = {name: getattr(settings, name) for name in _GENERAL if name not in (own or {})}
     return replace(policy, **{name: value for name, value in general.items() if value is not None})
 
@@ -45,20 +45,20 @@ def policy_names(settings: Settings) -> tuple[str, ...]:
     return (*PRESETS, *settings.policies)
 
 
-def policy_of(store: SessionStore, session: str, settings: Settings, wanted: str = "") -> Policy:
+def policy_of(store: SessionStore, session: str, settings: Settings, requested: str = "") -> Policy:
     """The policy to continue a session with.
 
     Args:
         store: Where its log is.
         session: Id of the session.
         settings: The user's settings, used if the session's own policy is unknown.
-        wanted: A requested policy; it overrides the session's.
+        requested: A requested policy; it overrides the session's.
 
     Raises:
         SettingsError: if the requested policy, or the one that is set, is unknown.
     """
-    if wanted:
-        return choose_policy(settings, wanted)
+    if requested:
+        return choose_policy(settings, requested)
     chosen = chosen_policy(store, session)
     # A user's policy may have been removed from the settings meanwhile.
     return choose_policy(settings, chosen if chosen in policy_names(settings) else "")

@@ -61,8 +61,8 @@ class ProjectContext:
         self.cwd, self.added, self.trusted = opening.cwd, opening.added, opening.trusted
         self.known = tuple(each for each in self.added if trust_in(opening.paths, opening.env, each))
         self.instructed, self.may_read = opening.settings.project_instructions, opening.may_read()
-        wanted = "off" if opening.settings.read_only else opening.settings.sandbox
-        self._sandbox = find_sandbox(wanted).sentence(network=opening.settings.sandbox_network)
+        setting = "off" if opening.settings.read_only else opening.settings.sandbox
+        self._sandbox = find_sandbox(setting).sentence(network=opening.settings.sandbox_network)
         self.files: tuple[InstructionFile, ...] = ()
         self.skills, self.agents, self._surroundings = Skills(), AgentFiles(), ""
 

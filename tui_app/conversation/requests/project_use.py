@@ -65,9 +65,9 @@ class ProjectUse:
         if not folders.keys() - looked:
             return
         known = [file.real for file in self.project.files if file.real]
-        told = {*self.folders().values()}
+        paths = {*self.folders().values()}
         for file in await asyncio.to_thread(self._read, folders, known):
-            if file.path in told:
+            if file.path in paths:
                 continue
             if file.text:
                 text = folder_text(instructions_text([file], intro=""))
@@ -78,11 +78,11 @@ class ProjectUse:
     def folders(self) -> dict[int, str]:
         """Instruction files in the view, or summarised there, by the log numbers of their messages."""
         records = self.history.newest_events(FolderInstructions)
-        told = {each.seq: event.path for each in records if (event := data_of(each, FolderInstructions))}
-        if not told:
+        paths = {each.seq: event.path for each in records if (event := data_of(each, FolderInstructions))}
+        if not paths:
             return {}
-        held = {head.seq for head in self.history.view.iter_held()} | self.history.view.excluded.keys()
-        return {seq: path for seq, path in sorted(told.items()) if seq in held}
+        present = {head.seq for head in self.history.view.iter_held()} | self.history.view.excluded.keys()
+        return {seq: path for seq, path in sorted(paths.items()) if seq in present}
 
     def skills(self) -> list[str]:
         """Names of the loaded skills, in order."""
@@ -95,10 +95,10 @@ class ProjectUse:
 
     def additions(self) -> Sequence[Addition]:
         """Each visited instruction file and loaded skill in its current form, for compactions to keep."""
-        told = {*self.folders().values()} if self.project.follows else set()
+        paths = {*self.folders().values()} if self.project.follows else set()
         root = repository_root(self.project.cwd)
-        found = self._read(dict.fromkeys(sorted((root / from_home(each)).parent for each in told)), ())
-        added = [Addition(f"Instructions of {each.path}", each.text) for each in found if each.path in told]
+        found = self._read(dict.fromkeys(sorted((root / from_home(each)).parent for each in paths)), ())
+        added = [Addition(f"Instructions of {each.path}", each.text) for each in found if each.path in paths]
         for name in self.skills() if self.project.skills.found else ():
             if (skill := self.project.skills.named(name)) is not None:
                 with suppress(Refused):

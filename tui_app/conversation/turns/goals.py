@@ -41,9 +41,9 @@ _OPTIONS = re.compile(r"\s--(?=(?:check|count|turns|tokens|money)\s)")
 
 def parse_goal(text: str) -> GoalSet:
     """Parse a goal: its words, followed by options. Raises ``Refused``."""
-    said, options = text, dict[str, str]()
+    goal, options = text, dict[str, str]()
     if (first := _OPTIONS.search(text)) is not None:
-        said = text[: first.start()]
+        goal = text[: first.start()]
         try:
             words = shlex.split(text[first.start() :])
         except ValueError:
@@ -52,7 +52,7 @@ def parse_goal(text: str) -> GoalSet:
             raise Refused(show(text), USAGE)
         names = (word.removeprefix("--") for word in words[::2])
         options = dict(zip(names, words[1::2], strict=True))
-    return make_goal(said, options)
+    return make_goal(goal, options)
 
 
 def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
@@ -95,9 +95,9 @@ def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:
 
 def in_force(store: SessionStore, session: str) -> list[GuardSet | GoalSet]:
     """The guards and the goal of a session, for a session it is handed over to."""
-    held = guards_in(store, session).values()
+    active = guards_in(store, session).values()
     goal = active_goal(store, session)
-    guards = [replace(each, session=each.session or session) for each in held]
+    guards = [replace(each, session=each.session or session) for each in active]
     return [*guards, *([goal.data] if goal is not None else [])]
 
 
@@ -121,8 +121,8 @@ class Goals:
         self.history.report(goal)
         how = f"This is a goal: after each turn it is checked, and it is reached {goal.condition}."
         # The program's text is kept apart from the user's words, which become rules and memories.
-        told = f"{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
-        return Prompt(goal.text, brought=(AttachedFile(GOAL, told),))
+        note = f"{how} If it cannot be reached, call `{END_GOAL.name}` with the reason."
+        return Prompt(goal.text, brought=(AttachedFile(GOAL, note),))
 
     def end(self, outcome: GoalOutcome, reason: str = "") -> bool:
         """End the goal. Returns whether there was one."""
@@ -141,8 +141,8 @@ class Goals:
             return None
         turn, data = goal.turns + 1, goal.data
         if not data.check:
-            held = turn >= data.count
-            checked, told = GoalChecked(goal=goal.seq, turn=turn, held=held), ""
+            is_met = turn >= data.count
+            checked, note = GoalChecked(goal=goal.seq, turn=turn, held=is_met), ""
         else:
             ended = await self._check(data.check)
             if ended is None or self.active is None:
@@ -150,16 +150,16 @@ class Goals:
             if isinstance(ended, str):
                 self.end("not checked", ended)
                 return None
-            held, text = ended.code == 0 and not ended.timed_out, ended.text[-_SHOWN:]
-            checked = GoalChecked(goal=goal.seq, turn=turn, held=held, exit_code=ended.code, text=text)
+            is_met, text = ended.code == 0 and not ended.timed_out, ended.text[-_SHOWN:]
+            checked = GoalChecked(goal=goal.seq, turn=turn, held=is_met, exit_code=ended.code, text=text)
             how = "timed out" if ended.timed_out else f"exits with {ended.code}"
-            told = f"The goal is not reached yet: `{data.check}` {how}.\n{text}".rstrip()
+            note = f"The goal is not reached yet: `{data.check}` {how}.\n{text}".rstrip()
         self.history.report(checked)
         outcome = "met" if checked.held else self._used_up(goal.seq, data, turn)
         if outcome:
             self.end(outcome)
             return None
-        return Prompt("Continue.", brought=(AttachedFile(CHECKED, told),) if told else ())
+        return Prompt("Continue.", brought=(AttachedFile(CHECKED, note),) if note else ())
 
     async def _check(self, command: str) -> Ended | str | None:
         """The result of the check, or why it could not run; None if the user stopped it."""

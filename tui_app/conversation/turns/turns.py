@@ -186,8 +186,8 @@ class Turns:
         except Stopped:
             raise
         except Exception as error:  # an SDK may raise anything; the prompt returns to the editor
-            told = why_unavailable(error, model=self.history.model)
-            self.history.append(with_retry_step(told, handed_back=True))
+            report = why_unavailable(error, model=self.history.model)
+            self.history.append(with_retry_step(report, handed_back=True))
             return TurnEnd(outcome="failed", prompt=prompt.text)
         try:
             return await (self._go_on(model) if prompt is UNFINISHED else self._send(prompt, model))
@@ -208,8 +208,8 @@ class Turns:
 
     async def _may_stop(self, prompt: Prompt, end: TurnEnd, before: int) -> None:
         """After a turn, let hooks (a few times in a row), a guard or the goal make the model continue."""
-        told = "" if self.hooks is None else await self.hooks.before_stop(end)
-        if not told:
+        output = "" if self.hooks is None else await self.hooks.before_stop(end)
+        if not output:
             self._goes_on = 0
             if prompt.text != NOT_TESTED and (words := self.untested(before)):
                 self.queue.enqueue(Prompt(NOT_TESTED, brought=(AttachedFile(GUARD, words),)))
@@ -223,7 +223,7 @@ class Turns:
         else:
             self._goes_on += 1
             going_on = "Continue: a stop hook says that this is not done."
-            self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, told),)))
+            self.queue.enqueue(Prompt(going_on, brought=(AttachedFile(HOOK, output),)))
 
     def abort(self) -> None:
         """End the running turn, if any, as failed, after a failure that was reported otherwise."""
@@ -258,15 +258,15 @@ class Turns:
         Returns:
             Whether it may be sent.
         """
-        told = None if self.budget is None else await self.budget.verdict(agreed=agreed)
-        if told is None:
+        verdict = None if self.budget is None else await self.budget.verdict(agreed=agreed)
+        if verdict is None:
             return True
         if self.hooks is not None:
-            self.hooks.notify_waiting("budget", told)
-        if isinstance(told, Error) and handed_back:
-            told = with_retry_step(told, handed_back=True)
-        self.history.append(told)
-        return not isinstance(told, Error)
+            self.hooks.notify_waiting("budget", verdict)
+        if isinstance(verdict, Error) and handed_back:
+            verdict = with_retry_step(verdict, handed_back=True)
+        self.history.append(verdict)
+        return not isinstance(verdict, Error)
 
     def close_open_calls(self, error: Exception | None = None) -> None:
         """Answer the calls of the newest answer whose tools never finished.
@@ -327,8 +327,8 @@ class Turns:
         tokens = history.counter.message(request).nonzero()
         named = (file.path for file in files if file.path not in (HOOK, GUARD, GOAL, CHECKED))
         paths = (*([PIPED] if prompt.piped else []), *named)
-        said = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
-        return self._answered(await self._answer(model), started, said.seq, prompt.text)
+        record = history.append(UserMessage(text=prompt.text, tokens=tokens, attachments=paths), request)
+        return self._answered(await self._answer(model), started, record.seq, prompt.text)
 
     async def _go_on(self, model: Model) -> TurnEnd:
         """Finish an unfinished turn: run its waiting calls, then have the model continue."""
@@ -339,7 +339,7 @@ class Turns:
         result = await self._answer(model, open_calls(self.history.newest()))
         return self._answered(result, started, seq, prompt.text if prompt is not None else "")
 
-    def _answered(self, result: TurnResult, started: float, said: int, prompt: str) -> TurnEnd:
+    def _answered(self, result: TurnResult, started: float, seq: int, prompt: str) -> TurnEnd:
         """The end of a turn. Its unfinished calls are closed."""
         duration, calls = round(monotonic() - started, 3), open_calls(self.history.newest())
         if self.leaving and result.error is None and self.is_unanswered:
@@ -348,7 +348,7 @@ class Turns:
             return TurnEnd(outcome="cancelled", duration_s=duration)
         self.close_open_calls(result.error)
         if result.error is not None:
-            back = prompt if self._failed(result.error, said) else ""
+            back = prompt if self._failed(result.error, seq) else ""
             return TurnEnd(outcome="failed", duration_s=duration, prompt=back)
         if not result.cancelled:
             self._report_bad_end()
@@ -362,11 +362,11 @@ class Turns:
             self.history.append(notice)
         attached = [*prompt.brought, *await self._named(prompt.files)]
         if self.hooks is not None:
-            said, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
+            output, refused = await self.hooks.before_prompt(prompt.text, prompt.files)
             if refused:
                 self.history.append(with_retry_step(Error(kind="input", message=refused), handed_back=True))
                 return None
-            attached += [AttachedFile(HOOK, said)] if said else []
+            attached += [AttachedFile(HOOK, output)] if output else []
         if self.deliver is not None:
             await self.deliver()
         return attached
@@ -450,28 +450,28 @@ class Turns:
         self.history.append(TurnRetry(attempt=2, attempts=2, wait_s=0.0, reason=reason))
         return True
 
-    async def _wait(self, told: Error, failed: int, pause: float) -> bool:
+    async def _wait(self, report: Error, failed: int, pause: float) -> bool:
         """Wait before a retry. Returns False if the user interrupted it."""
         attempts = {"attempt": failed + 1, "attempts": self.rules.retries + 1}
-        self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=told.message))
+        self.history.append(TurnRetry(**attempts, wait_s=round(pause, 3), reason=report.message))
         try:
             await self._pause.wait_for(asyncio.sleep(pause))
         except Stopped:
             return False
         return True
 
-    async def _other_model(self, told: Error, tried: set[str]) -> Model | None:
+    async def _other_model(self, report: Error, tried: set[str]) -> Model | None:
         """Switch to the next fallback model that can take over. It stays until the user changes it.
 
         Args:
-            told: Why the current one does not answer.
+            report: Why the current one does not answer.
             tried: Models that have failed in this turn; the ones tried here are added.
 
         Returns:
             The model; None if none is left, or another one would not help.
         """
-        passes = told.retryable or told.kind == "rate_limit"
-        if self.is_sent or told.kind not in _OUT_OF_REACH or not passes:
+        passes = report.retryable or report.kind == "rate_limit"
+        if self.is_sent or report.kind not in _OUT_OF_REACH or not passes:
             return None
         tried.add(self.history.model)
         for name in filter(None, map(str.strip, self.opening.settings.fallback_models.split(","))):
@@ -484,8 +484,8 @@ class Turns:
                 continue
             await self.models.switch(Switch(name))
             if self.history.model == name:
-                said = f"{told.message} {name} answers now, in place of {old}."
-                self.history.append(Notice(text=said, actions=("models",)))
+                text = f"{report.message} {name} answers now, in place of {old}."
+                self.history.append(Notice(text=text, actions=("models",)))
                 with suppress(Stopped):
                     return await self.models.current()
         return None
@@ -526,8 +526,8 @@ class Turns:
             return
         reason = incomplete_reason(last)
         if reason == TOO_LONG and not has_content(last):
-            told = only_thought(self.history.model, last.usage.output_tokens)
-            self.history.append(Notice(text=f"{told.message} {told.hint}".strip(), actions=told.actions))
+            error = only_thought(self.history.model, last.usage.output_tokens)
+            self.history.append(Notice(text=f"{error.message} {error.hint}".strip(), actions=error.actions))
         elif reason:
             hint, way = (FILTER_HINT, "rewind") if reason == FILTERED else (CUT_HINT, "retry")
             self.history.append(Notice(text=f"{_sentence(provider_end_text(last))} {hint}", actions=(way,)))
@@ -543,15 +543,15 @@ class Turns:
         """
         last = self.history.items()[-1].message
         answer = last if isinstance(last, ModelResponse) else None
-        told = describe_error(error, model=self.history.model, answer=answer)
-        if may_be_size(error, told):
+        report = describe_error(error, model=self.history.model, answer=answer)
+        if may_be_size(error, report):
             answered = max((item.reported for item in self.history.items()), default=0)
-            told = with_size(told, self.history.usage().total, answered)
-        if told.kind == "internal":
+            report = with_size(report, self.history.usage().total, answered)
+        if report.kind == "internal":
             _log.error("the turn failed", exc_info=error)
         later = (item.message for item in self.history.items() if item.key > prompt)
         kept = any(isinstance(each, ModelResponse) and has_content(each) for each in later)
-        self.history.append(with_retry_step(told, handed_back=not kept))
+        self.history.append(with_retry_step(report, handed_back=not kept))
         if not kept:
             self.history.append(SessionRewind(to=prompt, failed=True))
         return not kept

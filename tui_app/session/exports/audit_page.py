@@ -70,14 +70,14 @@ def _audit(audit: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _totals(total: Mapping[str, Any], heading: str) -> str:
-    gone = (
+    losses = (
         f"{count(total['rules_gone'], 'sentence')} of the user and "
         f"{count(total['errors_gone'], 'open error')} gone, "
         f"{total['claims']:,} of {count(total['statements'], 'statement')} not in the log."
     )
     return (
         f"<h3>{_text(heading)}</h3><p>{count(total['compactions'], 'compaction')}: "
-        f"{thousands(total['tokens_before'])} → {thousands(total['tokens_after'])} tokens; {gone}</p>"
+        f"{thousands(total['tokens_before'])} → {thousands(total['tokens_after'])} tokens; {losses}</p>"
         + _kinds(total["facts"])
     )
 
@@ -92,14 +92,14 @@ def _compaction(found: Mapping[str, Any], number: int, of: int, window: int | No
         for key, when in (("reported_before", "before"), ("reported_after", "after"))
         if found[key]
     ]
-    told = f' <span class="dim">(the program itself said {", ".join(reported)})</span>' if reported else ""
+    note = f' <span class="dim">(the program itself said {", ".join(reported)})</span>' if reported else ""
     yield (
         f"<p>{thousands(found['tokens_before'])} → {thousands(found['tokens_after'])} tokens, "
-        f"{found['messages_before']:,} → {count(found['messages_after'], 'message')}{told}</p>"
+        f"{found['messages_before']:,} → {count(found['messages_after'], 'message')}{note}</p>"
     )
     way = "What left can still be looked up." if found["way_back"] else "There is no way back to what left."
-    told = "".join(f" {each}." for each in answers_text(found["questions"], found["unanswered"]))
-    yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}{told}</p>"
+    note = "".join(f" {each}." for each in answers_text(found["questions"], found["unanswered"]))
+    yield f"<p>{_share(found['retention'])} of the facts by weight were kept. {way}{note}</p>"
     yield _kinds(found["facts"])
     yield from _lost_rows("The user's words that are gone word for word", found["rules_gone"])
     yield from _lost_rows("Open errors that are gone word for word", found["errors_gone"])

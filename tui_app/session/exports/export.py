@@ -207,8 +207,8 @@ class _Forms:
         """Return what the model gets of a message and its calls, if it differs from the log."""
         if not head.form[0] and head.type != CompactionComplete.TYPE:
             return {}
-        if told := passages(text := self.text(head)):
-            return {head.seq: "\n\n".join(f"[{BY[origin]}]\n{passage}" for origin, passage in told)}
+        if pieces := passages(text := self.text(head)):
+            return {head.seq: "\n\n".join(f"[{BY[origin]}]\n{passage}" for origin, passage in pieces)}
         parts = json.loads(text or '{"parts": []}')["parts"]
         calls = {part["tool_call_id"]: _words(part["args"]) for part in parts if part.get("args")}
         shown = {

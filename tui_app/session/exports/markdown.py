@@ -140,8 +140,8 @@ def _section(data: Payload, shown: str | None) -> Section:
             return _compaction(data, shown)
         case ToolArchived() if shown is not None:
             return Section("tool", "Digest of archived results", (Block("text", shown),))
-        case _ if said := _SAID.get(type(data)):
-            kind, heading, block = said(data)
+        case _ if render := _SAID.get(type(data)):
+            kind, heading, block = render(data)
             return Section(kind, heading, (block if shown is None else block._replace(text=shown),))
         case _:
             return Section("notice", _notice(data))
@@ -214,8 +214,8 @@ def _notice(data: Payload) -> str:
     """Return the heading of an event without content; empty for one that is not shown."""
     if isinstance(data, ViewRewrite):
         return f"In the model's context: {data.headline()}"
-    said = _NOTICES.get(type(data))
-    return "" if said is None else said(data)
+    render = _NOTICES.get(type(data))
+    return "" if render is None else render(data)
 
 
 def readable(data: Payload, mask: bool) -> Payload:

@@ -97,9 +97,9 @@ def group_tool_returns(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any
     grouped: list[dict[str, Any]] = []
     for are_returns, run in groupby(messages, _only_returns):
         some = list(run)
-        told = [{"instructions": each["instructions"]} for each in some if each.get("instructions")]
+        fields = [{"instructions": each["instructions"]} for each in some if each.get("instructions")]
         parts = [part for each in some for part in each.get("parts") or ()]
-        grouped += [{**some[0], **(told or [{}])[-1], "parts": parts}] if are_returns else some
+        grouped += [{**some[0], **(fields or [{}])[-1], "parts": parts}] if are_returns else some
     return grouped
 
 

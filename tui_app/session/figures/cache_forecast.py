@@ -171,22 +171,22 @@ def _answers(store: SessionStore, session: str) -> Iterator[tuple[int, CachedAns
     until = None
     heads = islice(store.newest(session, {AssistantMessage.TYPE}), _LOOKED_AT)
     answers = ((head, data_of(store.record(session, head.seq), AssistantMessage)) for head in heads)
-    sized = [(head, said) for head, said in answers if said is not None and said.input_tokens]
-    figures = {said.model for _, said in sized if said.cache_read_tokens or said.cache_write_tokens}
-    for head, said in sized:
+    sized = [(head, answer) for head, answer in answers if answer is not None and answer.input_tokens]
+    figures = {answer.model for _, answer in sized if answer.cache_read_tokens or answer.cache_write_tokens}
+    for head, answer in sized:
         usages = store.newest(session, {UsageInfo.TYPE})
         usage = next((each.seq for each in usages if each.seq < head.seq), 0)
         measured = data_of(store.record(session, usage) if usage else None, UsageInfo)
-        size = said.context_tokens or said.input_tokens
+        size = answer.context_tokens or answer.input_tokens
         yield (
             head.seq,
             CachedAnswer(
-                model=said.model,
-                asked=head.time - said.duration_s,
+                model=answer.model,
+                asked=head.time - answer.duration_s,
                 input_tokens=size,
-                output_tokens=said.output_tokens,
-                read_tokens=min(size, said.cache_read_tokens),
-                figures=said.model in figures,
+                output_tokens=answer.output_tokens,
+                read_tokens=min(size, answer.cache_read_tokens),
+                figures=answer.model in figures,
                 kept=None if measured is None else measured.prefix_kept,
                 hour=0.0 if measured is None else measured.cache_hour or 0.0,
                 changes=tuple(dict.fromkeys(_changes(store, session, head.seq, until))),

@@ -276,8 +276,8 @@ class _Fold:
         for part in self._parts if old else ():
             if part.hash != old.get(part.name):
                 return PrefixBreak(part=part.name, how="changed" if part.name in old else "added")
-        gone = [name for name in old if name not in {part.name for part in self._parts}]
-        return PrefixBreak(part=gone[0], how="removed") if gone else None
+        removed = [name for name in old if name not in {part.name for part in self._parts}]
+        return PrefixBreak(part=removed[0], how="removed") if removed else None
 
     def _lost(self, now: _Sent, read: int) -> float | None:
         before, rule = self._before, self.rule(now.model)

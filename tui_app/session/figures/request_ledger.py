@@ -56,8 +56,8 @@ def ledger(view: AgentView, titles: Mapping[int, str]) -> list[LedgerRow]:
     called: dict[str, str] = {}
     age = 0
     excluded = view.excluded
-    held = (item for item in view.newest_first() if item.agent or item.head.seq in excluded)
-    for item in held if excluded else reversed(view.sent()):
+    items = (item for item in view.newest_first() if item.agent or item.head.seq in excluded)
+    for item in items if excluded else reversed(view.sent()):
         head = item.head
         if head.type == ToolResult.TYPE:
             # Newest first: results come before the answer that called for them.
@@ -94,8 +94,8 @@ def fixed_rows(view: AgentView, parts: Breakdown, factor: float, names: Mapping[
         factor: Actual tokens of the model per counted token of the messages.
         names: Title of each for the user.
     """
-    held = sum_breakdowns(each.tokens for each in view.message_weights())
-    sizes = {kind: getattr(parts, kind) - round(getattr(held, kind) * factor) for kind in _FIXED}
+    tokens = sum_breakdowns(each.tokens for each in view.message_weights())
+    sizes = {kind: getattr(parts, kind) - round(getattr(tokens, kind) * factor) for kind in _FIXED}
     return [
         LedgerRow(seq=-place, tokens=sizes[kind], age=0, kind=kind, title=names.get(kind, ""), state="stays")
         for place, kind in enumerate(_FIXED, start=1)

@@ -212,14 +212,14 @@ class Timeline:
             return self.skip("empty user message")
         sent = [content] if isinstance(content, str) else list(content)
         own = sent if message else [own_text(item) if isinstance(item, str) else item for item in sent]
-        kept = [(item, said) for item, said in zip(sent, own, strict=True) if said != ""]
+        kept = [(item, piece) for item, piece in zip(sent, own, strict=True) if piece != ""]
         if not kept:
             return self.leave(NOTES)
         self.count("prompts held notes or marks of the program, which were left out", own != sent)
-        items = [said for _, said in kept]
+        items = [piece for _, piece in kept]
         attached = tuple(attachment_name(item) for item in items if is_file(item))
         # The model reads a command with its marks, which also identify it for fact extraction.
-        read = [*(item if is_marked_command(item) else said for item, said in kept), *beside]
+        read = [*(item if is_marked_command(item) else piece for item, piece in kept), *beside]
         part: Json = {"part_kind": "user-prompt", "timestamp": iso(self.time)}
         part["content"] = read[0] if len(read) == 1 and isinstance(read[0], str) else read
         data = UserMessage(text=plain_text(items), attachments=attached)
@@ -387,10 +387,10 @@ def number_compactions(events: Sequence[ImportedEvent]) -> list[ImportedEvent]:
         }
         view, summaries = [each for each in view if id(each) in kept], 1
         after = sum(each.data.TYPE in MESSAGES for each in view) + summaries
-        gone = max(0, before - after + 1)
+        hidden = max(0, before - after + 1)
         data = replace(
             event.data, job=f"imported-{place + FIRST_SEQ}", removed=_removable(events[:place], kept),
-            messages_before=before, messages_after=after, messages_removed=gone, messages_left=gone,
+            messages_before=before, messages_after=after, messages_removed=hidden, messages_left=hidden,
         )  # fmt: skip
         numbered.append(replace(event, data=data, kept=()))
     return numbered

@@ -40,8 +40,8 @@ def program_of(source: Source, records: list[Json]) -> str:
     """
     # As separate lines, the same items are an old rollout of Codex.
     signs = _SIGNS if source.document is None else (_ITEM, *_SIGNS)
-    told = (program for program, sign in signs if any(meets(record, sign) for record in records))
-    return next(told, "")
+    names = (program for program, sign in signs if any(meets(record, sign) for record in records))
+    return next(names, "")
 
 
 def database_of(path: Path) -> str:

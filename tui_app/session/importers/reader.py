@@ -107,9 +107,9 @@ class _Answer:
     def message(self) -> Json:
         used, parts = self.usage, list[Json]()
         for part in self.parts:
-            said = "".join(part["content"]) if part["part_kind"] == "text" else None
-            if said is None or said.strip():
-                parts.append(part if said is None else {**part, "content": said})
+            text = "".join(part["content"]) if part["part_kind"] == "text" else None
+            if text is None or text.strip():
+                parts.append(part if text is None else {**part, "content": text})
         usage = {
             "input_tokens": used["total"] or used["fresh"] + used["read"] + used["written"],
             "cache_read_tokens": used["read"], "cache_write_tokens": used["written"],
@@ -272,10 +272,10 @@ class Reader:
         if take is None:
             unknown = text_at(step, "unknown") or f"unknown role {shown(value_at(step, shape.role[0]))}"
             return self.out.skip(unknown, unknown=True)
-        told = block_list(self._content_of(step))
-        blocks = [shape.block(each) for each in told if not text_at(each, "type").startswith(shape.quiet)]
+        content = block_list(self._content_of(step))
+        blocks = [shape.block(each) for each in content if not text_at(each, "type").startswith(shape.quiet)]
         blocks += [file_block(each) for path in shape.files for each in objects_at(step, path)]
-        if told and not blocks and not any(list_at(step, path) for path in shape.calls):
+        if content and not blocks and not any(list_at(step, path) for path in shape.calls):
             return self.out.leave(ABOUT)
         take(self, step, blocks)
         if self.out.line in self.out.places:
@@ -325,17 +325,17 @@ class Reader:
         if not results and self._is(step, self.shape.noted):
             return self.out.leave(NOTES)
         self._block_results(results)
-        said, beside, framed = self._typed(block for block in blocks if not _is_result(block))
-        if said:
+        prompt, extras, framed = self._typed(block for block in blocks if not _is_result(block))
+        if prompt:
             self._end_answer()
-        if said and (begun := self.shape.continued) and text_at(said[0], "text").startswith(begun):
+        if prompt and (begun := self.shape.continued) and text_at(prompt[0], "text").startswith(begun):
             # A model wrote it, although it has the user's role.
-            self._respond(step).text(self._text(said), more=False)
+            self._respond(step).text(self._text(prompt), more=False)
             self._end_answer()
-        elif said:
+        elif prompt:
             self.out.count("prompts held notes or marks of the program, which were left out", framed)
-            self.out.user(self._content().content(said), beside=beside)
-        elif framed or beside:
+            self.out.user(self._content().content(prompt), beside=extras)
+        elif framed or extras:
             self.out.leave(NOTES)
         elif not results:
             self.out.skip("empty user message")
@@ -343,29 +343,29 @@ class Reader:
 
     def _typed(self, blocks: Iterable[Any]) -> tuple[list[Any], list[str], bool]:
         """Split a prompt: the user's blocks, texts added for the model, and whether notes were added."""
-        said: list[Any] = []
-        beside: list[str] = []
+        prompt: list[Any] = []
+        extras: list[str] = []
         framed = False
         for block in blocks:
             text = text_at(block, "text")
             if value_at(block, "type") == BESIDE:
-                beside.append(text)
+                extras.append(text)
             elif self.shape.note and self.shape.note.match(text):
                 framed = True
             elif self._is_typed and self.shape.typed and text:
                 framed = True
-                said += [text_block(each.strip()) for _, each, _ in elements(text, self.shape.typed)]
+                prompt += [text_block(each.strip()) for _, each, _ in elements(text, self.shape.typed)]
             else:
-                said.append(block)
-        return said, beside, framed
+                prompt.append(block)
+        return prompt, extras, framed
 
     def _has_typed(self, record: Json) -> bool:
         """Return whether a record has an element with what the user typed."""
         typed, shape = self.shape.typed, self.shape
         if typed is None:
             return False
-        said = (each for each in self._steps(record) if shape.roles.get(text_at(each, *shape.role)) == "user")
-        found = (block_list(value_at(each, path)) for each in said for path in shape.content)
+        own = (each for each in self._steps(record) if shape.roles.get(text_at(each, *shape.role)) == "user")
+        found = (block_list(value_at(each, path)) for each in own for path in shape.content)
         texts = (text_at(block, "text") for blocks in found for block in blocks if not _is_result(block))
         return any(next(elements(text, typed), None) for text in texts)
 
@@ -478,17 +478,17 @@ class Reader:
         content = list(map(self.shape.block, content)) if isinstance(content, list) else content
         call = self.out.calls.finish(call_id, name)
         if call is None:
-            told = joined(ContentReader(lambda _: None, of_tool=True).content(content))
-            if call_id and self._told.get(call_id) == told:
+            output = joined(ContentReader(lambda _: None, of_tool=True).content(content))
+            if call_id and self._told.get(call_id) == output:
                 return self.out.leave("duplicate results count once")
             return self.out.skip(f"{self.out.calls.why_not(call_id)}: {shown(call_id or name)}")
-        told = self._told[call_id] = joined(self._content(of_tool=True).content(content))
-        return self.out.result(call, told, self._outcome(record, told))
+        output = self._told[call_id] = joined(self._content(of_tool=True).content(content))
+        return self.out.result(call, output, self._outcome(record, output))
 
-    def _outcome(self, record: Any, told: Content) -> ToolOutcome:
+    def _outcome(self, record: Any, output: Content) -> ToolOutcome:
         states = [state for path in _STATES if isinstance(state := value_at(record, path), str | bool)]
         failed = any(state in _FAILED for state in states)
-        begun = told[:200].lower() if isinstance(told, str) and (failed or not states) else ""
+        begun = output[:200].lower() if isinstance(output, str) and (failed or not states) else ""
         if any(state in _DENIED for state in states) or begun.startswith(self.shape.denied):
             return "denied"
         stopped = begun.startswith(self.shape.stopped)
@@ -500,8 +500,8 @@ class Reader:
         if not text:
             return out.skip("compaction without a summary, not applied")
         names = (each for each in list_at(step, "gone") if isinstance(each, str | int))
-        gone = [self._numbers[each] for each in names if each in self._numbers]
-        start = self._numbers.get(step.get("first"), 0) or (max(gone) + 1 if gone else 0)
+        removed = [self._numbers[each] for each in names if each in self._numbers]
+        start = self._numbers.get(step.get("first"), 0) or (max(removed) + 1 if removed else 0)
         # What is kept may begin with a record that is no message.
         first = next((event for line, event in out.first_at.items() if line >= start > 0), None)
         missing = bool(step.get("first")) and first is None

@@ -46,8 +46,8 @@ def title_of(events: Sequence[ImportedEvent]) -> str:
     first, _, rest = title.partition("\n")
     if first.rstrip().endswith(":"):
         # A first line that ends with a colon only introduces the request.
-        told = rest.lstrip("# \r\n")
-        title = f"{first.strip()} {told}"
+        request = rest.lstrip("# \r\n")
+        title = f"{first.strip()} {request}"
     return plain_line(one_line(title or next(filter(None, commands), "")))
 
 
@@ -60,7 +60,7 @@ def prompt_title(prompt: str) -> str:
     """Return the user's request in a prompt; empty for bare commands, markers and texts by a program."""
     if task := _ISSUE.search(prompt[:_LOOKED_AT]):
         return str(next(filter(None, task.groups())))
-    said = own_text(prompt).strip()
-    told = is_interruption(said) or said.startswith("<") or _BARE_COMMAND.fullmatch(said)
+    text = own_text(prompt).strip()
+    is_marker = is_interruption(text) or text.startswith("<") or _BARE_COMMAND.fullmatch(text)
     # A text without letters, such as a number, answers a question that a title does not show.
-    return said if not told and any(map(str.isalpha, said)) else ""
+    return text if not is_marker and any(map(str.isalpha, text)) else ""

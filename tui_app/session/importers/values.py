@@ -91,7 +91,7 @@ def _conditions(sign: str) -> list[tuple[list[str], str, tuple[str, ...]]]:
     return [(each[2].split("."), each[1] or each[3], tuple(each[4].split("|"))) for each in found if each]
 
 
-def _holds(record: Json, path: list[str], how: str, wanted: tuple[str, ...]) -> bool:
+def _holds(record: Json, path: list[str], how: str, expected: tuple[str, ...]) -> bool:
     if path[0] not in record:
         return how == "!"
     found: list[Any] = [record]
@@ -101,7 +101,7 @@ def _holds(record: Json, path: list[str], how: str, wanted: tuple[str, ...]) -> 
     if how in ("", "!"):
         return bool(found) is not bool(how)
     texts = [each if isinstance(each, str) else str(each).lower() for each in found]
-    return any(_HOW[how](text, wanted) for text in texts)
+    return any(_HOW[how](text, expected) for text in texts)
 
 
 _HOW: dict[str, Callable[[str, tuple[str, ...]], bool]] = {

@@ -89,7 +89,7 @@ class Wire:
         self._read_only = read_only
         with self.explaining():
             # The driver has no code for this. In another language the message counts as any other error.
-            self.db = self._connect_within(_WAIT_S, lambda said: any(each in said for each in _NO_SLOT))
+            self.db = self._connect_within(_WAIT_S, lambda text: any(each in text for each in _NO_SLOT))
             """The current connection, which may be lost."""
 
     @property
@@ -222,11 +222,11 @@ def explained(error: psycopg.Error, server: SessionServer) -> StorageError:
 def _reason(error: psycopg.Error, server: SessionServer) -> str:
     """Return the driver's message on one line, without the hint it adds after an address."""
     lines = str(error).removeprefix("connection failed: ").splitlines()
-    told = " ".join(line for line in lines if not line.startswith("\t"))
-    said = error.diag.message_primary or told or type(error).__name__
+    text = " ".join(line for line in lines if not line.startswith("\t"))
+    reason = error.diag.message_primary or text or type(error).__name__
     for secret in sorted(server.secrets, key=len, reverse=True):
-        said = said.replace(secret, MASK)
-    return mask_secrets(" ".join(said.split())).rstrip(".")
+        reason = reason.replace(secret, MASK)
+    return mask_secrets(" ".join(reason.split())).rstrip(".")
 
 
 _TURN = 0x506C696D736F6C6C
@@ -304,8 +304,8 @@ def _index_again(db: Connection) -> None:
     )
     while rows := db.execute(query, place).fetchall():
         for session, seq, data in rows:
-            said = json.loads(str(data))
-            words = vector(str(said.get("text") or said.get("summary") or ""))
+            payload = json.loads(str(data))
+            words = vector(str(payload.get("text") or payload.get("summary") or ""))
             db.execute(
                 "UPDATE plimsoll.events SET words = %s::tsvector WHERE session = %s AND seq = %s",
                 (words, session, seq),

@@ -35,8 +35,8 @@ def phrase(words: Iterable[str], *, begins: bool) -> str:
         words: As in the index.
         begins: Whether the last word is a prefix.
     """
-    wanted = [f"'{word[:LONGEST]}'" for word in words]
-    return f"({' <-> '.join(wanted)}{':*' if begins else ''})" if wanted else ""
+    lexemes = [f"'{word[:LONGEST]}'" for word in words]
+    return f"({' <-> '.join(lexemes)}{':*' if begins else ''})" if lexemes else ""
 
 
 def channel_of(session: str) -> str:
@@ -253,14 +253,14 @@ class PostgresStore(SessionStore):
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         phrases = (phrase(index_words(word, ends=False), begins=True) for word in words)
-        wanted = " | ".join(filter(None, phrases))
-        if not wanted:
+        tsquery = " | ".join(filter(None, phrases))
+        if not tsquery:
             return []
         query = (
             "SELECT seq, type, data FROM events, CAST(? AS tsquery) AS wanted"
             " WHERE session = ? AND words @@ wanted ORDER BY ts_rank(words, wanted, 1) DESC, seq DESC LIMIT ?"
         )
-        rows = self._ask(lambda db: db.execute(query, (wanted, session, limit)).fetchall())
+        rows = self._ask(lambda db: db.execute(query, (tsquery, session, limit)).fetchall())
         return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]
 
     def found(
@@ -276,7 +276,7 @@ class PostgresStore(SessionStore):
         Raises:
             StorageError: if the server cannot be reached.
         """
-        wanted = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
+        tsquery = " & ".join(filter(None, (phrase(words, begins=begins) for words, begins in terms)))
         of = f" AND NOT {IS_HIDDEN}" if sessions is None else " AND session = ANY(?)"
         ids = () if sessions is None else (list(sessions),)
         query = (
@@ -284,7 +284,7 @@ class PostgresStore(SessionStore):
             " JOIN sessions ON sessions.id = session, CAST(? AS tsquery) AS wanted"
             f" WHERE words @@ wanted{of} ORDER BY ts_rank(words, wanted, 1) DESC, time DESC, seq DESC LIMIT ?"
         )
-        return self._ask(lambda db: db.execute(query, (wanted, *ids, limit)).fetchall()) if wanted else []
+        return self._ask(lambda db: db.execute(query, (tsquery, *ids, limit)).fetchall()) if tsquery else []
 
     def _append(self, session: str, events: Sequence[Event]) -> list[Record]:
         """Write events.

@@ -128,9 +128,9 @@ def find_heads(db: Db, session: str, where: str, values: Sequence[object]) -> li
 
 def heads_of(db: Db, session: str, seqs: Collection[int]) -> list[Head]:
     """Return the heads with these log numbers; missing ones are left out."""
-    wanted, found = list(seqs), list[Head]()
-    for first in range(0, len(wanted), _SEQS_AT_ONCE):
-        some = wanted[first : first + _SEQS_AT_ONCE]
+    numbers, found = list(seqs), list[Head]()
+    for first in range(0, len(numbers), _SEQS_AT_ONCE):
+        some = numbers[first : first + _SEQS_AT_ONCE]
         found += find_heads(db, session, f"seq IN ({', '.join('?' * len(some))})", some)
     return found
 
@@ -226,9 +226,9 @@ def save_folds(db: Db, folded: Folded) -> None:
     if not before:
         db.execute("DELETE FROM snapshots WHERE session = ? AND part != ?", (session, LEDGER))
     texts = {by: items.to_text() for by, items in groups.items() if items is not before.get(by)}
-    gone = [by for by in before if by not in groups]
+    removed = [by for by in before if by not in groups]
     texts |= {_VIEW: view.to_text(), STATS: folded.stats.to_text()}
-    put_parts(db, session, texts, seq=view.last, gone=gone)
+    put_parts(db, session, texts, seq=view.last, gone=removed)
     folded.stored, folded.groups = view.last, groups
 
 

@@ -96,12 +96,12 @@ class SqliteStore(SessionStore):
 
     def matching(self, session: str, words: Iterable[str], limit: int = 64) -> list[tuple[int, Payload]]:
         phrases = (" ".join(index_words(word, ends=False)) for word in words)
-        wanted = " OR ".join(f'"{phrase}"*' for phrase in phrases if phrase)
-        if not wanted:
+        pattern = " OR ".join(f'"{phrase}"*' for phrase in phrases if phrase)
+        if not pattern:
             return []
         query = (
             "SELECT seq, type, data FROM said JOIN events ON events.rowid = said.rowid"
             " WHERE said MATCH ? ORDER BY bm25(said, 0.0, 1.0) LIMIT ?"
         )
-        rows = self._db.execute(query, (f'session : "{session}" AND text : ({wanted})', limit))
+        rows = self._db.execute(query, (f'session : "{session}" AND text : ({pattern})', limit))
         return [(seq, payload_of(session, seq, kind, data)) for seq, kind, data in rows]

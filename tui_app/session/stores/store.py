@@ -207,10 +207,10 @@ class SessionStore(ABC):
         Raises:
             SessionNotFound: if none matches, or more than one.
         """
-        wanted, found = self.dialect.text(session), list[SessionInfo]()
+        prefix, found = self.dialect.text(session), list[SessionInfo]()
         if session:
-            beginning = ("WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 2", len(wanted), wanted)
-            found = self._infos("WHERE id = ?", wanted) or self._infos(*beginning)
+            beginning = ("WHERE substr(id, 1, ?) = ? ORDER BY id LIMIT 2", len(prefix), prefix)
+            found = self._infos("WHERE id = ?", prefix) or self._infos(*beginning)
         if len(found) != 1:
             which = "no session" if not found else "more than one session"
             raise SessionNotFound(f"There is {which} with the id {session!r}. See: plimsoll sessions")
@@ -304,13 +304,13 @@ class SessionStore(ABC):
         )
         values = (self.dialect.text(cwd), UserMessage.TYPE, most)
         rows = self._ask(lambda db: db.execute(query, values).fetchall())
-        said: list[tuple[str, int, float, str]] = []
+        recent: list[tuple[str, int, float, str]] = []
         for session, seq, time, data in rows:
             # A damaged prompt is left out.
             with suppress(DamagedEvent):
                 payload = payload_of(session, seq, UserMessage.TYPE, data)
-                said.append((session, seq, time, getattr(payload, "text", "")[:chars]))
-        return said
+                recent.append((session, seq, time, getattr(payload, "text", "")[:chars]))
+        return recent
 
     def create(
         self,
@@ -392,13 +392,13 @@ class SessionStore(ABC):
         ]
         if not records:
             return []
-        beside = self.dialect.beside
+        extras = self.dialect.beside
         rows = [row_of(record, message) for record, (_, message, _) in zip(records, events, strict=True)]
-        columns = ("session", "seq", "type", "time", "head", "data", "message", *beside)
+        columns = ("session", "seq", "type", "time", "head", "data", "message", *extras)
         db.executemany(
             f"INSERT INTO events ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             [
-                (*row, *(make(record.data, row) for make in beside.values()))
+                (*row, *(make(record.data, row) for make in extras.values()))
                 for row, record in zip(rows, records, strict=True)
             ],
         )
@@ -516,8 +516,8 @@ def explained(error: BaseException, database: Path | None) -> str:
             return str(error.args[0])
         case SessionLocked():
             return f"The session is open in {error}, and only one may write it. Close it there first."
-        case sqlite3.Error() | OSError() | MemoryError() if told := storage_error(error, database):
-            return str(told)
+        case sqlite3.Error() | OSError() | MemoryError() if reason := storage_error(error, database):
+            return str(reason)
         case sqlite3.Error():
             return f"The sessions file {database or ''}".rstrip() + f" cannot be used: {error}."
         case OSError() if error.strerror:

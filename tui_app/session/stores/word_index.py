@@ -56,8 +56,8 @@ def add_index_words(db: sqlite3.Connection) -> None:
     It takes bytes: a lone surrogate is no valid text, and a prompt with one must not be lost.
     """
 
-    def words(said: bytes | None) -> str:
-        return " ".join(index_words((said or b"").decode("utf-8", "replace")))
+    def words(data: bytes | None) -> str:
+        return " ".join(index_words((data or b"").decode("utf-8", "replace")))
 
     db.create_function("index_words", 1, words, deterministic=True)
 

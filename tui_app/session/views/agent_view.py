@@ -79,8 +79,8 @@ def in_ranges(ranges: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
 def message_weight(head: Head) -> MessageWeight:
     """Return the size of a message in its present form, from its head."""
     counted = {name: count for name, count in head.tokens.items() if name in CATEGORIES}
-    beside = around(head.tokens.get("thinking", 0), head.ids)
-    tokens = Breakdown(**counted, pictured=pictured(head), around=beside)
+    overhead = around(head.tokens.get("thinking", 0), head.ids)
+    tokens = Breakdown(**counted, pictured=pictured(head), around=overhead)
     return MessageWeight(head.seq, tokens, head.reported, head.model, head.output)
 
 
@@ -346,14 +346,14 @@ class AgentView:
 
     def left_behind(self, cut: int = 0) -> bool:
         """Return whether a rewind or clear (given ``cut``, that one) hid messages that nothing replaces."""
-        standing = (*self.compactions, *self.exclusions)
-        return any(by not in standing and cut in (0, by) for by in self._hidden)
+        active = (*self.compactions, *self.exclusions)
+        return any(by not in active and cut in (0, by) for by in self._hidden)
 
     def can_rewind(self, to: int) -> bool:
         """Return whether a log number is that of a prompt in the view, summarized ones included."""
         is_prompt = self._heads.first(to, (UserMessage.TYPE,)) is not None
-        standing = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
-        return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in standing))
+        groups = (self._hidden[seq] for seq in self.compactions if seq in self._hidden)
+        return is_prompt and bool(find_item(self._visible, to) or any(items.find(to) for items in groups))
 
     def edited_by(self, edit: int) -> int:
         """Return the number of the compaction whose summary an active edit changed; 0 if there is none."""
@@ -418,24 +418,24 @@ class AgentView:
         return self._heads.original(seq)
 
     def _shown(self, item: ViewItem) -> Head:
-        said = self._original(item.seq)
-        return self._heads.formed(said, item.forms[-1]) if item.forms else said
+        head = self._original(item.seq)
+        return self._heads.formed(head, item.forms[-1]) if item.forms else head
 
     def _succeeded(self, compaction: int) -> Head | None:
         done = self._heads.first(compaction, (CompactionComplete.TYPE,))
         return done if done is not None and done.state == "success" else None
 
-    def _keep_edits(self, compaction: int, stays: Callable[[int], bool]) -> None:
-        edits = tuple(each for each in self.edits.pop(compaction) if stays(each))
+    def _keep_edits(self, compaction: int, is_kept: Callable[[int], bool]) -> None:
+        edits = tuple(each for each in self.edits.pop(compaction) if is_kept(each))
         if edits:
             self.edits[compaction] = edits
 
     def _place_of(self, seq: int) -> Order:
         """Return the place of a message, visible or hidden; empty if there is none."""
-        said = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
+        matches = chain([find_item(self._visible, seq)], (group.find(seq) for group in self._hidden.values()))
         # A message inserted after another one cannot be found by its number.
         others = (item for items, _ in self._groups() for item in items if item.seq == seq)
-        return next((item.order for item in chain(filter(None, said), others)), ())
+        return next((item.order for item in chain(filter(None, matches), others)), ())
 
     def _put_after(self, ref: int, seq: int, event: int) -> None:
         """Put a message directly after another; without one, after the system prompts that lead.
@@ -464,21 +464,21 @@ class AgentView:
 
     def _undo(self, compactions: Iterable[int]) -> None:
         """Undo compactions: restore what they hid, and remove their summaries."""
-        standing = [seq for seq in compactions if seq in self.compactions]
-        gone = {*standing, *(self._acknowledged.get(seq, 0) for seq in standing)}
-        back = [item for compaction in standing for item in self._pop_hidden(compaction)]
+        undone = [seq for seq in compactions if seq in self.compactions]
+        removed = {*undone, *(self._acknowledged.get(seq, 0) for seq in undone)}
+        back = [item for compaction in undone for item in self._pop_hidden(compaction)]
         # Everything excluded, including summarized messages, with its exclusion.
-        heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if standing else []
+        heads = [(by, self._heads[seq]) for by, seq in self.exclusions.items()] if undone else []
         excluded = {seq: by for by, head in heads for seq, _ in head.removed}
         for item in back:
             if by := excluded.get(item.seq, 0):
                 self._add_hidden(by, [item])
         shown = (item for item in back if item.seq not in excluded)
         self._visible = sorted(chain(self._visible, shown), key=by_order)
-        if standing:
-            self._change(lambda items: [item for item in items if item.seq not in gone], min(standing))
-        self.compactions = [seq for seq in self.compactions if seq not in standing]
-        self.undone += standing
+        if undone:
+            self._change(lambda items: [item for item in items if item.seq not in removed], min(undone))
+        self.compactions = [seq for seq in self.compactions if seq not in undone]
+        self.undone += undone
 
     def _rewrite(self, head: Head) -> None:
         """Change the form of messages, and insert an archive's digest after the last of them."""
@@ -523,8 +523,8 @@ class AgentView:
         for exclusion in list(self.exclusions):
             items = self._pop_hidden(exclusion)
             pulled += [item for item in items if item.seq >= first]
-            if stays := [item for item in items if item.seq < first]:
-                self._hidden[exclusion] = HiddenItems(stays)
+            if rest := [item for item in items if item.seq < first]:
+                self._hidden[exclusion] = HiddenItems(rest)
             else:
                 del self.exclusions[exclusion]
         return pulled
@@ -575,8 +575,8 @@ class AgentView:
     def _hide(self, leaving: Sequence[ViewItem], by: int) -> None:
         """Remove messages from the view. An event that hides again adds to its group."""
         if leaving:
-            gone = {item.seq for item in leaving}
-            self._visible = [item for item in self._visible if item.seq not in gone]
+            seqs = {item.seq for item in leaving}
+            self._visible = [item for item in self._visible if item.seq not in seqs]
             self._add_hidden(by, leaving)
 
     def _add_hidden(self, by: int, items: Iterable[ViewItem]) -> None:

@@ -147,9 +147,9 @@ class UserView:
         if head.type == CallRepeated.TYPE:
             return self._put(replace(row, repeats=head.title, answered=head.state == "answered"))
         # The origin of ordinary work, which needed no approval, is only in the log.
-        told = head.model if head.state != "quiet" else ""
+        origin = head.model if head.state != "quiet" else ""
         words = head.title.partition(" · ")[2] if head.ref else ""
-        changed = replace(row, origin=told or row.origin, guard=head.ref, words=words)
+        changed = replace(row, origin=origin or row.origin, guard=head.ref, words=words)
         return self._put(changed) if changed != row else ()
 
     def _exclusion(self, head: Head) -> Sequence[Change]:

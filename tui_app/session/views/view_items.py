@@ -123,9 +123,9 @@ class Heads(dict[int, Head]):
             self.update((head.seq, head) for head in self._read(missing))
 
     def found(self, seqs: Iterable[int]) -> list[Head]:
-        wanted = list(seqs)
-        self.load(wanted)
-        return [self[seq] for seq in wanted if seq in self]
+        numbers = list(seqs)
+        self.load(numbers)
+        return [self[seq] for seq in numbers if seq in self]
 
     def first(self, seq: int, types: Collection[str]) -> Head | None:
         """Return the head of an event if it has one of these types; else None."""
@@ -140,10 +140,10 @@ class Heads(dict[int, Head]):
         form = (seq, len(head.changes))
         return self._forms.get(form) or self._forms.setdefault(form, replace(head, form=form))
 
-    def formed(self, said: Head, form: tuple[int, int]) -> Head:
+    def formed(self, head: Head, form: tuple[int, int]) -> Head:
         """Return a message in the form that a rewrite gave it."""
         rewrite, place = form
         if form not in self._forms:
             tokens = self[rewrite].changes[place][1]
-            self._forms[form] = replace(said, tokens=tokens, form=form, reported=0)
+            self._forms[form] = replace(head, tokens=tokens, form=form, reported=0)
         return self._forms[form]

@@ -26,11 +26,11 @@ def known_window(launch: Launch, model: str) -> ContextWindow:
     prefix, _, name = model.partition(":")
     endpoint = launch.settings.endpoints.get(prefix)
     learnt = LearntModels(launch.paths.learnt_file).limit_anywhere(name)
-    told = endpoint.window if endpoint is not None else OFFLINE_WINDOW if model == OFFLINE_MODEL else None
+    window = endpoint.window if endpoint is not None else OFFLINE_WINDOW if model == OFFLINE_MODEL else None
     setting = launch.settings.window
-    if not (setting or learnt or told):
+    if not (setting or learnt or window):
         return UNKNOWN
-    return resolve_window(setting=setting, learnt=learnt, model=told)
+    return resolve_window(setting=setting, learnt=learnt, model=window)
 
 
 def preview_of(launch: Launch, session: str) -> Preview:

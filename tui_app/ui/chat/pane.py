@@ -93,9 +93,9 @@ class ChatHints(HintRow):
             hints = MARK_HINTS
         elif "transcript" in places:
             # The timeline, if visible, comes after the transcript in the focus order.
-            beside = any(each.display for each in self.screen.query("#timeline"))
+            is_shown = any(each.display for each in self.screen.query("#timeline"))
             acting = (hint for hint in ROW_HINTS if hint.label in self.acting)
-            hints = (*acting, Hint("tab", "timeline" if beside else "prompt", 0), own[-1])
+            hints = (*acting, Hint("tab", "timeline" if is_shown else "prompt", 0), own[-1])
         elif "timeline" in places:
             hints = (*TIMELINE_HINTS, own[-1])
         elif "questions" in places:
@@ -290,10 +290,10 @@ class ChatPane(TellsFailures, Vertical):
         self._was_busy = state.busy
 
     def _show_todos(self, items: tuple["TodoItem", ...]) -> None:
-        wanted = is_open(items) if self._todo_wanted is None else self._todo_wanted
+        is_wanted = is_open(items) if self._todo_wanted is None else self._todo_wanted
         self.todo.items = self.todo_low.items = items
-        self.todo.is_wanted, self.todo_low.is_wanted = wanted, bool(self._todo_wanted)
-        self.set_class(wanted and bool(items), "-todo")
+        self.todo.is_wanted, self.todo_low.is_wanted = is_wanted, bool(self._todo_wanted)
+        self.set_class(is_wanted and bool(items), "-todo")
 
     def toggle_todos(self) -> bool:
         """Show or hide the todo list, under the timeline or above the prompt.

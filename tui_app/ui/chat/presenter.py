@@ -160,8 +160,8 @@ class Presenter:
                 state = replace(state, costs=before.costs)
             if isinstance(record.data, Error) and not record.seq:
                 # An error that is not in the log has no row.
-                said = f"{record.data.message} {record.data.hint}".strip()
-                state = saying(state, state.worded(said, *record.data.actions))
+                text = f"{record.data.message} {record.data.hint}".strip()
+                state = saying(state, state.worded(text, *record.data.actions))
             if isinstance(record.data, ToolOutput | ShellResult):
                 self._show_output(record.data)
             self._draw(record)

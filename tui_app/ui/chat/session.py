@@ -64,17 +64,17 @@ class ChatSession:
     """
 
     def __init__(
-        self, launch: Launch, wanted: str, pane: ChatPane, admit: Callable[[], Awaitable[None]]
+        self, launch: Launch, session: str, pane: ChatPane, admit: Callable[[], Awaitable[None]]
     ) -> None:
         self._admit = admit
         self.presenter = presenter = Presenter(pane)
         self.launch = launch
-        self.id = wanted
+        self.id = session
         presenter.setting, presenter.policy = launch.settings.window, launch.settings.policy
         self.pane, self.bodies = pane, pane.bodies
         self.bodies.tell = presenter.redraw
         self._inbox = Inbox()
-        self.engine = Engine(launch.opening(wanted), self._inbox.put)
+        self.engine = Engine(launch.opening(session), self._inbox.put)
         self.engine.queue.report = self._show_early
         self._review = launch.settings.review
         self._begun = ""

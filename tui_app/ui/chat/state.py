@@ -100,9 +100,9 @@ class Running(NamedTuple):
 class ChatState:
     """Everything around the transcript. Widgets get parts of it; nothing else keeps a copy."""
 
-    def worded(self, said: str, *steps: str) -> str:
+    def worded(self, text: str, *steps: str) -> str:
         """Return a sentence followed by the next steps with the user's keys."""
-        return screen_text(said, steps, self.keymap)
+        return screen_text(text, steps, self.keymap)
 
     keymap: Mapping[str, str] = field(default_factory=dict)
     """The user's key mappings."""
@@ -232,8 +232,8 @@ def saying(state: ChatState, text: str) -> ChatState:
 
 def answering(state: ChatState, text: str) -> ChatState:
     """Answer a key in the status row, until the next key that acts."""
-    said = saying(state, text)
-    return replace(said, status=replace(said.status, under=state.lasting_status))
+    updated = saying(state, text)
+    return replace(updated, status=replace(updated.status, under=state.lasting_status))
 
 
 def moved_on(state: ChatState) -> ChatState:
@@ -295,20 +295,20 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
         case AssistantMessage():
             return replace(state, unlogged=0)
         case TurnEnd(outcome=outcome, broken_by=broken_by):
-            told, costs = state.status, turn_text(state.turn_costs)
+            current, costs = state.status, turn_text(state.turn_costs)
             missed = (f"cache missed: {broken_by}",) if costs and broken_by else ()
             done = Status(kind="message" if costs else "idle", text=costs, notes=missed)
-            if told.busy and told.notes and told.under is None:
+            if current.busy and current.notes and current.under is None:
                 # After what was reported at the end of the turn.
                 notes = (costs, *missed) if costs else ()
-                done = Status(kind="message", text=told.notes[0], notes=notes)
+                done = Status(kind="message", text=current.notes[0], notes=notes)
             if state.planned:
                 done = Status(kind="message", text=PLANNED)
             ends = {"cancelled": STOPPED, "done": done}
             # The last note of a failed turn stays, since it may be the reason. The count of attempts does
             # not.
-            said = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
-            other = Status(kind="message", text=said[0]) if said else Status()
+            kept = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
+            other = Status(kind="message", text=kept[0]) if kept else Status()
             # A question of a background subagent stays.
             state = replace(state, calls=(), ahead=(), turn=False, sending="", unlogged=0)
             return _showing(state, ends.get(outcome, other))
@@ -362,8 +362,8 @@ def _command(state: ChatState, payload: Payload, now: float) -> ChatState:
             status = Status(kind="tool", text=f"$ {one_line(text, 40)}", started=now)
             return _showing(state, status, shell=id)
         case ShellResult(id=id) if id == state.shell:
-            told = Status(kind="message", text=KEPT_FROM_MODEL) if payload.private else Status()
-            return _showing(state, STOPPED if payload.outcome == "stopped" else told, shell="")
+            done = Status(kind="message", text=KEPT_FROM_MODEL) if payload.private else Status()
+            return _showing(state, STOPPED if payload.outcome == "stopped" else done, shell="")
     return state
 
 
@@ -436,8 +436,8 @@ def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
         state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
     elif done.outcome == "cancelled" and done.reason:
         state = noting(state, state.worded(f"{text}. {LATER}", "compact"))
-    elif told := stand_in_text(done):
-        state = noting(state, told)
+    elif notice := stand_in_text(done):
+        state = noting(state, notice)
     # The end of a background compaction does not replace the status, unless the user's review ended it.
     status = state.status if done.trigger == "background" and not state.reviewing else outcome
     state = replace(state, compacting=False, reviewing=False, background=None, leaving=(), tokens_leaving=0)
@@ -463,8 +463,8 @@ def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
             text = "Rewound: the prompt is in the editor · to undo: ctrl+c, then /undo"
         case BranchMerged(name=name, taken=taken):
             added = round(sum(payload.tokens.values()) * state.scale)
-            told = f"{tokens(added)} added, {count(len(taken), 'file')}"
-            text = f"Merged {one_line(name, 40)}: {told} · /undo takes both back"
+            figures = f"{tokens(added)} added, {count(len(taken), 'file')}"
+            text = f"Merged {one_line(name, 40)}: {figures} · /undo takes both back"
         case SessionRestored(tokens_after=after):
             text = f"Undone: the conversation is as it was before, ~{tokens(after)}"
         case _:

@@ -140,12 +140,12 @@ def _worth_keeping(*texts: str) -> tuple[str, ...]:
 
 def kept_text(kept: Kept) -> str:
     """Word the kept prompts for the terminal after the screen is closed; empty if there are none."""
-    told = []
+    lines = []
     if kept.number:
         one = kept.number == 1
         which, brings = ("1 prompt was", "it") if one else (f"{kept.number} prompts were", "them")
-        told.append(f"{which} not sent. Press up to get {brings} back (in this folder).")
+        lines.append(f"{which} not sent. Press up to get {brings} back (in this folder).")
     if kept.lost:
-        told.append(f"Not sent, and not kept for the next time ({kept.why}):")
-        told += [clean(text) for text in kept.lost]
-    return "\n".join(told)
+        lines.append(f"Not sent, and not kept for the next time ({kept.why}):")
+        lines += [clean(text) for text in kept.lost]
+    return "\n".join(lines)

@@ -147,7 +147,7 @@ def muted_colours(variables: Mapping[str, str]) -> dict[str, str]:
     shares = {name: variables[name] for name in ("text-muted", "text-disabled")}
     return {
         name: (ground + ground.get_contrast_text(float(share.removesuffix("%")) / 100)).hex6
-        for name, (colour, _, share) in ((name, said.partition(" ")) for name, said in shares.items())
+        for name, (colour, _, share) in ((name, value.partition(" ")) for name, value in shares.items())
         if colour == "auto" and share
     }
 

@@ -76,8 +76,8 @@ class ReceiptList(Vertical):
 
     def _row(self, index: int) -> Row:
         receipt = self._found[index]
-        told = "row-list--warm" if receipt.cause == "front" else "row-list--quiet"
-        return self._laid(receipt_row(receipt, 200))._replace(component=told)
+        component = "row-list--warm" if receipt.cause == "front" else "row-list--quiet"
+        return self._laid(receipt_row(receipt, 200))._replace(component=component)
 
     def _laid(self, cells: Sequence[str]) -> Row:
         number, title, sent, read, price, broken = cells

@@ -72,26 +72,26 @@ class Columns(NamedTuple):
     """Cells of the longest message number, including its sign."""
 
 
-def head_row(sort: Sort, wanted: str, shown: int, count: int, columns: Columns) -> Row:
+def head_row(sort: Sort, query: str, shown: int, count: int, columns: Columns) -> Row:
     """Return the titles of the columns, with the order and the number of search results."""
     kind = "" if columns.width < _NARROW else f"{'kind':<12}    "
     orders = {"tokens": "largest first", "age": "oldest first", "kind": "by kind"}
-    found = f"   {shown} of {count} with {one_line(wanted, 30)!r}" if wanted.strip() else ""
+    found = f"   {shown} of {count} with {one_line(query, 30)!r}" if query.strip() else ""
     names = f"{'tok':>7}  {'age':>4}  {kind}what ({orders[sort]}){found}"
     right = f"state  {'#':>{columns.number}}"
     right = right if kind and len(names) + len(right) + 1 < columns.width else ""
     return Row(names, right, right_component="row-list--quiet")
 
 
-def arranged(rows: Sequence[LedgerRow], sort: Sort, wanted: str) -> list[LedgerRow]:
+def arranged(rows: Sequence[LedgerRow], sort: Sort, query: str) -> list[LedgerRow]:
     """Return the items that contain every searched word, in an order."""
 
-    def said(row: LedgerRow) -> str:
+    def text_of(row: LedgerRow) -> str:
         pinned = "pinned" if row.pinned else ""
         return f"{KINDS[row.kind]} {title_of(row)} {STATES[row.state]} {pinned} #{row.seq}".casefold()
 
-    words = wanted.casefold().split()
-    found = [row for row in rows if not words or all(word in said(row) for word in words)]
+    words = query.casefold().split()
+    found = [row for row in rows if not words or all(word in text_of(row) for word in words)]
     if sort == "age":
         return found
     by_kind = sort == "kind"
@@ -103,16 +103,16 @@ MOST_READS = 200
 
 
 async def outdated_reads(
-    held: Sequence[Entry], read: Callable[[Sequence[Entry]], Awaitable[Sequence[Body]]], folder: Path
+    calls: Sequence[Entry], read: Callable[[Sequence[Entry]], Awaitable[Sequence[Body]]], folder: Path
 ) -> Mapping[int, str]:
     """Return which results of reading a file are out of date; files are read again in a thread.
 
     Args:
-        held: Tool calls whose results are in the context.
+        calls: Tool calls whose results are in the context.
         read: Reads texts.
         folder: The folder they were read in.
     """
-    reads = [each for each in held if each.title.startswith(READ_FILE.name)][-MOST_READS:]
+    reads = [each for each in calls if each.title.startswith(READ_FILE.name)][-MOST_READS:]
     bodies = await read(reads)
 
     def compare() -> Mapping[int, str]:
@@ -157,8 +157,8 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = Fa
         mark = tool_sign(title, UNICODE)
         title = title.removeprefix(f"{RUN_COMMAND.name} ")
     text = f"{figures}{'' if narrow else padded(mark, 2)[:2]}{title}"
-    said = row.kind in _SPOKEN and row.title and row.state != "excluded"
-    component = "row-list--row" if said else "row-list--quiet"
+    is_spoken = row.kind in _SPOKEN and row.title and row.state != "excluded"
+    component = "row-list--row" if is_spoken else "row-list--quiet"
     leads = ((len(size), "row-list--row"), (len(figures), "row-list--quiet"))
     return Row(text, right, component, "row-list--quiet", leads)
 

@@ -142,22 +142,22 @@ def sent_page(sent: Replacement, painter: Painter) -> SentPage:
             if line.text
             or not (_is_heading(body[at - 1]) or _ITEM.match(body[min(at + 1, len(body) - 1)].text))
         ]
-        painted, beside = _with_forms(_counted(body, origin, painter), lines, painter)
-        found += (replace(each, first=each.first + len(rows), last=each.last + len(rows)) for each in beside)
+        painted, placed = _with_forms(_counted(body, origin, painter), lines, painter)
+        found += (replace(each, first=each.first + len(rows), last=each.last + len(rows)) for each in placed)
         mark, tone = _MARGINS[origin] if origin else ("", Tone.TEXT)
         below = painter.glyphs.pipe if origin else ""
         rows += [
-            (line, behind, painter.styled(f"{below if at else mark:<{MARGIN}}", tone))
-            for at, (line, behind) in enumerate(painted)
+            (line, suffix, painter.styled(f"{below if at else mark:<{MARGIN}}", tone))
+            for at, (line, suffix) in enumerate(painted)
         ]
     starts, stops, at = array("L"), array("L"), 0
-    for line, behind, _ in rows:
+    for line, suffix, _ in rows:
         starts.append(at)
         stops.append(at + len(line.text))
         # The bracketed text is copied with its line.
-        at += len(line.text) + len(behind) + 1
+        at += len(line.text) + len(suffix) + 1
     return SentPage(
-        "\n".join(line.text + behind for line, behind, _ in rows),
+        "\n".join(line.text + suffix for line, suffix, _ in rows),
         starts,
         stops,
         tuple(line.strip.crop(GUTTER) for line, _, _ in rows),
@@ -172,8 +172,8 @@ _ITEM = re.compile(rf" (?:[{re.escape(UNICODE.item + PLAIN.item)}]|\d{{1,3}}[.)]
 
 
 def _is_heading(line: Line) -> bool:
-    said = [segment.style for segment in line.strip if segment.text.strip()]
-    return bool(said) and all(style is not None and style.bold for style in said)
+    styles = [segment.style for segment in line.strip if segment.text.strip()]
+    return bool(styles) and all(style is not None and style.bold for style in styles)
 
 
 def _counted(body: Sequence[Line], origin: Origin | None, painter: Painter) -> list[Line]:
@@ -219,13 +219,13 @@ def _with_places(passage: str, origin: Origin | None, most: int) -> tuple[str, l
             forms = [form for form in forms[-1:] if row[:2] == "- " and form.end() == len(row.rstrip())]
         text, start = "", 0
         for form in forms:
-            begin, said, start = start, row[start : form.start()].rstrip(), form.end()
+            begin, claim, start = start, row[start : form.start()].rstrip(), form.end()
             if not row[start:].strip(_ENDS):
-                said, start = said + row[start:].rstrip(), len(row)
+                claim, start = claim + row[start:].rstrip(), len(row)
             whole = row[begin:start].strip().removeprefix("- ").removeprefix("* ").strip()
             inside = form[0].strip()[1:-1].replace(") (", _AND)
-            text += f"{said} {chr(_FIRST + len(lines))}{_HELD * min(cell_len(inside) + 1, most)}"
-            lines.append(SentLine(said.strip(" -*+|>").lstrip(". "), inside, "" if prompts else whole))
+            text += f"{claim} {chr(_FIRST + len(lines))}{_HELD * min(cell_len(inside) + 1, most)}"
+            lines.append(SentLine(claim.strip(" -*+|>").lstrip(". "), inside, "" if prompts else whole))
         # Two trailing spaces are a line break, which separates it from the next line.
         rows.append(f"{text}  " if forms and start == len(row) else text + row[start:])
     return "\n".join(rows), lines
@@ -245,26 +245,26 @@ def _with_forms(
     for written in body:
         line = written
         began = len(rows) if line.join == "\n" else began
-        behind, taken = "", False
+        suffix, taken = "", False
         while place := _PLACE.search(line.text):
             # The rest of a place broken by a narrow column stays blank.
-            said = lines[ord(place[0][0]) - _FIRST] if place[0][0] != _HELD else SentLine("", "")
-            tone = Tone.WARNING if said.mark == NOT_IN_LOG else Tone.DIM
-            if line.text[place.end() :] or not said.form:
-                line = _filled(line, place, f"({said.form})" if said.form else "", tone, painter)
+            sent_line = lines[ord(place[0][0]) - _FIRST] if place[0][0] != _HELD else SentLine("", "")
+            tone = Tone.WARNING if sent_line.mark == NOT_IN_LOG else Tone.DIM
+            if line.text[place.end() :] or not sent_line.form:
+                line = _filled(line, place, f"({sent_line.form})" if sent_line.form else "", tone, painter)
             else:
-                note, behind = painter.fitted(said.note, len(place[0])), f" ({said.form})"
+                note, suffix = painter.fitted(sent_line.note, len(place[0])), f" ({sent_line.form})"
                 line = _cropped(line, line.text[: place.start()].rstrip(), painter)
                 if rows and not line.text and line.join != "\n":
                     # Only the source did not fit in the previous row, as text is narrower than the page.
                     before = _noted(rows[-1][0], note, painter, tone)
                     taken = before is not rows[-1][0]
-                    rows[-1] = before, rows[-1][1] + behind * taken
+                    rows[-1] = before, rows[-1][1] + suffix * taken
                 line = _noted(line, note, painter, tone, gap=0)
-            if said.form:
-                found.append(replace(said, first=began, last=max(began, len(rows) - taken)))
+            if sent_line.form:
+                found.append(replace(sent_line, first=began, last=max(began, len(rows) - taken)))
         if not taken:
-            rows.append((line, behind))
+            rows.append((line, suffix))
     return rows, found
 
 
@@ -272,8 +272,8 @@ def _filled(line: Line, place: re.Match[str], form: str, tone: Tone, painter: Pa
     """Return a line with the source at its place and more text after it."""
     shown = padded(painter.fitted(form, len(place[0])), len(place[0]))
     start = GUTTER + cell_len(line.text[: place.start()])
-    behind = line.strip.crop(start + len(place[0]))
-    parts = [line.strip.crop(0, start), Strip([painter.styled(shown, tone)]), behind]
+    after = line.strip.crop(start + len(place[0]))
+    parts = [line.strip.crop(0, start), Strip([painter.styled(shown, tone)]), after]
     text = line.text[: place.start()] + shown + line.text[place.end() :]
     return replace(line, strip=Strip.join(parts), text=text)
 

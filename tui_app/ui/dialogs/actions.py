@@ -184,15 +184,15 @@ _KEYS = "Enter or esc stays, y"
 
 
 def _what_waits(session: ChatSession) -> list[str]:
-    waiting, told = session.unsent.waiting, []
+    waiting, parts = session.unsent.waiting, []
     commands = [one_line(each, 40) for each in (Counter(session.state.queue) - Counter(waiting)).elements()]
     if waiting:
         one = len(waiting) == 1
         prompts = "1 waiting prompt is" if one else f"{len(waiting)} waiting prompts are"
-        told.append(f"{prompts} not sent (the up arrow brings {'it' if one else 'them'} back)")
+        parts.append(f"{prompts} not sent (the up arrow brings {'it' if one else 'them'} back)")
     if commands:
-        told.append(f"{', '.join(commands)} {'is' if len(commands) == 1 else 'are'} dropped")
-    return told
+        parts.append(f"{', '.join(commands)} {'is' if len(commands) == 1 else 'are'} dropped")
+    return parts
 
 
 def asks_first(screen: "Chat", prompt: Prompt) -> bool:
@@ -220,12 +220,12 @@ def _may_be_cold(session: ChatSession) -> bool:
     return idle and state.usage.total * _DEAREST > limit
 
 
-def send(screen: "Chat", wanted: Prompt | Shell) -> None:
+def send(screen: "Chat", request: Prompt | Shell) -> None:
     """Send a prompt, or run a user's shell command; return it to the editor if that is not possible."""
     session, pane = screen.session, screen.pane
-    typed = wanted.text if isinstance(wanted, Prompt) else wanted.label
-    if session.submit(wanted):
-        if isinstance(wanted, Prompt):
+    typed = request.text if isinstance(request, Prompt) else request.label
+    if session.submit(request):
+        if isinstance(request, Prompt):
             session.unsent.sent(typed)
         pane.complain("")
         pane.show_conversation()
@@ -265,9 +265,9 @@ async def _send_asked(screen: "Chat", prompt: Prompt, *, is_paid: bool) -> None:
         editor.restore_prompt(prompt.text)
         session.reply("The prompt is back: send it once the summary is applied.")
     elif way in ("send", "compact"):
-        wanted = replace(prompt, above_budget=True) if is_paid else prompt
-        if not (is_paid and asks_first(screen, wanted)):
-            send(screen, wanted)
+        request = replace(prompt, above_budget=True) if is_paid else prompt
+        if not (is_paid and asks_first(screen, request)):
+            send(screen, request)
     else:
         editor.restore_prompt(prompt.text)
         if way == "hand over":

@@ -108,8 +108,8 @@ async def set_goal(session: ChatSession, argument: str) -> None:
             session.submit(Pursue(parse_goal(argument)))
         except Refused as refused:
             raise Refusal(refusal(refused, "/goal")) from None
-    elif (standing := await session.ask(lambda opened: opened.goals.active)) is not None:
-        data = standing.data
-        session.reply(f"{standing.progress}: {data.text} · reached {data.condition} · /goal off ends it")
+    elif (goal := await session.ask(lambda opened: opened.goals.active)) is not None:
+        data = goal.data
+        session.reply(f"{goal.progress}: {data.text} · reached {data.condition} · /goal off ends it")
     else:
         raise Refusal(f"There is no goal. /goal {USAGE}")

@@ -189,8 +189,8 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     def _fact_rows(self) -> list[Option]:
         done, back = self._view.done, "enter brings it back" if self._view.can_edit else ""
         width = self.app.size.width - INSETS - _BESIDE_FACTS
-        said = self._view.said
-        return fact_options(done.facts, done.history_path, back, width=width, said=said)
+        sources = self._view.said
+        return fact_options(done.facts, done.history_path, back, width=width, said=sources)
 
     @property
     def head(self) -> Content:
@@ -199,11 +199,11 @@ class CompactionDetail(Dialog[Outcome], place="compaction", style="compaction_de
     @property
     def _sizes(self) -> Content:
         view, low = self._view, self.app.size.height < LOW
-        said = sizes(view.done, view.undone, edited=bool(view.original), low=low)
+        parts = sizes(view.done, view.undone, edited=bool(view.original), low=low)
         width = 1_000 if low else self.app.size.width - INSETS - 2
-        told = figures(packed(map(Content, said), width).plain)
-        marked = re.search(r"\d[\d,]*(?= not in the log)", told.plain)
-        return told.stylize("$text-warning", *marked.span()) if marked else told
+        text = figures(packed(map(Content, parts), width).plain)
+        marked = re.search(r"\d[\d,]*(?= not in the log)", text.plain)
+        return text.stylize("$text-warning", *marked.span()) if marked else text
 
     def on_resize(self) -> None:
         """Lay out head, figures, messages and facts for the new width; the mark stays."""

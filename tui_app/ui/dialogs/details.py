@@ -57,9 +57,9 @@ class DetailsScreen(Dialog[None], place="details", style="details", size="-full"
         self.query_one(TextArea).text = readable(self.whole)
 
 
-def labelled(label: str, told: Iterable[str]) -> Iterator[str]:
+def labelled(label: str, rows: Iterable[str]) -> Iterator[str]:
     """Yield rows, the first one with a label."""
-    for number, row in enumerate(told):
+    for number, row in enumerate(rows):
         yield f"{'' if number else label:<14}{row}"
 
 
@@ -74,6 +74,6 @@ def unchanged_text(done: CompactionComplete, keymap: Mapping[str, str]) -> str:
         ("Written", f"{tokens(done.output_tokens)} tokens" if done.output_tokens else ""),
         ("Cost", cost(done.cost_usd) if done.cost_usd is not None else ""),
     )
-    figures = [line for label, told in rows if told for line in labelled(label, [told])]
+    figures = [line for label, value in rows if value for line in labelled(label, [value])]
     on = f"{label_of('chat.compact', keymap)} tries again, /compact WORDS also says what matters most"
     return "\n".join([why, "", *figures, "", f"{on}."]) + refused_text(done)

@@ -73,13 +73,13 @@ async def draft_reviewed(
                 writing.cancel()
         if draft is not None:
             show(screen, draft)
-        wanted = await answer or Reviewed(None)
-        if wanted.focus is not None:
-            draft, wish = None, wanted.focus
-        elif draft is None or wanted.summary is None:
+        review = await answer or Reviewed(None)
+        if review.focus is not None:
+            draft, wish = None, review.focus
+        elif draft is None or review.summary is None:
             session.reply(words.unchanged)
             return
-        elif (draft := await use(draft, wanted.summary)) is None:
+        elif (draft := await use(draft, review.summary)) is None:
             return
 
 

@@ -70,15 +70,15 @@ def help_page(rows: Sequence[HelpRow], width: int) -> list[Content]:
 
 
 def _group_lines(group: Sequence[HelpRow], cells: int) -> Iterator[Content]:
-    beside = min(max(cell_len(row.label) for row in group), cells * 2 // 5) + _GAP
+    column = min(max(cell_len(row.label) for row in group), cells * 2 // 5) + _GAP
     for row in group:
-        label = padded(one_line(row.label, cells), beside)
-        if cell_len(label) > beside:
+        label = padded(one_line(row.label, cells), column)
+        if cell_len(label) > column:
             yield Content.styled(label, "$foreground")
-            label = " " * beside
-        for start, stop, _ in wrap_spans(row.text, cells - beside):
+            label = " " * column
+        for start, stop, _ in wrap_spans(row.text, cells - column):
             yield Content.assemble((label, "$foreground"), (row.text[start:stop], "$text-muted"))
-            label = " " * beside
+            label = " " * column
 
 
 _NAME_CELLS = 8
@@ -121,7 +121,7 @@ def legend(width: int, keymap: Mapping[str, str]) -> Content:
 
 
 def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: int) -> Content:
-    said = [
+    items = [
         Content.assemble(
             Content.styled(sign, "$footer-key-foreground") if isinstance(sign, str) else sign,
             (f" {words}", "$text-muted"),
@@ -129,7 +129,7 @@ def _legend_line(name: str, pairs: Sequence[tuple[str | Content, str]], width: i
         for sign, words in pairs
     ]
     name_cell = Content.styled(f"{name:<{_NAME_CELLS}}", "bold $foreground")
-    parts = [Content.assemble(name_cell, said[0]), *said[1:]]
+    parts = [Content.assemble(name_cell, items[0]), *items[1:]]
     line = packed(parts, width, lead=_NAME_CELLS)
     # With less space between the parts, if that saves a row.
     closer = packed(parts, width, gap="  ", lead=_NAME_CELLS)
@@ -164,13 +164,13 @@ class HelpScreen(ListDialog[HelpRow], place="help", size="-full"):
         super().__init__(rows)
         self._keymap = keymap
 
-    def fill(self, wanted: str) -> None:
+    def fill(self, query: str) -> None:
         """List the matching rows; the key that opened help closes it."""
         # The search box gets every character before a binding could.
-        if wanted == "?":
+        if query == "?":
             self.action_close()
             return
-        super().fill(wanted)
+        super().fill(query)
 
     def name_keys(self) -> None:
         super().name_keys()

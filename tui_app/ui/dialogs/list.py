@@ -121,9 +121,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.rows = tuple(rows)
         self._texts = [(self.spec.words or self.table.words)(row).lower() for row in self.rows]
 
-    def show(self, rows: Iterable[R], said: str = "") -> None:
+    def show(self, rows: Iterable[R], message: str = "") -> None:
         """Show other rows with the same one marked, and a message."""
-        self.said = said
+        self.said = message
         self.offer(rows)
         if self.spec.key is None or self.marked_key not in map(self.spec.key, self.rows):
             self.marked_key = None
@@ -141,9 +141,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         more = f"  {more}" if more else ""
         head = Content.assemble((sign, "$text-accent"), name, (more, "$text-muted not bold"))
         narrowed = f"{self.found:,} of " if self._listed and self.written.strip() else ""
-        said = f"{narrowed}{len(self.rows):,}" if self.spec.narrows else ""
-        gap = self.row_width + (4 if self.is_page else 2) - head.cell_length - len(said)
-        return Content.assemble(head, " " * max(2, gap), (said, "$text-muted not bold")) if said else head
+        counts = f"{narrowed}{len(self.rows):,}" if self.spec.narrows else ""
+        gap = self.row_width + (4 if self.is_page else 2) - head.cell_length - len(counts)
+        return Content.assemble(head, " " * max(2, gap), (counts, "$text-muted not bold")) if counts else head
 
     @property
     def found(self) -> int:
@@ -208,9 +208,9 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
     def _without_row(self) -> Sequence[Hint]:
         return [hint for hint in self.spec.hints if hint.label in self.spec.acts_without_row]
 
-    def fill(self, wanted: str) -> None:
+    def fill(self, query: str) -> None:
         """List the rows that contain all words."""
-        words = wanted.lower().split()
+        words = query.lower().split()
         rows = zip(self.rows, self._texts, strict=True)
         self.list_rows([row for row, text in rows if all(word in text for word in words)])
 
@@ -284,14 +284,14 @@ class ListDialog(Dialog[Any], Generic[R], place="list", size="-list"):
         self.options.add_class("-led")
         self.narrow(self.written)
 
-    def narrow(self, wanted: str) -> None:
+    def narrow(self, query: str) -> None:
         """List the rows that match the search text, and show their number in the title."""
-        self.written = wanted
-        self.fill(wanted)
+        self.written = query
+        self.fill(query)
         self._listed = True
         if self.spec.narrows:
             self.write_head(self.head)
-            self.key_row.instead = (Hint("esc", "clear filter", 0, "screen.back"),) if wanted else ()
+            self.key_row.instead = (Hint("esc", "clear filter", 0, "screen.back"),) if query else ()
 
     def on_resize(self) -> None:
         """Lay out the columns for the new width."""

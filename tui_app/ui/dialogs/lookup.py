@@ -44,8 +44,8 @@ async def look_up(
         Exception: The error of the request.
     """
     escape = f" · {way_out}"
-    said = one_line(what, screen.app.size.width - len(escape)) + escape
-    session.show_status(said)
+    text = one_line(what, screen.app.size.width - len(escape)) + escape
+    session.show_status(text)
     asked = asyncio.ensure_future(session.ask(request))
     try:
         # In a separate worker, so that the user can cancel the wait without ending the flow.
@@ -57,5 +57,5 @@ async def look_up(
             raise asyncio.CancelledError from None
         return None
     finally:
-        if session.state.status.text == said or said in session.state.status.notes:
+        if session.state.status.text == text or text in session.state.status.notes:
             session.show_status("")

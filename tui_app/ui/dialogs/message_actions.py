@@ -44,9 +44,9 @@ def full_text(body: Body) -> str:
     return "\n\n".join(filter(None, (readable_args(body.args), body.thinking, body.text)))
 
 
-async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Sequence[Entry]) -> None:
+async def act_on(app: "Host", session: ChatSession, wish: Wish, entries: Sequence[Entry]) -> None:
     """Run an action on the marked entries."""
-    match wanted:
+    match wish:
         case "pin":
             pin_all(session, entries)
         case "exclude":
@@ -55,11 +55,11 @@ async def act_on(app: "Host", session: ChatSession, wanted: Wish, entries: Seque
             results = [entry.message for entry in entries if entry.kind == "tool" and entry.result_seq]
             if results:
                 first, *others = (entry.message for entry in entries)
-                session.submit(Relieve(first, wanted, tuple(others)))
+                session.submit(Relieve(first, wish, tuple(others)))
             else:
-                session.reply(f"Only results of tools can be {wanted}{'d' if wanted[-1] == 'e' else 'ed'}.")
+                session.reply(f"Only results of tools can be {wish}{'d' if wish[-1] == 'e' else 'ed'}.")
         case _:
-            await copy(app, session, entries, wanted)
+            await copy(app, session, entries, wish)
 
 
 def pin_all(session: ChatSession, entries: Sequence[Entry]) -> None:
@@ -88,8 +88,8 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
         session.reply("Only prompts, answers and results of tools can be excluded.")
     elif not leaving:
         session.submit(Exclude(tuple(messages), excluded=False))
-    elif behind := _messages_after(session, leaving[0]) if len(entries) == 1 else 0:
-        follow = f"{count(behind, 'message')} that follow{'s' * (behind == 1)}"
+    elif after := _messages_after(session, leaving[0]) if len(entries) == 1 else 0:
+        follow = f"{count(after, 'message')} that follow{'s' * (after == 1)}"
         ways = (
             Way("Turn", f"the prompt and the {follow} it", "turn"),
             Way("Prompt", "this message alone; what follows stays", "prompt"),
@@ -107,14 +107,14 @@ async def exclude(app: "Host", session: ChatSession, entries: Sequence[Entry]) -
 
 def _messages_after(session: ChatSession, seq: int) -> int:
     """Return the number of visible messages after a prompt in its turn; 0 for the newest, or no prompt."""
-    behind, newest = 0, True
+    after, newest = 0, True
     for seen in session.presenter.agent_view.newest_first():
         if seen.agent and seen.kind == "user":
             if seen.head.seq == seq:
-                return 0 if newest else behind
-            behind, newest = 0, False
+                return 0 if newest else after
+            after, newest = 0, False
         elif seen.agent and seen.user:
-            behind += 1
+            after += 1
     return 0
 
 
@@ -183,14 +183,14 @@ async def copy_message(app: App[Any], session: ChatSession, argument: str) -> No
     """Copy the last answer, an earlier one, or a message by number; by default as Markdown."""
     words = argument.lower().split()
     form: Format = next((known for known in get_args(Format) if words[:1] == [known]), "markdown")
-    wanted, *more = (words[1:] if words[:1] == [form] else words) or ["1"]
+    target, *more = (words[1:] if words[:1] == [form] else words) or ["1"]
     answers = [entry for entry in session.presenter.view.entries if entry.kind == "assistant" and entry.chars]
-    number = log_number(wanted)
+    number = log_number(target)
     if more or number is None or (answers and not number):
         raise Refusal(USAGE)
-    if wanted.startswith("#"):
+    if target.startswith("#"):
         if (entry := entry_of(session, number)) is None:
-            raise Refusal(f"There is no message {wanted}.")
+            raise Refusal(f"There is no message {target}.")
         await copy(app, session, [entry], form)
     elif 0 < number <= len(answers):
         await copy(app, session, [answers[-number]], form)

@@ -84,11 +84,11 @@ def share_text(row: ModelRow, conversation_tokens: int) -> Content:
     share = (row.tokens or conversation_tokens) / row.model.window
     cells = filled = _BAR_CELLS - 5
     colour = "$text-error" if row.fit == "too small" else "$text-warning"
-    said = (" over", colour)
+    label = (" over", colour)
     if row.fit == "fits":
         colour, filled = "$accent", min(cells, max(1, round(share * cells)))
-        said = (f"{max(1, round(share * 100))}%".rjust(5), "")
-    return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$line-strong"), said)
+        label = (f"{max(1, round(share * 100))}%".rjust(5), "")
+    return Content.assemble(("━" * filled, colour), ("─" * (cells - filled), "$line-strong"), label)
 
 
 def rate(usd: float | None) -> str:
@@ -129,10 +129,10 @@ def model_note(row: ModelRow, conversation_tokens: int) -> str:
 def fit_text(row: ModelRow, conversation_tokens: int, cells: int) -> Content:
     """Return the share of the window and the effect of a switch; anything missing is shown in full first."""
     state = model_state(row)
-    behind = cells - _BAR_CELLS - 2
+    room = cells - _BAR_CELLS - 2
     text = Content()
-    if behind >= 0 and (row.model.available or (row.model.needs_key and behind >= len(state) + 2)):
-        text, cells = Content.assemble("  ", share_text(row, conversation_tokens)), behind
+    if room >= 0 and (row.model.available or (row.model.needs_key and room >= len(state) + 2)):
+        text, cells = Content.assemble("  ", share_text(row, conversation_tokens)), room
     if len(state) > cells - 2 and row.model.available:
         state = state.partition(",")[0]
     return Content.assemble(text, (f"  {one_line(state, cells - 2)}", MUTED)) if cells >= 10 else text
@@ -263,9 +263,9 @@ def switch_choices(forecast: "SwitchForecast", current: str) -> tuple[Way, Way, 
 
 def fit_bar(forecast: "SwitchForecast", width: int) -> Content:
     """Draw the conversation as a bar, marked at the size that fits the new window, with both sizes below."""
-    held, size = min(forecast.window.effective, forecast.tokens), max(1, forecast.tokens)
-    at = min(width - 1, max(0, width * held // size - 1))
-    fits, whole = f"{window_text(held)} fit", tokens(forecast.tokens)
+    fitting, size = min(forecast.window.effective, forecast.tokens), max(1, forecast.tokens)
+    at = min(width - 1, max(0, width * fitting // size - 1))
+    fits, whole = f"{window_text(fitting)} fit", tokens(forecast.tokens)
     start = max(0, min(at + 1 - len(fits), width - len(whole) - len(fits) - 2))
     gap = " " * max(1, width - start - len(fits) - len(whole))
     return Content.assemble(

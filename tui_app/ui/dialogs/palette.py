@@ -95,8 +95,8 @@ def _commands(screen: Chat, keys: Iterable[KeyBinding]) -> Iterator[PaletteRow]:
         if (command := command_of(key)) is not None:
             keys_of.setdefault(command.name, []).append(key_labels(key.key))
     for each in COMMANDS:
-        said = " ".join(keys_of.get(each.name, ()))
-        yield PaletteRow(f"/{each.name}", each.summary, said, partial(screen.run, each), each.argument)
+        labels = " ".join(keys_of.get(each.name, ()))
+        yield PaletteRow(f"/{each.name}", each.summary, labels, partial(screen.run, each), each.argument)
 
 
 def own_bindings(owner: type[DOMNode]) -> list[Binding]:
@@ -136,20 +136,20 @@ class PaletteScreen(ListDialog[PaletteRow]):
         most_lines=16,
     )
 
-    def fill(self, wanted: str) -> None:
+    def fill(self, query: str) -> None:
         """List title matches, best first, then rows that contain all words."""
-        if not wanted.strip():
+        if not query.strip():
             self.list_rows(self.rows)
             return
-        matcher, words = Matcher(wanted.strip()), wanted.lower().split()
+        matcher, words = Matcher(query.strip()), query.lower().split()
         scored = [(matcher.match(row.title), row) for row in self.rows]
         named = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: -pair[0])
-        told = [
+        others = [
             row
             for (score, row), text in zip(scored, self._texts, strict=True)
             if score <= 0 and all(word in text for word in words)
         ]
-        self.list_rows([*(row for _, row in named), *told])
+        self.list_rows([*(row for _, row in named), *others])
 
     def line(self, row: PaletteRow, width: int) -> Content:
         text = super().line(row, width)

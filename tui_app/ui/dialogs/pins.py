@@ -63,15 +63,15 @@ async def pin(app: "Host", session: ChatSession, argument: str, *, pinned: bool)
         await _show_pins(app, session)
         return
     if argument.strip().lower() == "last":
-        held = max(session.presenter.agent_view.pins, default=0)
+        seq = max(session.presenter.agent_view.pins, default=0)
         if pinned:
             # The newest message that can be pinned.
             entries = reversed(session.presenter.view.entries)
-            said = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
-            held = next((each.message for each in said if each.chars or each.kind != "assistant"), 0)
-        if not held:
+            rows = (each for each in entries if each.kind in ("user", "assistant", "tool") and not each.left)
+            seq = next((each.message for each in rows if each.chars or each.kind != "assistant"), 0)
+        if not seq:
             raise Refusal("There is no message yet." if pinned else NOTHING)
-        _submit(session, held, pinned)
+        _submit(session, seq, pinned)
     elif (number := log_number(argument)) is not None:
         _submit(session, message_of(session, number), pinned)
     else:
@@ -88,10 +88,10 @@ def _submit(session: ChatSession, seq: int, pinned: bool) -> None:
 
 async def _show_pins(app: "Host", session: ChatSession) -> None:
     titles = {entry.message: entry for entry in session.presenter.view.entries}
-    held = {head.seq: head for head in session.presenter.agent_view.visible()}
+    heads = {head.seq: head for head in session.presenter.agent_view.visible()}
     rows = []
     for seq in sorted(session.presenter.agent_view.pins):
-        entry, head = titles.get(seq), held.get(seq)
+        entry, head = titles.get(seq), heads.get(seq)
         title = entry.title if entry is not None else (head.title if head is not None else "")
         tokens = round(sum(head.tokens.values()) * session.state.scale) if head is not None else 0
         rows.append(PinRow(seq, title or "(calls tools)", tokens, in_view=head is not None))

@@ -89,15 +89,15 @@ def facts_line(proposed: CompactionProposed) -> Content:
     risks = sum(fact.kind != "detail" for fact in missing)
     details = len(missing) - risks
     lines = lines_text(proposed.lines, proposed.lines_sourced, proposed.claims_marked)
-    said = (
+    parts = (
         (f"{count(risks, 'fact')} at risk" if risks else "", "$text-warning"),
         ("" if proposed.retention is None or risks else "All facts are kept", ""),
         (f"{count(details, 'detail')} left" if details else "", ""),
-        *((told, "") for told in answers_text(proposed.questions, proposed.unanswered, proposed.misread)),
-        *((told, "$text-warning" if told.endswith("log") else "") for told in lines),
+        *((text, "") for text in answers_text(proposed.questions, proposed.unanswered, proposed.misread)),
+        *((text, "$text-warning" if text.endswith("log") else "") for text in lines),
         (f"{count(added, 'fact')} added by Plimsoll" if added else "", ""),
     )
-    return Content(" · ").join(Content.styled(told, tone) for told, tone in said if told)
+    return Content(" · ").join(Content.styled(text, tone) for text, tone in parts if text)
 
 
 def at_risk(facts: Iterable[Fact]) -> list[Fact]:
@@ -284,8 +284,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def _show_head(self, proposed: CompactionProposed) -> None:
         width = self.app.size.width - INSETS
-        said = ("", " · ".join(self.figures)) if self.figures else numbers(proposed)
-        head, below = head_rows(self.words.ready, *said, width)
+        pair = ("", " · ".join(self.figures)) if self.figures else numbers(proposed)
+        head, below = head_rows(self.words.ready, *pair, width)
         self.write_head(head)
         self._say("#review-numbers", below)
 

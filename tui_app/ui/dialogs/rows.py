@@ -43,8 +43,8 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
         case CompactionComplete(outcome="success"):
             await _compaction(app, session, entry, record)
         case CompactionComplete() as done:
-            told = unchanged_text(done, session.presenter.state.keymap)
-            await app.push_screen_wait(DetailsScreen("Compaction", told))
+            report = unchanged_text(done, session.presenter.state.keymap)
+            await app.push_screen_wait(DetailsScreen("Compaction", report))
         case Error(message=message, hint=hint, actions=actions, detail=detail):
             hint = session.presenter.state.worded(hint, *actions)
             text = "\n\n".join(part for part in (message, hint, detail) if part)
@@ -56,9 +56,9 @@ async def open_entry(app: "Host", session: ChatSession, entry: Entry) -> None:
 async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
     seen = session.presenter.agent_view.seen_of(entry.message)
     database = session.launch.database
-    wanted = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
-    told = await asyncio.to_thread(read_events, database, session.id, wanted)
-    events = tuple(record for record, _ in told)
+    numbers = (seen.head.form[0], seen.hidden_by) if seen is not None else ()
+    pairs = await asyncio.to_thread(read_events, database, session.id, numbers)
+    events = tuple(record for record, _ in pairs)
 
     async def text() -> str:
         body = (await session.bodies.read([entry]))[0]
@@ -77,8 +77,8 @@ async def _message(app: "Host", session: ChatSession, entry: Entry) -> None:
         can_change=not session.read_only,
     )
     match await app.push_screen_wait(MessageScreen(facts)):
-        case "pin" | "exclude" as wanted_of_it:
-            await act_on(app, session, wanted_of_it, [entry])
+        case "pin" | "exclude" as action:
+            await act_on(app, session, action, [entry])
         case "restore":
             session.submit(Restore(facts.stage))
         case "rewind":
@@ -108,7 +108,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
     written = record.data
     assert isinstance(written, CompactionComplete)
     agent_view = session.presenter.agent_view
-    standing, undone = agent_view.compactions, agent_view.undone
+    active, undone = agent_view.compactions, agent_view.undone
     done = await as_worded(session, written, entry.seq)
     shown = any(head.seq == entry.seq for head in agent_view.visible())
     edits = agent_view.edits.get(entry.seq)
@@ -125,7 +125,7 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         seq=entry.seq,
         time=record.time,
         undone=entry.state == "undone",
-        can_undo=not session.read_only and entry.seq in (*standing[-1:], *undone[-1:]),
+        can_undo=not session.read_only and entry.seq in (*active[-1:], *undone[-1:]),
         can_edit=not session.read_only and shown and done.performed_by != "provider",
         original=written.summary if done is not written else "",
         passages=passages(events[0][1]) if events else (),
@@ -136,11 +136,11 @@ async def _compaction(app: "Host", session: ChatSession, entry: Entry, record: R
         said=said_at(session.presenter.view.entries),
         read=reader_of(session),
     )
-    wanted = await app.push_screen_wait(CompactionDetail(view))
-    if isinstance(wanted, int):
-        session.presenter.jump_to(wanted)
-    elif wanted is not None:
-        session.submit(wanted)
+    answer = await app.push_screen_wait(CompactionDetail(view))
+    if isinstance(answer, int):
+        session.presenter.jump_to(answer)
+    elif answer is not None:
+        session.submit(answer)
 
 
 async def as_worded(session: ChatSession, done: CompactionComplete, seq: int) -> CompactionComplete:

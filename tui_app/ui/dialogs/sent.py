@@ -206,9 +206,9 @@ class SentView(TellsFailures, Vertical):
             enter: What enter does with an open source message.
         """
         own = {hint.label: hint for hint in place_hints("sent")}
-        told = self.text.progress if self.display else ""
-        row.meanwhile = (told, told.removesuffix(" to check")) if told else ()
-        others = [hint for hint in others if told or hint.label != "n"]
+        progress = self.text.progress if self.display else ""
+        row.meanwhile = (progress, progress.removesuffix(" to check")) if progress else ()
+        others = [hint for hint in others if progress or hint.label != "n"]
         if self.is_open:
             acts = [hint for hint in others if hint.label in ("n", "e", "d")]
             leads = [own["enter"]._replace(text=enter)] if self._shown else []
@@ -242,17 +242,17 @@ class SentView(TellsFailures, Vertical):
     async def _show(self, line: SentLine) -> None:
         self._shown = await self._read(line.numbers) if self._read is not None else ()
         heads = [self._head(entry) for entry, _ in self._shown]
-        gone = "This line gives no message." if not line.numbers else "The message is no row of this session."
-        self.query_one("#source-head", Static).update(heads[0] if heads else Content(gone))
+        why = "This line gives no message." if not line.numbers else "The message is no row of this session."
+        self.query_one("#source-head", Static).update(heads[0] if heads else Content(why))
         # Below one another, if a line has several sources.
         texts = [text for _, text in self._shown]
         parts = [f"{head.plain}\n\n{text}" for head, text in zip(heads[1:], texts[1:], strict=True)]
         self.query_one(SourceText).show("\n\n".join([*texts[:1], *parts]))
-        said = Content.assemble(("The line says  ", "$text-muted"), unmarked(line.text))
+        content = Content.assemble(("The line says  ", "$text-muted"), unmarked(line.text))
         if line.state:
             tone = "$text-warning" if line.mark == NOT_IN_LOG else "$foreground"
-            said = Content.assemble(said, ("\nThe log has    ", "$text-muted"), (line.state, tone))
-        self.query_one("#source-said", Static).update(said)
+            content = Content.assemble(content, ("\nThe log has    ", "$text-muted"), (line.state, tone))
+        self.query_one("#source-said", Static).update(content)
         self.post_message(self.Changed())
 
     def _head(self, entry: Entry) -> Content:

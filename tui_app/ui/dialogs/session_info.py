@@ -40,8 +40,8 @@ async def show_status(app: App[Any], session: ChatSession) -> None:
         ("Files", str(session.folder)),
         ("Kept on", launch.database.shown if isinstance(launch.database, SessionServer) else ""),
     )
-    told = (line for label, each in rows if each for line in labelled(label, [each]))
-    lines = [*told, *status_lines(await overview(session))]
+    facts = (line for label, each in rows if each for line in labelled(label, [each]))
+    lines = [*facts, *status_lines(await overview(session))]
     await app.push_screen_wait(DetailsScreen("Status", "\n".join(lines)))
 
 

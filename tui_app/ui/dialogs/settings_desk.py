@@ -66,8 +66,8 @@ class SettingsDesk:
             settings = self._file.unset(key) if text is None else self._file.set(key, text)
         except SettingsError as error:
             # The user who has just entered the value knows its source.
-            told = str(error).removeprefix(f"{self.place}, environment or command line: ")
-            return told.removeprefix(f"{self.place}: ")
+            reason = str(error).removeprefix(f"{self.place}, environment or command line: ")
+            return reason.removeprefix(f"{self.place}: ")
         except OSError as error:
             return f"{self.place} cannot be written: {error.strerror or error}. Nothing was changed."
         app, before = self.app, self.app.launch.settings
@@ -144,13 +144,13 @@ async def _list(
     app.push_screen(screen)
     while (wish := await screen.next_request()) and wish.row is not None:
         try:
-            said, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
+            reply, listed = await _grant(app, desk, wish.row, reset=wish.what == "reset"), entries()
         except SettingsError as error:
             await report_file_error(app, error)
             continue
-        screen.show(listed, said)
+        screen.show(listed, reply)
         if not screen.is_current:  # closed meanwhile
-            app.chat.session.reply(said)
+            app.chat.session.reply(reply)
 
 
 async def report_file_error(app: "Host", error: SettingsError) -> None:

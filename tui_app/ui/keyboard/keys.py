@@ -490,18 +490,18 @@ def textual_keymap(keymap: Mapping[str, str]) -> dict[str, str]:
 
     Built-in keys keep their priority below the editor: some of them have another meaning there.
     """
-    told: dict[str, str] = {}
+    keys: dict[str, str] = {}
     for key in KEYS:
         if key.id not in keymap:
             continue
         if key.scope == "prompt" or key.priority:
-            told[key.id] = keymap[key.id]
+            keys[key.id] = keymap[key.id]
             continue
         built_in, new = own_keys(key.id, keymap[key.id])
-        told[key.id] = ",".join(built_in) or _no_key(key.id)
+        keys[key.id] = ",".join(built_in) or _no_key(key.id)
         if new:
-            told[_chosen(key.id)] = ",".join(new)
-    return told
+            keys[_chosen(key.id)] = ",".join(new)
+    return keys
 
 
 def _chosen(id: str) -> str:

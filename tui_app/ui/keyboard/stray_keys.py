@@ -75,14 +75,14 @@ def in_sight(widget: Widget) -> bool:
 
 def is_fully_visible(part: Widget) -> bool:
     """Return whether all content of a dialog's part is visible, or can be scrolled to."""
-    said = str(part.content) if isinstance(part, Static) else ""
+    text = str(part.content) if isinstance(part, Static) else ""
     is_shown = all(node.display for node in part.ancestors_with_self if isinstance(node, Widget))
-    if not is_shown or (isinstance(part, Static) and not said):
+    if not is_shown or (isinstance(part, Static) and not text):
         return True
     if not in_sight(part):
         return False
     size = part.content_size
-    needed = part.get_content_height(part.container_size, part.screen.size, size.width) if said else 0
+    needed = part.get_content_height(part.container_size, part.screen.size, size.width) if text else 0
     return needed <= size.height
 
 

@@ -166,10 +166,10 @@ def is_text(event: Typed, *, empty: bool) -> bool:
     return event.is_printable and not (empty and event.character == "?")
 
 
-def written(held: Sequence[Typed]) -> list[str]:
+def written(typed: Sequence[Typed]) -> list[str]:
     """Return the prompts that unhandled keys would have typed: the rest of the first one, then others."""
     text = ""
-    for event in held:
+    for event in typed:
         if isinstance(event, events.Paste):
             text += event.text
         elif event.key == "enter":

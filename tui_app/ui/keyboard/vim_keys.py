@@ -151,9 +151,9 @@ class Pressed:
     def leave_insert(self) -> None:
         """Return to normal mode, recording what was typed so that ``.`` can repeat it."""
         if (begun := self.vim.insertion) is not None:
-            before, behind = begun.before, begun.behind
-            typed = self.text[len(before) : len(self.text) - len(behind)]
-            if before + typed + behind != self.text:
+            before, after = begun.before, begun.behind
+            typed = self.text[len(before) : len(self.text) - len(after)]
+            if before + typed + after != self.text:
                 typed = ""  # the text around it was changed, too
             if typed and begun.times > 1:
                 self.cursor = len(before) + len(typed)
@@ -315,16 +315,16 @@ class Pressed:
 
     def paste(self, keys: str, count: int, typed: str) -> None:
         """Insert the register after or before the cursor."""
-        taken, behind = self.vim.register, keys == "p"
+        taken, is_after = self.vim.register, keys == "p"
         if not taken and not self.vim.has_lines:
             return
         if self.vim.has_lines:
-            at = _line_end(self.text, self.cursor) if behind else _line_start(self.text, self.cursor)
-            put = (f"\n{taken}" if behind else f"{taken}\n") * count
+            at = _line_end(self.text, self.cursor) if is_after else _line_start(self.text, self.cursor)
+            put = (f"\n{taken}" if is_after else f"{taken}\n") * count
             self.text = self.text[:at] + put + self.text[at:]
-            self.cursor = _first_sign(self.text, at + behind)
+            self.cursor = _first_sign(self.text, at + is_after)
         else:
-            self.cursor = min(self.cursor + 1, _line_end(self.text, self.cursor)) if behind else self.cursor
+            self.cursor = min(self.cursor + 1, _line_end(self.text, self.cursor)) if is_after else self.cursor
             self.write(taken * count)
             self.cursor -= 1
         self.vim = replace(self.vim, repeat=typed)
@@ -346,9 +346,9 @@ class Pressed:
             end = _line_end(self.text, self.cursor)
             if end == len(self.text):
                 break
-            bare, behind = self.text[:end].rstrip(" \t"), self.text[end + 1 :].lstrip(" \t")
-            apart = behind[:1] not in ("", "\n", ")") and bare[-1:] not in ("", "\n")
-            self.text, self.cursor = f"{bare}{' ' * apart}{behind}", len(bare)
+            bare, rest = self.text[:end].rstrip(" \t"), self.text[end + 1 :].lstrip(" \t")
+            apart = rest[:1] not in ("", "\n", ")") and bare[-1:] not in ("", "\n")
+            self.text, self.cursor = f"{bare}{' ' * apart}{rest}", len(bare)
         self.vim = replace(self.vim, repeat=typed)
 
     def look_closer(self, keys: str, count: int, typed: str) -> None:
@@ -521,8 +521,8 @@ def _quoted(text: str, at: int, sign: str, *, around: bool) -> Span | None:
         if at <= high:
             if not around:
                 return low + 1, high
-            behind = len(text[high + 1 : end]) - len(text[high + 1 : end].lstrip(" \t"))
-            return low, high + 1 + behind
+            blanks = len(text[high + 1 : end]) - len(text[high + 1 : end].lstrip(" \t"))
+            return low, high + 1 + blanks
     return None
 
 

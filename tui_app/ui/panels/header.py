@@ -45,8 +45,8 @@ class ChatHeader(Widget):
     """Costs of the session so far; ``None`` until they are known."""
 
     def watch_costs(self) -> None:
-        told = unpriced_text(self.costs.unpriced, self.costs.unpriced_models) if self.costs else ""
-        self.tooltip = Content(told) if told else None
+        text = unpriced_text(self.costs.unpriced, self.costs.unpriced_models) if self.costs else ""
+        self.tooltip = Content(text) if text else None
 
     def render(self) -> Content:
         """Draw the title at the left and the rest at the right, dropping whole pieces if it is narrow."""

@@ -92,7 +92,7 @@ class QueueView(Widget, can_focus=True):
         rows = self.waiting.rows(max(1, self.size.width - SIGNED))
         # No prompt has two spaces in its row.
         parts = (row.partition("  ") for row in rows)
-        lines = (Content.assemble(bar, said, gap, (place, "$text-faint")) for said, gap, place in parts)
+        lines = (Content.assemble(bar, text, gap, (place, "$text-faint")) for text, gap, place in parts)
         return Content("\n").join(lines)
 
     def get_content_height(self, *_: object) -> int:

@@ -93,19 +93,19 @@ def status_pieces(status: Status, elapsed: float, *, short: bool = False) -> lis
         case "idle":
             return []
         case "message":
-            said = [(0, status.text)]
+            pieces = [(0, status.text)]
         case "connecting":
-            said = [(0, f"Connecting to {status.model}" if status.model else "Connecting"), since]
+            pieces = [(0, f"Connecting to {status.model}" if status.model else "Connecting"), since]
         case "answering":
-            said = [(0, "Answering"), since, *written]
+            pieces = [(0, "Answering"), since, *written]
         case "tool":
-            said = [(0, f"Running {status.text}"), since, *written]
+            pieces = [(0, f"Running {status.text}"), since, *written]
         case "pausing":
             left = duration(max(1, math.ceil(status.wait_s - elapsed)))
-            said = [(0, f"{'Again' if short else 'Trying again'} in {left}")]
+            pieces = [(0, f"{'Again' if short else 'Trying again'} in {left}")]
         case "compacting":
-            said = _compacting(status, since, short)
-    return [*said, *enumerate(status.notes, start=1)]
+            pieces = _compacting(status, since, short)
+    return [*pieces, *enumerate(status.notes, start=1)]
 
 
 def _compacting(status: Status, since: tuple[int, str], short: bool) -> list[tuple[int, str]]:
@@ -248,10 +248,10 @@ class StatusRow(Widget):
                 lines = [self._row(replace(status, notes=()), width), *below]
         elif status.kind == "message":
             # The next steps are shown however much space they take.
-            said = [status.text, *status.notes]
-            keeps = len(said) if status.failed else 1
-            if cell_len(one_line(" · ".join(said[:keeps]), 2 * width)) > width:
-                lines = [*map(Content, message_rows(said, width, keeps=keeps))]
+            parts = [status.text, *status.notes]
+            keeps = len(parts) if status.failed else 1
+            if cell_len(one_line(" · ".join(parts[:keeps]), 2 * width)) > width:
+                lines = [*map(Content, message_rows(parts, width, keeps=keeps))]
         return [*lines, *([Content.styled(live, "$text-muted")] if live else [])]
 
     def _row(self, status: Status, width: int) -> Content:
@@ -273,9 +273,9 @@ class StatusRow(Widget):
             text = one_line(f"{text}{SEPARATOR}{status.text}", max(1, room))
         name, _, more = text.partition(SEPARATOR) if status.busy else (text, "", "")
         key, space, does = hint.partition(" ")
-        said = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
+        tail = [(f"{SEPARATOR}{more}", "$text-muted")] if more else []
         ends = (key, "$foreground" if key == "esc" else "$text-muted"), (f"{space}{does}", "$text-muted")
-        return spread(Content.assemble(name, *said), Content.assemble(*ends), width, 0)
+        return spread(Content.assemble(name, *tail), Content.assemble(*ends), width, 0)
 
     def _hint(self, room: int) -> str:
         """Return what esc does, and how many commands and subagents run in the background."""

@@ -151,8 +151,8 @@ class Welcome(Widget):
             head = _drawn_mark()
         else:
             wrapped = wrap_spans(_SENTENCE, max(1, width - 6))
-            said = [(_SENTENCE[start:stop], "bold $foreground") for start, stop, _ in wrapped]
-            head = [Content.assemble(" " * 4, row) for row in (*said, (_VERBS, "$text-muted"))]
+            slogan = [(_SENTENCE[start:stop], "bold $foreground") for start, stop, _ in wrapped]
+            head = [Content.assemble(" " * 4, row) for row in (*slogan, (_VERBS, "$text-muted"))]
         rows = [*head, Content(""), *self._facts(label, value, width)]
         above = max(0, (height - len(rows)) // 2 - 1) if drawn else min(1, max(0, height - len(rows)))
         return Content("\n").join([*[Content("")] * above, *rows])
@@ -190,10 +190,10 @@ class Welcome(Widget):
         ]
         for number, (typed, long, short) in enumerate(_TRY):
             what = long if cell_len(long) + 10 <= room else short
-            said = Content.assemble((f"{typed:<10}" if what else typed, "$accent"), (what, "$text-muted"))
-            rows.append(("try" if not number else "", said))
+            fact = Content.assemble((f"{typed:<10}" if what else typed, "$accent"), (what, "$text-muted"))
+            rows.append(("try" if not number else "", fact))
         gap = value - label
-        return [Content.assemble(" " * label, (f"{name:<{gap}}", "$text-muted"), said) for name, said in rows]
+        return [Content.assemble(" " * label, (f"{name:<{gap}}", "$text-muted"), fact) for name, fact in rows]
 
 
 def _drawn_mark() -> list[Content]:
@@ -204,6 +204,6 @@ def _drawn_mark() -> list[Content]:
             line = ((part, "$accent" if part == "█" else "$foreground") for part in re.split("(█)", row))
             rows.append(Content.assemble(" " * _LEFT, *line, gap, (_SENTENCE, "bold $foreground")))
         else:
-            said = f"{gap}{_VERBS}" if number == _ACROSS + 1 else ""
-            rows.append(Content.assemble(" " * (_LEFT + 2), (row[2:], "$accent"), (said, "$text-muted")))
+            verbs = f"{gap}{_VERBS}" if number == _ACROSS + 1 else ""
+            rows.append(Content.assemble(" " * (_LEFT + 2), (row[2:], "$accent"), (verbs, "$text-muted")))
     return [*rows, Content("")]

@@ -61,10 +61,10 @@ class CategoryRow:
 
 def category_rows(usage: ContextUsage, *, coloured: bool = True) -> list[CategoryRow]:
     """Return the non-empty categories; together with ``not measured`` they sum to the total."""
-    held = [*((name, getattr(usage.parts, name)) for name in CATEGORIES), ("", usage.unmeasured)]
+    sizes = [*((name, getattr(usage.parts, name)) for name in CATEGORIES), ("", usage.unmeasured)]
     return [
         CategoryRow(NAMES.get(name, "not measured"), size, (_block(number, coloured), _COLOURS[name]))
-        for number, (name, size) in enumerate((name, size) for name, size in held if size)
+        for number, (name, size) in enumerate((name, size) for name, size in sizes if size)
     ]
 
 
@@ -100,10 +100,10 @@ def window_bar(
         if 0 < share <= 1:
             at = min(width - 1, round(width * share))
             signs[at] = (UNICODE.load_mark, "$foreground bold")
-            said = f"{name} {round(share * 100)}%"
+            label = f"{name} {round(share * 100)}%"
             # Each ends below its mark, two cells before the next one.
-            start = max(0, min(at + 1, end - (2 if names else 0)) - len(said))
-            names = f"{said}{' ' * (end - start - len(said))}{names}"
+            start = max(0, min(at + 1, end - (2 if names else 0)) - len(label))
+            names = f"{label}{' ' * (end - start - len(label))}{names}"
             end = start
     bar = Content("").join(Content.styled(sign, colour) for sign, colour in signs)
     return Content("\n").join([bar, Content.styled(" " * end + names, "$text-muted")])
@@ -120,8 +120,8 @@ def category_legend(usage: ContextUsage, shares: Sequence[Share] = (), *, colour
     high = max(_LEGEND_ROWS, -(-len(cells) // _LEGEND_COLUMNS))
     lines = [Content("").join(cells[at::high]) for at in range(min(high, len(cells)))]
     for row in rows:
-        if told := in_brackets(row, shares):
-            lines.append(Content.styled(f"  {row.name}{told}", "$text-muted"))
+        if detail := in_brackets(row, shares):
+            lines.append(Content.styled(f"  {row.name}{detail}", "$text-muted"))
     return Content("\n").join(lines)
 
 
@@ -131,6 +131,6 @@ def category_text(
     """Return the categories one after the other, for a screen too narrow for columns."""
     parts = []
     for row in category_rows(usage, coloured=coloured):
-        name, told = (f" {row.name}", "$text-muted"), (in_brackets(row, shares), "$text-muted")
-        parts.append(Content.assemble(row.sign, name, f" {tokens(row.tokens)}", told))
+        name, detail = (f" {row.name}", "$text-muted"), (in_brackets(row, shares), "$text-muted")
+        parts.append(Content.assemble(row.sign, name, f" {tokens(row.tokens)}", detail))
     return packed(parts, width, "  ")

@@ -125,10 +125,10 @@ class FileFinder:
         self._stop = threading.Event()
         self._walked_at = 0.0
 
-    async def find(self, wanted: str) -> list[str]:
+    async def find(self, query: str) -> list[str]:
         """Return the matching paths, best first, with a slash after folders."""
         named = tuple(await self.resources()) if self.resources is not None else ()
-        return await asyncio.to_thread(rank, (*named, *await self._paths()), wanted)
+        return await asyncio.to_thread(rank, (*named, *await self._paths()), query)
 
     def end_walk(self) -> None:
         if self._walk is not None and not self._walk.done():
@@ -167,24 +167,24 @@ def scan(root: Path, cancelled: threading.Event) -> tuple[str, ...]:
     return tuple(path for path in (*sorted(folders), *files) if is_writable(path))
 
 
-def rank(paths: Sequence[str], wanted: str) -> list[str]:
+def rank(paths: Sequence[str], query: str) -> list[str]:
     """Return the paths that match a text, best first.
 
     Exact paths come first, then paths and names that start with it, names and paths that contain it, and last
     those that contain its letters in order; ties by depth, then by length.
     """
-    low = wanted.lower().removeprefix("./")
+    low = query.lower().removeprefix("./")
     fitting = ((fit, path) for path in paths if (fit := _fit(path, low)) is not None)
     return [path for _, path in nsmallest(SHOWN, fitting)]
 
 
-def _fit(path: str, wanted: str) -> tuple[int, int, int] | None:
+def _fit(path: str, query: str) -> tuple[int, int, int] | None:
     """Return the sort key of a matching path; None for others."""
     low = path.lower().rstrip("/")
-    name, bare, rest = low.rpartition("/")[2], wanted.rstrip("/"), iter(path.lower())
+    name, bare, rest = low.rpartition("/")[2], query.rstrip("/"), iter(path.lower())
     fits = (
-        low == bare and wanted, path.lower().startswith(wanted), name.startswith(wanted), wanted in name,
-        wanted in path.lower(), all(letter in rest for letter in wanted),
+        low == bare and query, path.lower().startswith(query), name.startswith(query), query in name,
+        query in path.lower(), all(letter in rest for letter in query),
     )  # fmt: skip
     return next(((place, low.count("/"), len(path)) for place, each in enumerate(fits) if each), None)
 

@@ -172,7 +172,7 @@ class PromptRow(TellsFailures, Vertical):
     def watch_count(self) -> None:
         vim = self.editor.vim.mode if self.editor.vim_keys else ""
         if self.shell:
-            said = Content(f"{self.shell} · {vim}" if vim else self.shell)
+            content = Content(f"{self.shell} · {vim}" if vim else self.shell)
         else:
             size = f"~{tokens(self.count)} {'token' if self.count == 1 else 'tokens'}" if self.count else ""
             usual, commands = self.mode in ("", "ask"), vim not in ("", "insert")
@@ -185,9 +185,9 @@ class PromptRow(TellsFailures, Vertical):
                 # The draft needs the space of its size; an unusual state is shown nevertheless.
                 parts = [parts[0]] if commands else [] if usual else [parts[2]]
             pieces = [Content.styled(text, style) for text, style in parts if text]
-            said = Content(" · ").join(pieces)
+            content = Content(" · ").join(pieces)
         for label in self.query("#prompt-count").results(Static):
-            label.update(said)
+            label.update(content)
         # It narrows the text, which may be painted already, and unchanged lines are not repainted otherwise.
         self.call_after_refresh(self.editor.refresh)
 

@@ -186,8 +186,8 @@ def prompt(entry: Entry, body: Body, wording: Wording, *, sunk: bool) -> Iterato
 def command(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: bool) -> Iterator[Piece]:
     """List the pieces of a user's shell command: its exit state at the right, its output below."""
     title, _, ended = entry.title.rpartition(" · ") if entry.result_seq else (entry.title, "", "")
-    told, kept = ended or STATE_WORDS[entry.state], "not sent" if entry.private else wording.size(entry)
-    right = wording.joined(LEFT if entry.left else "", mark_text(entry, wording), told, kept)
+    state, kept = ended or STATE_WORDS[entry.state], "not sent" if entry.private else wording.size(entry)
+    right = wording.joined(LEFT if entry.left else "", mark_text(entry, wording), state, kept)
     typed = shell_line(body.args or title, private=entry.private)
     yield from prompt_pieces(typed, right, sunk=sunk, part="args")
     yield GapPiece(half="" if sunk else "under")
@@ -343,10 +343,10 @@ def pieces(
     content = list(_content(entry, body, wording, expanded=expanded, sunk=sunk))
     if last and entry.kind == "error":
         # Logs of earlier versions have key names in their sentences.
-        said = f"{entry.title} {body.text[:4_000]}"
+        text = f"{entry.title} {body.text[:4_000]}"
         usual = ("models",) if "resend" in body.actions else ("retry", "models")
         ways = on_screen(("details", *body.actions, *usual), wording.keymap)
-        content.append(KeysPiece(tuple(each for each in ways if each[0] not in said)))
+        content.append(KeysPiece(tuple(each for each in ways if each[0] not in text)))
     if excerpt is not None:
         where = f"found at character {excerpt.offset + 1:,} of {excerpt.length:,}"
         content.append(TextPiece(f"{wording.glyphs.dots} {where}", Tone.WARNING, indent=INDENT))
@@ -408,8 +408,8 @@ def _merge(entry: Entry, body: Body, wording: Wording, *, expanded: bool, sunk: 
     name, _, figures = one_line(entry.title, _TITLE_CELLS).removeprefix("merged ").rpartition(": ")
     yield from prompt_pieces(f"/merge {name}", clock(entry.time), sunk=sunk, part="")
     yield GapPiece(half="" if sunk else "under")
-    told = LEFT if entry.left else STATE_WORDS[entry.state]
-    right = wording.joined(told, mark_text(entry, wording), f"brief {wording.size(entry)}")
+    state = LEFT if entry.left else STATE_WORDS[entry.state]
+    right = wording.joined(state, mark_text(entry, wording), f"brief {wording.size(entry)}")
     yield RowPiece(wording.glyphs.merge, name, Tone.TEXT, right, fold=True, note=figures)
     if expanded:
         yield from clipped(body.text, wording, Tone.TEXT, "text")
@@ -439,9 +439,9 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     glyphs = wording.glyphs
     bad = entry.state in ("failed", "denied", "cancelled", "interrupted")
     figures = sub_agent_figures(entry)
-    told = "" if bad or entry.left else STATE_WORDS[entry.state]
+    state = "" if bad or entry.left else STATE_WORDS[entry.state]
     right = wording.joined(
-        told or ("at work" if entry.at_work else ""),
+        state or ("at work" if entry.at_work else ""),
         ("from the log" if entry.answered else "told") if entry.repeats else "",
         LEFT if entry.left else "",
         mark_text(entry, wording),
@@ -479,10 +479,10 @@ def _folded(entry: Entry, body: Body, wording: Wording, *, expanded: bool) -> It
     if body.text.strip():
         yield from clipped(body.text, wording, Tone.TEXT, "text")
     elif entry.kind in ("tool", "hook"):
-        told = {"running": "(still running)", "asking": "(not begun)", "waiting": "(not begun)"}.get(
+        state = {"running": "(still running)", "asking": "(not begun)", "waiting": "(not begun)"}.get(
             entry.state, "(no output)"
         )
-        yield TextPiece(told, Tone.DIM, indent=INDENT)
+        yield TextPiece(state, Tone.DIM, indent=INDENT)
 
 
 def _changes(args: str, *, whole: bool) -> list[Piece]:
@@ -533,25 +533,25 @@ def _compaction(entry: Entry, wording: Wording, *, sunk: bool) -> Iterator[Piece
     if entry.state not in ("ok", "undone"):
         if not title.lower().startswith("compaction "):
             word = STATE_WORDS[entry.state]  # also the title of one that ended without a reason
-            told = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
-            title = f"Compaction {word}{told}"
+            detail = f"{between}{title}" if title not in ("", word) else ". Nothing changed."
+            title = f"Compaction {word}{detail}"
         yield TextPiece(title, Tone.WARNING, sign=glyphs.load_line)
         yield TextPiece(f"{wording.key('details')} shows details", Tone.DIM)
         return
     what, *figures = title.split(" · ") if title else ("Conversation compacted",)
-    behind = tuple(f"{between}{each}" for each in figures[:2])
+    sizes = tuple(f"{between}{each}" for each in figures[:2])
     tone = Tone.ACCENT if entry.state == "ok" else Tone.DIM
-    yield RulePiece(what, what.partition(" became ")[0], behind, tone)
+    yield RulePiece(what, what.partition(" became ")[0], sizes, tone)
     if rest := figures[2:]:
         # The "×" for repetitions is written with the sign for excluded entries, which has an ASCII form.
-        told = between.join(rest).replace("×", glyphs.excluded)
+        detail = between.join(rest).replace("×", glyphs.excluded)
         marked = next((each for each in rest if each.endswith(" not in the log")), "")
-        yield TextPiece(told, Tone.DIM, apart=between, warns=marked)
+        yield TextPiece(detail, Tone.DIM, apart=between, warns=marked)
     if entry.state == "ok" and not sunk:
         yield KeysPiece(((wording.key("details"), "shows the summary"), ("/undo", "")))
     elif entry.state == "undone":
-        said = f"undone: the full history is back{between}{wording.key('details')} shows what it was"
-        yield TextPiece(said, Tone.DIM, apart=between)
+        text = f"undone: the full history is back{between}{wording.key('details')} shows what it was"
+        yield TextPiece(text, Tone.DIM, apart=between)
 
 
 def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
@@ -560,12 +560,12 @@ def _error(entry: Entry, body: Body, wording: Wording) -> Iterator[Piece]:
     # The title is the beginning of the text, so it is shown once, in full.
     if lines and lines[0].startswith(title.removesuffix("…")):
         title, *lines = lines
-    told, _, advice = title.partition(". ")
+    problem, _, advice = title.partition(". ")
     if entry.left:
-        told += f" {wording.glyphs.separator} {LEFT}"
+        problem += f" {wording.glyphs.separator} {LEFT}"
     # Only the sign is red, so that the sentence stays easy to read.
     end = "." if advice else ""
-    yield TextPiece(f"{told}{end}", Tone.TEXT, sign=wording.glyphs.cross, sign_tone=Tone.ERROR)
+    yield TextPiece(f"{problem}{end}", Tone.TEXT, sign=wording.glyphs.cross, sign_tone=Tone.ERROR)
     yield from (TextPiece(line, Tone.DIM) for line in (advice, *lines[:1]) if line)
 
 

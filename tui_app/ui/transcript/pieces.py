@@ -110,16 +110,16 @@ class RowPiece(_OneRow):
         """Paint the row; the right part is dropped if the line is too narrow for both."""
         mark, right = painter.spelled(self.mark), painter.spelled(self.right)
         between = "  " if mark and right else ""
-        beside = cell_len(mark + between + right)
-        room = painter.width - (beside + 2 if beside else 0)
-        if beside and room < 12:
-            mark, between, right, beside, room = "", "", "", 0, painter.width
+        taken = cell_len(mark + between + right)
+        room = painter.width - (taken + 2 if taken else 0)
+        if taken and room < 12:
+            mark, between, right, taken, room = "", "", "", 0, painter.width
         title = painter.fitted(self.title, room)
         note = painter.spelled(self.note)
         note = f"  {note}" if note and cell_len(title) + 2 + cell_len(note) <= room else ""
         segments = [painter.styled(title, self.tone), painter.styled(note, Tone.FAINT)]
-        if beside:
-            space = painter.width - cell_len(title + note) - beside
+        if taken:
+            space = painter.width - cell_len(title + note) - taken
             segments += [
                 Segment(" " * space),
                 painter.styled(mark + between, self.mark_tone),
@@ -141,14 +141,14 @@ class KeysPiece(_OneRow):
         room = painter.width
         for key, does in self.hints:
             before = painter.spelled(f" {painter.glyphs.separator} ") if segments else ""
-            behind = f" {does}" if does else ""
-            room -= cell_len(before + key + behind)
+            after = f" {does}" if does else ""
+            room -= cell_len(before + key + after)
             if room < 0 and segments:
                 break
             segments += [
                 painter.styled(before, Tone.DIM),
                 painter.styled(key, Tone.TEXT),
-                painter.styled(behind, Tone.DIM),
+                painter.styled(after, Tone.DIM),
             ]
         return [painter.line(segments)]
 

@@ -96,8 +96,8 @@ def why_not_undone(entry: Entry | None) -> str:
     if entry.kind not in _UNDOABLE:
         return _NEVER
     again = " /redo applies it again." if entry.kind == "compaction" else ""
-    told = {"running": "This is still running: esc stops it.", "undone": f"This is already undone.{again}"}
-    return told.get(entry.state, "This changed nothing, so there is nothing to undo.")
+    reasons = {"running": "This is still running: esc stops it.", "undone": f"This is already undone.{again}"}
+    return reasons.get(entry.state, "This changed nothing, so there is nothing to undo.")
 
 
 _NEVER = "This row cannot be undone: u is for compactions, rewrites, rewinds, restored files and guards."
@@ -491,8 +491,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
     def text_select_all(self) -> None:
         """Select the entry under the cursor, not the whole conversation."""
         if self.cursor is not None:
-            first, behind = Spot(self.cursor, 0, 0).row, Spot(self.cursor + 1, 0, 0).row
-            self.screen.selections = {self: Selection(Offset(0, first), Offset(0, behind - 1))}
+            first, stop = Spot(self.cursor, 0, 0).row, Spot(self.cursor + 1, 0, 0).row
+            self.screen.selections = {self: Selection(Offset(0, first), Offset(0, stop - 1))}
 
     def slot_at(self, offset: Offset) -> int | None:
         """Return the slot of the entry at an offset in the window; None below the last one."""
@@ -640,11 +640,11 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         self.post_message(self.MarksChanged(len(marks)))
         self.refresh()
 
-    def action_ask(self, wanted: Wish) -> None:
+    def action_ask(self, wish: Wish) -> None:
         """Request an action on the marked entries, or on the one under the cursor."""
         entries = self.marked or ([self.cursor_entry] if self.cursor_entry else [])
         if entries:
-            self.post_message(self.Asked(wanted, entries))
+            self.post_message(self.Asked(wish, entries))
 
     # Opening
 
@@ -690,8 +690,8 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         refused = why_not_undone(self.cursor_entry)
         self._request_action("undo", None if refused else self.cursor_entry, refused)
 
-    def _request_action(self, wanted: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
-        asked = self.Asked(wanted, [entry]) if entry is not None else self.Asked("nothing", why_not=why_not)
+    def _request_action(self, wish: Want, entry: Entry | None, why_not: str = NO_ROW) -> None:
+        asked = self.Asked(wish, [entry]) if entry is not None else self.Asked("nothing", why_not=why_not)
         self.post_message(asked)
 
     def on_click(self, event: events.Click) -> None:

@@ -66,8 +66,8 @@ class HintRow(Widget):
         """Draw hints at the left; the last result, the hidden timeline and notices at the right."""
         notices = notice_text(self.notices)
         parts = [(self.folded, "$text-muted"), (notices, "$text-warning")]
-        beside = self.size.width - sum(len(part) + 2 for part, _ in (*parts, (self.said, "")) if part)
-        fitting = (form for form in self.meanwhile if beside - len(form) > LEAST_HINTS)
+        free = self.size.width - sum(len(part) + 2 for part, _ in (*parts, (self.said, "")) if part)
+        fitting = (form for form in self.meanwhile if free - len(form) > LEAST_HINTS)
         meanwhile = next(fitting, self.meanwhile[-1] if self.meanwhile else "")
         parts = [(self.said, "$text-success"), (meanwhile, "$text-muted"), *parts]
         right = Content("  ").join(Content.styled(part, style) for part, style in parts if part)

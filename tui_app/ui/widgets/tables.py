@@ -84,11 +84,11 @@ class Table(Generic[R]):
             apart = 0 if last or column.right or shown[at + 1].right else column.gap
             part, tone = column.shown(row, room - apart - 2 * column.snug), column.tone_of(row)
             space = " " * max(0, room - _cells(part))
-            before, behind = (space, "") if column.right or column.snug else ("", "" if last else space)
+            before, after = (space, "") if column.right or column.snug else ("", "" if last else space)
             if isinstance(part, str):
-                parts.append((f"{before}{part}{behind}", tone))
+                parts.append((f"{before}{part}{after}", tone))
             else:
-                parts += [(before, tone), part, (behind, tone)]
+                parts += [(before, tone), part, (after, tone)]
         return Content.assemble(*parts)
 
     def _laid(self, width: int, row: R | None) -> tuple[list[Column[R]], list[int]]:

@@ -58,10 +58,10 @@ def _spelled(signs: list[str]) -> list[str]:
     for at, sign in enumerate(signs):
         if sign != _DOTS:
             continue
-        before, behind = signs[max(0, at - 2) : at], signs[at + 1 : at + 4]
+        before, after = signs[max(0, at - 2) : at], signs[at + 1 : at + 4]
         # A cut text keeps its distance from the edge; an ellipsis after a blank has nothing to overwrite.
         room = 2 if before[-1:] == [" "] else 3
-        if len(behind) >= room and all(each == " " for each in behind):
+        if len(after) >= room and all(each == " " for each in after):
             signs[at : at + 3] = "..."
         elif len(before) == 2 and all(map(str.isascii, before)) and (before[1] != " " or before[0] == " "):
             signs[at - 2 : at + 1] = "..."

@@ -77,9 +77,9 @@ def sizes(done: CompactionComplete, undone: bool, *, edited: bool = False, low: 
     parts = [f"{size}   {done.messages_before:,} → {count(done.messages_after, 'message')}"]
     if done.facts:
         counts = fact_counts(fact for fact in done.facts if fact.kind != "detail")
-        said = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
-        said += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
-        parts.append(" · ".join(said))
+        sums = [f"{counts['kept'] + counts['put_back']:,} of {count(sum(counts.values()), 'fact')}"]
+        sums += [f"{counts[name]:,} {name.replace('_', ' ')}" for name in ("at_risk", "lost") if counts[name]]
+        parts.append(" · ".join(sums))
     parts += answers_text(done.questions, done.unanswered, done.misread)
     parts += lines_text(done.lines, done.lines_sourced, done.claims_marked)
     if done.calls_not_understood:
@@ -150,14 +150,14 @@ def fact_options(
         ]
     source = max((len(fact.source) for fact in found), default=0)
     source = min(source, _MOST_SOURCE) + 2 if width >= SOURCED else 0
-    told = {
+    notes = {
         place: " · ".join(filter(None, (where(fact, history), back)))
         for place, fact in enumerate(found)
         if fact.state != "kept"
     }
-    beside = max(map(cell_len, told.values()), default=-2) + 2
-    if width - _FACT_CELLS - source - beside < _ROOM_OF_FACT:
-        beside = 0
+    column = max(map(cell_len, notes.values()), default=-2) + 2
+    if width - _FACT_CELLS - source - column < _ROOM_OF_FACT:
+        column = 0
     for head, group in groupby(enumerate(found), key=lambda placed: fate(placed[1])):
         rows = list(group)
         if options:
@@ -165,8 +165,8 @@ def fact_options(
         much = f"  {len(rows):,}"
         options.append(Option(Content.assemble((head, "bold"), (much, "$text-muted")), disabled=True))
         for place, fact in rows:
-            cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - beside), source, beside)
-            options.append(Option(_fact_row(fact, told.get(place, ""), cells), id=str(place)))
+            cells = (max(_LEAST_OF_FACT, width - _FACT_CELLS - source - column), source, column)
+            options.append(Option(_fact_row(fact, notes.get(place, ""), cells), id=str(place)))
     return options
 
 
@@ -176,15 +176,15 @@ _FACT_CELLS, _MOST_SOURCE = 12, 22
 """Cells before the text of a fact, and maximum cells of its source."""
 
 
-def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
+def _fact_row(fact: Fact, note: str, cells: tuple[int, int, int]) -> Content:
     """Return a fact in columns: sign, kind, text, source in the log, and how to bring it back.
 
     Args:
         fact: The fact.
-        told: Where it is, and how to bring it back; empty if it is kept.
-        cells: Widths of its text, its source and `told`; the last is 0 if it has no column.
+        note: Where it is, and how to bring it back; empty if it is kept.
+        cells: Widths of its text, its source and `note`; the last is 0 if it has no column.
     """
-    room, source, beside = cells
+    room, source, column = cells
     text, place = one_line(unmarked(fact.text), 300), one_line(fact.source, _MOST_SOURCE)
     if not source:
         text = f"{text}  {place}".rstrip()
@@ -197,17 +197,17 @@ def _fact_row(fact: Fact, told: str, cells: tuple[int, int, int]) -> Content:
         (f"{'running' if kind == 'live' else kind:<9} ", "$text-muted"),
         padded(first, room) if source else first,
         (f"  {place:<{source - 2}}" if source else "", "$text-muted"),
-        (f"{told:>{beside}}" if beside else "", "$text-muted"),
+        (f"{note:>{column}}" if column else "", "$text-muted"),
     )
     lead = " " * _FACT_CELLS
     below = [Content(f"{lead}{line}") for line in others]
-    if told and not beside:
-        below.append(Content.styled(f"{lead}{told}", "$text-muted"))
+    if note and not column:
+        below.append(Content.styled(f"{lead}{note}", "$text-muted"))
     return Content("\n").join([row, *below])
 
 
 _ROOM_OF_FACT, _LEAST_OF_FACT = 24, 12
-"""Minimum cells of a fact's text next to `told`, and without it."""
+"""Minimum cells of a fact's text next to `note`, and without it."""
 
 
 _MARKED = re.compile(r"(?<![\w`*])(\*\*|`)(?=[^\s`*])(.+?)(?<=[^\s`*])\1(?![\w`*])")
@@ -260,14 +260,14 @@ def diff_lines(lines: Iterable[Difference], summary: str, scale: float = 1.0, wi
         width: Cells of a row.
     """
     written = [unmarked(part) for part in summary.splitlines()]
-    said = [part[start:stop] for part in written for start, stop, _ in wrap_spans(part, max(8, width - 4))]
+    wrapped = [part[start:stop] for part in written for start, stop, _ in wrap_spans(part, max(8, width - 4))]
     rows: list[str] = []
     for sign, group in groupby(lines, key=lambda line: line.sign):
         run: list[str] = []
         for line in group:
             run.append(f"{line.sign} {_message_row(line, scale, width - 2)}")
             if line.sign == "+" and line.head.type == CompactionComplete.TYPE:
-                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in said)])
+                run[-1] = "\n".join([run[-1], *(f"+   {part}" for part in wrapped)])
         if sign == " " and len(run) > 2 * _CONTEXT + 1:
             left_out = f"  … {len(run) - 2 * _CONTEXT:,} messages kept as they were"
             run = [*run[:_CONTEXT], left_out, *run[-_CONTEXT:]]

@@ -34,12 +34,12 @@ def next_turn_text(cache: "CacheOutlook", now: float) -> str:
     cold = cost(cache.cold_usd) if cache.cold_usd else ""
     until = f"until {clock(cache.warm_until)}"
     if not cache.is_warm(now):
-        said = f"{f'next turn about {cold}: ' if cold else ''}the prompt cache is cold"
+        text = f"{f'next turn about {cold}: ' if cold else ''}the prompt cache is cold"
     elif not cold or cache.warm_usd is None:
-        said = f"the prompt cache is warm {until}"
+        text = f"the prompt cache is warm {until}"
     else:
-        said = f"next turn {cost(cache.warm_usd)} warm, {cold} cold · warm {until}"
-    return f"{said}; the last request missed the cache: {cache.broken_by}" if cache.broken_by else said
+        text = f"next turn {cost(cache.warm_usd)} warm, {cold} cold · warm {until}"
+    return f"{text}; the last request missed the cache: {cache.broken_by}" if cache.broken_by else text
 
 
 def price_text(usd: float | None, unpriced: int) -> str:

@@ -49,14 +49,14 @@ def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
     counted = sum(size for _, size in sizes) or receipt.input_tokens
     sent = counted_text(counted, receipt.input_tokens)
     messages = f" in {count(receipt.messages, 'message')}" if receipt.messages else ""
-    said = (
+    head = (
         receipt.model,
         clock(receipt.time),
         f"sent {sent}{messages}",
         f"{tokens(receipt.cache_read_tokens)} from cache",
         price,
     )
-    lines = [f"#{receipt.seq}  {' · '.join(filter(None, said))}"]
+    lines = [f"#{receipt.seq}  {' · '.join(filter(None, head))}"]
     if receipt.broken_by:
         line = receipt.broken.line if receipt.broken is not None and receipt.cause == "front" else 0
         at = f", line {line:,}" if line else ""
@@ -74,8 +74,8 @@ def receipt_lines(receipt: "Receipt", usage: Mapping[str, Any]) -> list[str]:
 
 def lost_text(lost: "Mapping[Cause, float]") -> str:
     """Word the total cost of broken prefixes by cause; empty if there was none."""
-    said = [f"{cost(usd)} to {_LOST[cause]}" for cause, usd in lost.items() if cause and usd]
-    return f"Of this session went {', '.join(said)}." if said else ""
+    parts = [f"{cost(usd)} to {_LOST[cause]}" for cause, usd in lost.items() if cause and usd]
+    return f"Of this session went {', '.join(parts)}." if parts else ""
 
 
 def total_text(found: "Sequence[Receipt]") -> str:

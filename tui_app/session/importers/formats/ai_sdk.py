@@ -12,15 +12,15 @@ _LONGEST_SCHEME = 20
 def _block(part: Any) -> Any:
     kind, call = text_at(part, "type"), object_at(part, "toolInvocation") or part
     if text_at(call, "toolCallId") and kind not in ("tool-call", "tool-result"):
-        name, told = text_at(call, "toolName"), first_at(call, "result", "output", "errorText")
+        name, output = text_at(call, "toolName"), first_at(call, "result", "output", "errorText")
         named = {"type": "tool-call", "toolName": name or kind.removeprefix("tool-")}
-        return {**call, **named, "output": told, "is_error": call.get("state") == "output-error"}
+        return {**call, **named, "output": output, "is_error": call.get("state") == "output-error"}
     if kind not in ("file", "image"):
         return part
-    held = first_at(part, "url", "data", "image")
-    is_address = isinstance(held, str) and ":" in held[:_LONGEST_SCHEME]
-    address = {"type": "image_url", "image_url": held}
-    return address if is_address else picture(first_at(part, "mediaType", "mimeType"), held)
+    data = first_at(part, "url", "data", "image")
+    is_address = isinstance(data, str) and ":" in data[:_LONGEST_SCHEME]
+    address = {"type": "image_url", "image_url": data}
+    return address if is_address else picture(first_at(part, "mediaType", "mimeType"), data)
 
 
 _SIGNS = ("role toolInvocations", "role parts.type", "role content.type=tool-call|tool-result")

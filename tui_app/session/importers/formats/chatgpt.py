@@ -50,8 +50,8 @@ def _chatgpt(node: Json) -> Json:
         return {**node, "role": NOTE}
     if kind == "thoughts":
         parts = objects_at(content, "thoughts")
-        told = (filter(None, (text_at(each, "summary"), text_at(each, "content"))) for each in parts)
-        thoughts = [{"type": "thinking", "thinking": "\n".join(each)} for each in told]
+        pairs = (filter(None, (text_at(each, "summary"), text_at(each, "content"))) for each in parts)
+        thoughts = [{"type": "thinking", "thinking": "\n".join(each)} for each in pairs]
         return {**turned, "role": "thinking", "content": thoughts}
     blocks = [_chatgpt_part(part) for part in [*list_at(content, "parts"), text] if part]
     if role == "assistant" and recipient not in ("", "all"):

@@ -71,8 +71,8 @@ def _conversation(records: Records, out: Timeline) -> Records:
     ids = {text_at(node.record, "uuid") for node in nodes}
     heads: Records = [(0, {"type": "branches", "branch": " ".join(filter(None, branches))})]
     ranks = {kind: rank for rank, kind in enumerate(_TITLES, 1)}
-    told = [each for each in records if _is_head(each[1], ids)]
-    heads += sorted(told, key=lambda each: ranks.get(text_at(each[1], "type"), 0))
+    metadata = [each for each in records if _is_head(each[1], ids)]
+    heads += sorted(metadata, key=lambda each: ranks.get(text_at(each[1], "type"), 0))
     delivered = [*kept, *_delivered(records, talk, numbers, out)]
     return [*heads, *_in_order(sorted(delivered, key=lambda node: node.number), out)]
 
@@ -173,8 +173,8 @@ def _plant(records: Records, out: Timeline) -> list[_Node]:
 def _problem(record: Json, kind: str) -> tuple[str, bool]:
     """Return why a record does not belong into the tree, and whether its kind is unknown."""
     if kind in _TALK:
-        told = isinstance(_message_of(record).get("content"), str | list)
-        return "" if told else f"{kind} record without a message", not told
+        is_valid = isinstance(_message_of(record).get("content"), str | list)
+        return "" if is_valid else f"{kind} record without a message", not is_valid
     if kind in _BOOKKEEPING:
         return "", False
     # New versions write new kinds of session records.
@@ -204,8 +204,8 @@ def _take_back(nodes: list[_Node], talk: list[_Node]) -> None:
     lines = [node.number for node in talk]
     boundaries = [node.number for node in nodes if node.is_boundary]
     for node in nodes:
-        said = [each for each in node.branches if each.first is not None]
-        newest = max(said, key=lambda each: each.last, default=node)
+        branches = [each for each in node.branches if each.first is not None]
+        newest = max(branches, key=lambda each: each.last, default=node)
         for each in node.branches:
             left = each.first is not None and each is not newest
             each.is_off = node.is_off or (
@@ -281,10 +281,10 @@ def _delivered(records: Records, talk: list[_Node], stands: set[int], out: Timel
 
 def _is_written(queued: Json, records: Iterable[Json]) -> bool:
     """Return whether a queued prompt is recorded as a message, alone or joined with others."""
-    wanted = f"\n{queued['content'].strip()}\n"
+    prompt = f"\n{queued['content'].strip()}\n"
     quiet = ContentReader(lambda _: None)
     texts = (value_at(each, "attachment.prompt") or _message_of(each).get("content") for each in records)
-    return any(wanted in f"\n{plain_text(quiet.content(text))}\n" for text in texts)
+    return any(prompt in f"\n{plain_text(quiet.content(text))}\n" for text in texts)
 
 
 def _in_order(kept: list[_Node], out: Timeline) -> Records:
@@ -312,9 +312,9 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
         if boundary is not None and node.is_boundary:
             out.skip(_NO_SUMMARY, boundary.number)
         if _is_summary(record):
-            told = first_at(boundary and boundary.record, "compactMetadata", "compact_metadata") or {}
-            manual = value_at(told, "trigger") == "manual"
-            record, boundary = {**record, "type": "compaction", "told": told, "manual": manual}, None
+            details = first_at(boundary and boundary.record, "compactMetadata", "compact_metadata") or {}
+            manual = value_at(details, "trigger") == "manual"
+            record, boundary = {**record, "type": "compaction", "told": details, "manual": manual}, None
         boundary = node if node.is_boundary else boundary
         if not node.is_boundary and (id(node) in whole or not node.is_answer):
             ordered.append((node.number, record))
@@ -325,9 +325,9 @@ def _in_order(kept: list[_Node], out: Timeline) -> Records:
 
 def _merged(nodes: list[_Node]) -> Json:
     """Join the records of one response. Each repeats the usage, later ones with more output."""
-    said = [_message_of(node.record) for node in nodes]
-    message = {key: value for each in said for key, value in each.items() if value is not None}
-    content = [block for each in said for block in block_list(each["content"])]
+    messages = [_message_of(node.record) for node in nodes]
+    message = {key: value for each in messages for key, value in each.items() if value is not None}
+    content = [block for each in messages for block in block_list(each["content"])]
     lines = [node.number for node in nodes]
     return {**nodes[0].record, "message": {**message, "content": content}, "lines": lines}
 

@@ -48,10 +48,10 @@ def _cline(message: Json) -> Json:
         for part in parts:
             text = text_at(part, "text") if isinstance(part, dict) else ""
             told_by = _XML_RESULT.match(text)
-            name, told = (told_by["name"], text[told_by.end() :]) if told_by else (announced, text)
-            announced = name if told_by and not told.strip() else ""
+            name, result = (told_by["name"], text[told_by.end() :]) if told_by else (announced, text)
+            announced = name if told_by and not result.strip() else ""
             if name and not announced:
-                blocks.append({"type": "tool_result", "name": name, "content": told})
+                blocks.append({"type": "tool_result", "name": name, "content": result})
             elif not announced:
                 blocks.append(part)
         if announced:

@@ -54,7 +54,7 @@ _USED = {
 def _conversation(records: Records, out: Timeline) -> Records:
     """Return the valid records: each answer with its tokens, each compaction with the prompts it kept."""
     undone = _undone(records)
-    said: dict[int, str] = {}
+    texts: dict[int, str] = {}
     sent: list[tuple[int, Json]] = []
     answered = -1
     before: Json = {}
@@ -63,12 +63,12 @@ def _conversation(records: Records, out: Timeline) -> Records:
         if number in undone:
             out.leave("records of turns that were undone (rewinds) were left out", number)
         elif kind == "compacted":
-            told = {"summary": _summary_of(payload, said), "kept": _kept(payload, said)}
-            sent.append((number, {**record, **told}))
+            fields = {"summary": _summary_of(payload, texts), "kept": _kept(payload, texts)}
+            sent.append((number, {**record, **fields}))
         else:
             sent.append((number, record))
             if kind == _ITEM and _is_prompt(payload):
-                said[number] = _text_of(payload)
+                texts[number] = _text_of(payload)
             elif kind == _ITEM and (payload.get("type") in _CALLS or payload.get("role") == "assistant"):
                 answered = len(sent) - 1
         if kind == "event_msg" and payload.get("type") == "token_count":
@@ -163,7 +163,7 @@ def _used(payload: Json, before: Json) -> tuple[Json, Json]:
     return used, now if total else before
 
 
-def _summary_of(payload: Json, said: dict[int, str]) -> str:
+def _summary_of(payload: Json, texts: dict[int, str]) -> str:
     """Return the summary of a compaction; empty if it cannot be read."""
     if message := text_at(payload, "message").strip():
         return message
@@ -172,24 +172,24 @@ def _summary_of(payload: Json, said: dict[int, str]) -> str:
     # Codex keeps prompts next to a summary, which may be encrypted.
     if not prompts or any("compaction" in text_at(item, "type") for item in history):
         return ""
-    return "" if _is_said(prompts[-1], list(said.values())) else prompts[-1]
+    return "" if _is_said(prompts[-1], list(texts.values())) else prompts[-1]
 
 
-def _is_said(text: str, said: list[str]) -> bool:
+def _is_said(text: str, texts: list[str]) -> bool:
     # A long prompt is cut in its middle.
     beginning, cut, _ = text.partition("…")
-    return text in said or bool(
-        cut and len(beginning) >= _CUT_FROM and any(each.startswith(beginning) for each in said)
+    return text in texts or bool(
+        cut and len(beginning) >= _CUT_FROM and any(each.startswith(beginning) for each in texts)
     )
 
 
-def _kept(payload: Json, said: dict[int, str]) -> list[int]:
+def _kept(payload: Json, texts: dict[int, str]) -> list[int]:
     """Return the lines of the prompts that a compaction kept in addition to its summary."""
     if "replacement_history" in payload:
         history = [_text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
-        return [line for line, text in said.items() if any(_is_said(each, [text]) for each in history)]
+        return [line for line, text in texts.items() if any(_is_said(each, [text]) for each in history)]
     # Older versions rebuild it from the newest prompts whenever they read the file.
-    newest = list(said.items())[::-1]
+    newest = list(texts.items())[::-1]
     sizes = accumulate(len(text.encode()) for _, text in newest)
     return [line for (line, _), size in zip(newest, sizes, strict=True) if size <= _KEPT_BYTES]
 
@@ -209,9 +209,9 @@ _REPEATED = side_record("events that repeat the conversation for the screen were
 def _convert(record: Json) -> Json:
     if {"role", "content"} <= record.keys() and "type" not in record:
         return _item({**record, "type": "message"})
-    told = isinstance(record.get("payload"), dict) and text_at(record, "type").startswith(_ABOUT)
+    is_typed = isinstance(record.get("payload"), dict) and text_at(record, "type").startswith(_ABOUT)
     # The first line of an old rollout is the session's data, without a type.
-    about = told or "record_type" in record or {"instructions", "id"} <= record.keys()
+    about = is_typed or "record_type" in record or {"instructions", "id"} <= record.keys()
     return (
         {**record, **_SESSION} if about else {"unknown": f"unknown record type {shown(record.get('type'))}"}
     )
@@ -254,11 +254,11 @@ def _told(item: Json) -> Json:
         return {"role": "assistant", "tool_calls": [call]}
     if kind in _OUTPUTS:
         output = item.get("output", item.get("tools"))
-        told = output.get("content", output) if isinstance(output, dict) else output
-        failed = object_at(item, "output").get("success") is False or _is_failed(told)
+        content = output.get("content", output) if isinstance(output, dict) else output
+        failed = object_at(item, "output").get("success") is False or _is_failed(content)
         # Without an exit code, the text decides.
         state = {"is_error": True} if failed else {}
-        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": told, **state}
+        return {"role": "tool", "tool_call_id": item.get("call_id"), "content": content, **state}
     return _SESSION if kind in _ASIDE else {"unknown": f"unknown item type {shown(item.get('type'))}"}
 
 

@@ -9,9 +9,9 @@ from tui_app.session.importers.values import object_at, objects_at, text_at
 def _continue(item: Json) -> Json:
     results: list[Json] = []
     for state in objects_at(item, "toolCallStates") or [object_at(item, "toolCallState")]:
-        told = [text_at(each, "content") for each in objects_at(state, "output")]
-        if told or state.get("status") in ("errored", "canceled"):
-            results.append({**state, "content": "\n".join(told)})
+        outputs = [text_at(each, "content") for each in objects_at(state, "output")]
+        if outputs or state.get("status") in ("errored", "canceled"):
+            results.append({**state, "content": "\n".join(outputs)})
     logs = objects_at(item, "promptLogs")
     model = text_at(logs[-1], "modelTitle", "modelProvider") if logs else ""
     return {**item, "results": results, "model": model or None}

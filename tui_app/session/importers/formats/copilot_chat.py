@@ -15,14 +15,14 @@ _ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallR
 def _convert(request: Json) -> list[Json]:
     moment = {"timestamp": request.get("timestamp"), "model": text_at(request, "modelId") or None}
     named = [attached(text_at(each, "name")) for each in objects_at(request, "variableData.variables")]
-    said = text_at(request, "message.text", "message")
-    steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": said}, *named]}]
+    prompt = text_at(request, "message.text", "message")
+    steps: list[Json] = [{**moment, "role": "user", "content": [{"type": "text", "text": prompt}, *named]}]
     results = object_at(request, _RESULTS).items()
-    told = {call_id: _texts(list_at(result, "content")) for call_id, result in results}
+    texts = {call_id: _texts(list_at(result, "content")) for call_id, result in results}
     answer = {**moment, "role": "assistant"}
     for each in objects_at(request, _ROUNDS):
         calls = objects_at(each, "toolCalls")
-        outputs = ({"output": told[call["id"]]} if text_at(call, "id") in told else {} for call in calls)
+        outputs = ({"output": texts[call["id"]]} if text_at(call, "id") in texts else {} for call in calls)
         answered = [{**call, **output} for call, output in zip(calls, outputs, strict=True)]
         steps.append({**answer, **each, "content": each.get("response"), "toolCalls": answered})
     if not objects_at(request, _ROUNDS):

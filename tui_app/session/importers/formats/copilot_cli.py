@@ -31,10 +31,10 @@ def _order(records: Records, out: Timeline) -> Records:
 
 def _convert(event: Json) -> Json:
     # New versions have more types.
-    told = isinstance(event.get("data"), dict)
+    has_data = isinstance(event.get("data"), dict)
     left = "events that are not messages were left out"
     unknown = {"unknown": f"unknown event type {shown(event.get('type'))}"}
-    return {**event, **side_record(left)} if told else unknown
+    return {**event, **side_record(left)} if has_data else unknown
 
 
 def _result(data: Json) -> Json:

@@ -14,9 +14,9 @@ def gemini_block(part: Any) -> Any:
         return {**call, "type": "tool_use", "input": call.get("args")}
     if result := object_at(part, "functionResponse"):
         answer = object_at(result, "response")
-        told = answer.get("output", answer.get("error", answer))
+        output = answer.get("output", answer.get("error", answer))
         block = {"type": "tool_result", "tool_use_id": result.get("id"), "name": result.get("name")}
-        return {**block, "content": told, "is_error": "error" in answer}
+        return {**block, "content": output, "is_error": "error" in answer}
     if value_at(part, "thought") is True:
         return {"type": "thinking", "thinking": text_at(part, "text")}
     return part_block(part)

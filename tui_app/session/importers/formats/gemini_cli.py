@@ -53,8 +53,8 @@ def _written(record: Json, known: Mapping[Any, Any]) -> list[Json]:
     new = [each for each in listed if not patch or text_at(each, "id") not in known]
     # Messages listed after a summary were there before it.
     at = next((at for at, each in enumerate(new) if patch and _is_snapshot(each)), len(new))
-    told = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
-    return [*told, {"title": text_at(patch, "summary") or text_at(record, "summary")}]
+    messages = [*new[:at], *({**each, "type": SUMMARY} for each in new[at : at + 1])]
+    return [*messages, {"title": text_at(patch, "summary") or text_at(record, "summary")}]
 
 
 def _is_snapshot(message: Json) -> bool:
@@ -73,8 +73,8 @@ def _answer(record: Json) -> Json:
 
 def _thought(thought: Any) -> str:
     subject, text = text_at(thought, "subject"), text_at(thought, "description")
-    told = f"**{subject}**\n{text}" if subject and text else subject or text
-    return thought if isinstance(thought, str) else told
+    content = f"**{subject}**\n{text}" if subject and text else subject or text
+    return thought if isinstance(thought, str) else content
 
 
 def _split_files(blocks: list[Any]) -> list[Any]:

@@ -30,9 +30,9 @@ def _find(source: Source) -> Found | None:
         return None
     known, uses = object_at(samples[0], "attachments"), Counter[str]()
     listed = [_resolved(item, known, uses) for item in list_at(samples[0], "messages")]
-    told = [{"unknown": reason} for reason in damaged]
+    notices = [{"unknown": reason} for reason in damaged]
     owner = {"model": text_at(samples[0], "output.model") or text_at(source.document, "eval.model")}
-    return Found([*listed, *told], owner, len(samples) - 1)
+    return Found([*listed, *notices], owner, len(samples) - 1)
 
 
 def _samples(source: Source) -> tuple[list[Json], list[str]]:

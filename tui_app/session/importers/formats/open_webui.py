@@ -27,8 +27,8 @@ def _open_webui(message: Json) -> Json:
             thought = _QUOTED.sub("", following if "<summary>" in told_as else inner).strip()
             blocks.append({"type": "thinking", "thinking": html.unescape(thought)})
             continue
-        told = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(match["names"])}
-        blocks.append({**told, "type": "tool_use"})
+        attrs = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(match["names"])}
+        blocks.append({**attrs, "type": "tool_use"})
     blocks.append(text_block(content[at:].strip()))
     return {**message, "content": [block for block in blocks if block.get("text") != ""]}
 

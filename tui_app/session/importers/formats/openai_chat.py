@@ -16,10 +16,10 @@ def _find(source: Source) -> Found | None:
     choices = list_at(response, "choices")
     if found is None or not choices or not (message := object_at(choices[0], "message")):
         return found
-    told = {key: each.get(key) for key, each in (("usage", response), ("cost", owner))}
-    told["finish"] = text_at(choices[0], "finish_reason")
+    extras = {key: each.get(key) for key, each in (("usage", response), ("cost", owner))}
+    extras["finish"] = text_at(choices[0], "finish_reason")
     model = text_at(response, "model") or None
-    return replace(found, messages=[*found.messages, {"model": model, **message, **told}])
+    return replace(found, messages=[*found.messages, {"model": model, **message, **extras}])
 
 
 def _convert(message: Json) -> Json:

@@ -113,14 +113,14 @@ def _answers(message: Json) -> list[Json]:
             steps.append([])
         steps[-1].append(part)
     model = text_at(message, "modelID", "model.modelID") or None
-    told = [{"role": "assistant", "model": model, **_content(step)} for step in steps]
-    told[-1] |= {key: message.get(key) for key in ("tokens", "finish", "cost")}
+    answers = [{"role": "assistant", "model": model, **_content(step)} for step in steps]
+    answers[-1] |= {key: message.get(key) for key in ("tokens", "finish", "cost")}
     if text_at(message, "error.name") == "MessageAbortedError":
-        told[-1]["state"] = "interrupted"
+        answers[-1]["state"] = "interrupted"
     elif object_at(message, "error"):
         text = text_at(message, "error.data.message", "error.name") or "The answer failed."
-        told.append({"role": TROUBLE, "message": text})
-    return told
+        answers.append({"role": TROUBLE, "message": text})
+    return answers
 
 
 def _content(step: list[Any]) -> Json:

@@ -25,7 +25,7 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
     """Add to each observation the id of its call, and mark repeated responses."""
     calls: dict[str, str] = {}
     stands: Records = []
-    told = ""
+    last = ""
     for number, item in records:
         action, cause = text_at(item, "action"), str(item.get("cause"))
         more: Json = {}
@@ -33,8 +33,8 @@ def _with_calls(records: Records, _out: Timeline) -> Records:
             call_id = text_at(item, "tool_call_metadata.tool_call_id") or f"action {item.get('id')}"
             calls[str(item.get("id"))] = call_id
             response = text_at(item, f"{_RESPONSE}.id")
-            more = {"call": call_id, "again": bool(response) and response == told}
-            told = response
+            more = {"call": call_id, "again": bool(response) and response == last}
+            last = response
         elif cause in calls:
             more = {"call": calls[cause]}
         stands.append((number, {**item, **more}))
@@ -57,15 +57,15 @@ def _event(item: Json) -> Json:
 
 
 def _condensed(item: Json) -> Json:
-    gone = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
-    return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": gone}
+    ids = [*list_at(item, "args.forgotten_event_ids"), value_at(item, "args.forgotten_events_end_id")]
+    return {"role": SUMMARY, "content": value_at(item, "args.summary"), "gone": ids}
 
 
 def _message(item: Json) -> Json:
-    said, args = text_at(item, "args.content", "message"), object_at(item, "args")
+    text, args = text_at(item, "args.content", "message"), object_at(item, "args")
     if item.get("source") != "user":
-        return {"role": "assistant", "content": said, "response": text_at(item, f"{_RESPONSE}.id")}
-    return {"role": "user", "content": [text_block(said), *([args] if list_at(args, "image_urls") else [])]}
+        return {"role": "assistant", "content": text, "response": text_at(item, f"{_RESPONSE}.id")}
+    return {"role": "user", "content": [text_block(text), *([args] if list_at(args, "image_urls") else [])]}
 
 
 def _called(item: Json, action: str) -> Json:
@@ -80,9 +80,9 @@ def _called(item: Json, action: str) -> Json:
     call = {"id": call_id, "name": name, "arguments": args if given is None else given}
     if item["again"]:
         return {"tool_calls": [call]}
-    said = text_at(message, "content") or text_at(item, "args.thought")
+    text = text_at(message, "content") or text_at(item, "args.thought")
     model = text_at(response, "model") or None
-    return {"content": said, "tool_calls": [call], "model": model, "usage": response.get("usage")}
+    return {"content": text, "tool_calls": [call], "model": model, "usage": response.get("usage")}
 
 
 _ACTIONS: dict[str, Json | Callable[[Json], Json]] = {

@@ -26,8 +26,8 @@ def _command(message: Json) -> Json:
 def _left_branch(entry: Json) -> Json:
     # A model wrote it, although it has the user's role.
     summary = text_at(entry, "summary")
-    said = f"What happened on a branch that was left:\n\n{summary}"
-    return {"role": "assistant", "content": said} if summary else side_record()
+    text = f"What happened on a branch that was left:\n\n{summary}"
+    return {"role": "assistant", "content": text} if summary else side_record()
 
 
 _COMPACTION = {

@@ -22,8 +22,8 @@ def _qwen(record: Json) -> Json:
     blocks = list_at(record, "message.parts")
     if kind == "tool_result" and not any(object_at(block, "functionResponse") for block in blocks):
         call_id = text_at(record, "toolCallResult.callId")
-        told = value_at(record, "toolCallResult.resultDisplay")
-        blocks = [{"type": "tool_result", "tool_use_id": call_id, "content": told}]
+        result = value_at(record, "toolCallResult.resultDisplay")
+        blocks = [{"type": "tool_result", "tool_use_id": call_id, "content": result}]
     return {**record, "role": role, "content": blocks}
 
 

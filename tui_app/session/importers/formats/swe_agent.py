@@ -37,22 +37,22 @@ def _with_actions(records: Records, _out: Timeline) -> Records:
     for number, item in records:
         role, ids = text_at(item, "role"), list_at(item, "tool_call_ids")
         action = text_at(item, "action").strip() if role == "assistant" else ""
-        told: Json = {}
+        fields: Json = {}
         if action and not item.get("tool_calls"):
-            told = _acting(item, action)
+            fields = _acting(item, action)
         elif ids and isinstance(ids[0], str):
-            told = {"role": "tool", "tool_call_id": ids[0]}
+            fields = {"role": "tool", "tool_call_id": ids[0]}
         elif waiting.get(role) and item.get("content") is not None:
-            told = {"role": "tool"}
-        waiting = {"user": "tool_calls" in told, _LAST: bool(action)}
-        if role != _LAST or told:
-            stands.append((number, {**item, **told}))
+            fields = {"role": "tool"}
+        waiting = {"user": "tool_calls" in fields, _LAST: bool(action)}
+        if role != _LAST or fields:
+            stands.append((number, {**item, **fields}))
     return stands
 
 
 def _acting(item: Json, action: str) -> Json:
-    said: Any = item.get("content")
-    around = said.replace(f"```\n{action}\n```", "").strip() if isinstance(said, str) else ""
+    content: Any = item.get("content")
+    around = content.replace(f"```\n{action}\n```", "").strip() if isinstance(content, str) else ""
     thought = text_at(item, "thought").strip() or around
     return {"content": thought, "tool_calls": [{"name": _ACTION, "arguments": {"command": action}}]}
 

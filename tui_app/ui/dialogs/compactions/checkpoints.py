@@ -63,7 +63,7 @@ async def show_checkpoints(app: App[Any], session: ChatSession) -> None:
 
 
 async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
-    standing = session.presenter.agent_view.compactions
+    active = session.presenter.agent_view.compactions
     rows, compaction = list[CheckpointRow](), 0
     entries = session.presenter.view.entries
     written = await session.bodies.records([entry.seq for entry in entries if entry.kind == "checkpoint"])
@@ -74,5 +74,5 @@ async def _checkpoints(session: ChatSession) -> list[CheckpointRow]:
         if record is not None and isinstance(record.data, CheckpointCreated):
             # The folder may have been moved since.
             path = session.folder / "checkpoints" / Path(record.data.path).name
-            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in standing))
+            rows.append(CheckpointRow(title=entry.title, path=str(path), standing=compaction in active))
     return rows

@@ -170,14 +170,14 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
         head = headline(view, right, self.app.size.width - 4)
         self.write_head(head)
         width = self._width
-        beside = facts(view) if self.has_class("-roomy") and width >= WIDE else []
-        said = limits(view, brief=bool(beside))
+        extras = facts(view) if self.has_class("-roomy") and width >= WIDE else []
+        text = limits(view, brief=bool(extras))
         if self.app.size.height >= SHORT:
             # In rows that break between two facts; a low screen has one row for them.
-            spans = wrap_spans(said, width, " · ")
-            said = "\n".join(said[start:stop] for start, stop, _ in spans)
-        _say(self, "#context-limits", said)
-        self.query_one("#context-limits").display = bool(said)
+            spans = wrap_spans(text, width, " · ")
+            text = "\n".join(text[start:stop] for start, stop, _ in spans)
+        _say(self, "#context-limits", text)
+        self.query_one("#context-limits").display = bool(text)
         self._write_parts()
         _say(self, "#context-cache", view.cache)
         is_new = bool(view.cache) and not head.plain.endswith(view.cache)
@@ -187,8 +187,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             coloured = self._coloured
             bar = self._bar(view.usage)
             rows = category_legend(view.usage, view.shares, coloured=coloured).split("\n")
-            for at, said in enumerate(beside[: len(rows)]):
-                fact = f"{said:>{width - rows[at].cell_length}}"
+            for at, text in enumerate(extras[: len(rows)]):
+                fact = f"{text:>{width - rows[at].cell_length}}"
                 rows[at] = Content.assemble(rows[at], figures(fact, _TOLD))
             legend = Content("\n").join(rows)
             words = category_text(view.usage, width, view.shares, coloured=coloured)
@@ -277,8 +277,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             return
         self._refused = ()
         count = together(self._view.rows, rows[0]) if len(rows) == 1 else 0
-        said = outlook_text(self._view.usage, outlook, count)
-        text = self._view.bill if self._part == "tab-requests" else said
+        effect = outlook_text(self._view.usage, outlook, count)
+        text = self._view.bill if self._part == "tab-requests" else effect
         if self._view.answer not in ("", self._known):
             text, self._refused = one_line(self._view.answer, 300), _as_they_are(rows)
         self._known = self._view.answer
@@ -391,8 +391,8 @@ _TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:
-    told = figures(text, _TOLD) if where == "#context-outlook" else Content(text)
-    screen.query_one(where, Static).update(told)
+    content = figures(text, _TOLD) if where == "#context-outlook" else Content(text)
+    screen.query_one(where, Static).update(content)
 
 
 class SessionContext:
@@ -498,8 +498,8 @@ class SessionContext:
         """Return the outdated results of reading files; the files are read again in a thread."""
         session = self._session
         shown = {head.seq for head in session.presenter.agent_view.visible()}
-        held = [each for each in session.presenter.view.entries if each.result_seq in shown]
-        return await outdated_reads(held, session.bodies.read, session.launch.cwd)
+        calls = [each for each in session.presenter.view.entries if each.result_seq in shown]
+        return await outdated_reads(calls, session.bodies.read, session.launch.cwd)
 
     def note(self, form: tuple[int, int]) -> str:
         rewrite, place = form
@@ -528,5 +528,5 @@ def compacting_text(session: ChatSession) -> str:
 async def show_context(app: App[Any], session: ChatSession) -> None:
     """Show what fills the context, and then the message that the user chose."""
     source = SessionContext(session)
-    wanted = await app.push_screen_wait(ContextScreen(source, await source.read()))
-    session.presenter.jump_to(wanted or 0)
+    choice = await app.push_screen_wait(ContextScreen(source, await source.read()))
+    session.presenter.jump_to(choice or 0)

@@ -34,7 +34,7 @@ def merge_files(files: "FilesOfBranch") -> FilesDialog:
     left = len(files.files) - len(taken)
     ways = [Way("Brief and files", f"{count(len(taken), 'file')} as below", True)] if taken else []
     ways.append(Way("Brief only", "files stay as they are", False))
-    told = f"{count(left, 'file')} left alone." if left else ""
+    note = f"{count(left, 'file')} left alone." if left else ""
     shown = ((file.verb, clean(file.path), clean(file.left)) for file in files.files)
     lines = [file_line(verb, path, left, stays=bool(left)) for verb, path, left in shown]
     rows = [row for file, diff in zip(taken, files.diffs, strict=True) for row in _diff_rows(file.path, diff)]
@@ -42,7 +42,7 @@ def merge_files(files: "FilesOfBranch") -> FilesDialog:
     if len(rows) > _MOST_LINES:
         lines.append(Content(f"and {count(len(rows) - _MOST_LINES, 'more line')}"))
     question = "Take over the files of the branch?"
-    return FilesDialog(question, ways, Content("\n").join(lines), told)
+    return FilesDialog(question, ways, Content("\n").join(lines), note)
 
 
 _TONES = {"+": "$text-success", "-": "$text-error", "@": MUTED}

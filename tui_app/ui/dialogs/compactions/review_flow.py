@@ -83,14 +83,14 @@ async def _ask(app: "Host", session: ChatSession, proposed: CompactionProposed |
     again = True
     while again:
         screen = ReviewScreen(proposed, job=job, fill=fill_of(app, session), read=reader_of(session))
-        wanted = await app.push_screen_wait(screen)
-        if wanted is None or wanted.later or session.conversation is None:
+        review = await app.push_screen_wait(screen)
+        if review is None or review.later or session.conversation is None:
             return
-        decision: Any = wanted.summary
-        if again := wanted.focus is not None or wanted.attempt:
+        decision: Any = review.summary
+        if again := review.focus is not None or review.attempt:
             from tui_app.context.compaction.reviews import Attempt, Refocus
 
-            decision = Attempt() if wanted.focus is None else Refocus(wanted.focus)
+            decision = Attempt() if review.focus is None else Refocus(review.focus)
         session.engine.call(session.conversation.reviews.decide, job, decision)
         proposed = None
 

@@ -179,13 +179,13 @@ async def show_approvals(app: "Host", session: ChatSession) -> None:
     app.push_screen(screen)
     while wish := await screen.next_request():
         try:
-            said = await _grant(session, desk, wish)
+            reply = await _grant(session, desk, wish)
         except SettingsError as error:
-            said = ""
+            reply = ""
             await report_file_error(app, error)
-        screen.show((await _rows(session))[0], one_line(visible(said), 300))
+        screen.show((await _rows(session))[0], one_line(visible(reply), 300))
         if not screen.is_current:  # closed meanwhile
-            session.reply(said)
+            session.reply(reply)
 
 
 async def _rows(session: ChatSession) -> tuple[list[RuleRow], bool]:
@@ -288,11 +288,11 @@ def _change(
     """Change a list in the file and apply it; returns an error, empty if it succeeded."""
     rules = desk.app.launch.settings.approvals
     texts = list((rules.get(REPOSITORIES, {}).get(table, {}) if table else rules).get(ruling, ()))
-    wanted = [each for each in (*texts, add) if each and each.split() != drop.split()]
-    if wanted == texts:
+    updated = [each for each in (*texts, add) if each and each.split() != drop.split()]
+    if updated == texts:
         return ""
     key = f"approvals.{REPOSITORIES}.{table}.{ruling}" if table else f"approvals.{ruling}"
-    unique = list(dict.fromkeys(wanted))
+    unique = list(dict.fromkeys(updated))
     failed = desk.change(key, json.dumps(unique, ensure_ascii=False) if unique else None)
     if not failed:
         session.instruct(lambda now: now.tooling.approvals.replace_rules(desk.app.launch.rules))

@@ -74,13 +74,13 @@ def mcp_note(row: McpRow) -> str:
         "instructions": server.instructions,
     }
     has_too = ", ".join(what for what, there in has.items() if there)
-    said = {
+    notes = {
         f"Started again {times(server.restarts, 'time')} because it was lost.": server.restarts,
         f"The model searches for its tools: {server.saved:,} tokens of each request saved.": server.saved,
         f"Last error: {one_line(server.error, 600)}": server.error,
         f"It also has {has_too}.": has_too,
     }
-    lines = [one_line(server.where, 300), *(line for line, there in said.items() if there)]
+    lines = [one_line(server.where, 300), *(line for line, there in notes.items() if there)]
     return "\n".join([*lines, *(one_line(text, 200) for text in server.left_out[:4])])
 
 
@@ -136,11 +136,11 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
             await asyncio.sleep(LOOK_S)
             await self._look()
 
-    async def _look(self, said: str = "") -> None:
+    async def _look(self, message: str = "") -> None:
         statuses = tuple(await self._session.ask(_statuses))
-        if said or statuses != self._statuses:
+        if message or statuses != self._statuses:
             self._statuses = statuses
-            self.show(rows_of(statuses), said)
+            self.show(rows_of(statuses), message)
 
     def list_rows(self, rows: Sequence[McpRow]) -> None:
         """Show rows, and explain the marked one again, whose text may have changed."""
@@ -158,23 +158,23 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
 
     @work
     async def _change(self, what: str, server: McpStatus) -> None:
-        name, said = server.name, ""
+        name, message = server.name, ""
 
         def show(consent: Consent) -> None:
-            told = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
-            self.app.call_from_thread(self.note, told)
+            text = "\n".join(one_line(line, 2_000) for line in consent.text.splitlines())
+            self.app.call_from_thread(self.note, text)
 
         if what == "reload":
             self.note(f"Starting {name} again.")
             await self._session.ask(lambda opened: opened.extras.servers.reload([name]))
         elif what == "switch":
-            said = await _switch(self._session, name, on=server.state == "off")
+            message = await _switch(self._session, name, on=server.state == "off")
         elif server.is_address:
             self.note(f"Asking {name} how to sign in.")
             await self._session.ask(lambda opened: opened.extras.servers.sign_in(name, show))
         else:
-            said = f"{name} is a program: there is nothing to sign in to."
-        await self._look(said)
+            message = f"{name} is a program: there is nothing to sign in to."
+        await self._look(message)
 
 
 USAGE = "/mcp shows the servers; /mcp reload starts them again, /mcp reload NAME one of them."
@@ -261,8 +261,8 @@ def status_lines(all_of_it: Overview) -> list[str]:
 
 
 def _joined(names: Iterable[str]) -> list[str]:
-    said = one_line(", ".join(one_line(name, 40) for name in names), 200)
-    return [said] if said else []
+    line = one_line(", ".join(one_line(name, 40) for name in names), 200)
+    return [line] if line else []
 
 
 async def offer_served(screen: "Chat", written: Sequence[CustomCommand]) -> None:

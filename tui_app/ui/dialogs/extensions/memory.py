@@ -86,8 +86,8 @@ class MemoryScreen(OpenList[Entry], place="memory"):
 
     def action_forget(self) -> None:
         if (entry := self.marked) is not None:
-            said = f'Forget "{one_line(entry.text, 120)}"? Later sessions do not see it'
-            question = ConfirmDialog(f"{said}, and it is not added again automatically.", verb="Forget")
+            text = f'Forget "{one_line(entry.text, 120)}"? Later sessions do not see it'
+            question = ConfirmDialog(f"{text}, and it is not added again automatically.", verb="Forget")
             self.app.push_screen(question, lambda yes: self.answer(Asked("forget", entry)) if yes else None)
 
 
@@ -162,10 +162,10 @@ async def _do(session: ChatSession, change: "Callable[[OpenSession], _Result]") 
     try:
         return await session.ask(change)
     except NotRemembered as refusal:
-        told = f"Not kept: {refusal}."
+        message = f"Not kept: {refusal}."
     except (SessionNotFound, sqlite3.Error, OSError) as error:
-        told = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
-    return _Result(told, is_refused=True)
+        message = f"The board could not be changed. {explained(error, session.launch.paths.database)}"
+    return _Result(message, is_refused=True)
 
 
 def _forgotten(opened: "OpenSession", number: int) -> _Result:
@@ -176,8 +176,8 @@ def _forgotten(opened: "OpenSession", number: int) -> _Result:
 def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
     board = opened.remembering
     done = board.add(text) if entry is None else board.edit(entry.id, text)
-    told = f"Added as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} already says this."
-    return _Result(told=told, entry=done.entry.id)
+    message = f"Added as entry {done.entry.id}." if done.new else f"Entry {done.entry.id} already says this."
+    return _Result(told=message, entry=done.entry.id)
 
 
 async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None:
@@ -189,7 +189,7 @@ async def _go_to_source(app: "Host", session: ChatSession, entry: Entry) -> None
         app.open_session(entry.session, at=entry.seq)
 
 
-def _exists(launch: Launch, wanted: str) -> bool:
+def _exists(launch: Launch, session: str) -> bool:
     with closing(open_store(launch.database, read_only=True)) as store, suppress(SessionNotFound):
-        return bool(store.info(wanted))
+        return bool(store.info(session))
     return False

@@ -46,7 +46,7 @@ class SkillsScreen(ListDialog[SkillRow]):
             folder: Paths inside it are shown relative to it; None shows absolute paths.
             mark: Name of the one marked first.
         """
-        told = [one_line(text, 300) for text in refused[:3]]
+        problems = [one_line(text, 300) for text in refused[:3]]
         kind, used = self.KIND.lower(), sum(row.in_use for row in rows)
 
         def note(row: SkillRow) -> str:
@@ -54,7 +54,7 @@ class SkillsScreen(ListDialog[SkillRow]):
             if folder is not None and Path(file).is_relative_to(folder):
                 file = str(Path(file).relative_to(folder))
             details = [one_line(each, 300) for each in (file, row.detail) if each]
-            return "\n".join([one_line(row.description, 500), *details, *told])
+            return "\n".join([one_line(row.description, 500), *details, *problems])
 
         spec = ListSpec[SkillRow](
             name=f"{kind}s",
@@ -71,8 +71,8 @@ class SkillsScreen(ListDialog[SkillRow]):
             ),
             title=lambda _: f"{self.KIND}s" if kind == "agent" else f"{self.KIND}s · {used} in use",
             note=note,
-            empty="\n".join([f"No matching {kind}.", *told]),
-            none="\n".join([self.NONE, *told]),
+            empty="\n".join([f"No matching {kind}.", *problems]),
+            none="\n".join([self.NONE, *problems]),
             enter="read it",
             key=lambda row: row.name,
         )

@@ -132,10 +132,10 @@ class TaskScreen(Dialog[None], place="task", style="details", size="-full"):
         if lines := page.lines:
             where = f"lines {lines[0][0]:,} to {lines[-1][0]:,} of {page.total:,}"
         low, high = page.missing
-        gone = f"lines {low:,} to {high:,} are no longer kept" if low else ""
+        missing = f"lines {low:,} to {high:,} are no longer kept" if low else ""
         age = self._row.age_s + (monotonic() - self._looked if self._row.is_running else 0.0)
-        said = filter(None, (self._row.how, duration(int(age)) or "0 s", where, gone, page.problem))
-        self.query_one("#task-where", Static).update(" · ".join(said))
+        parts = filter(None, (self._row.how, duration(int(age)) or "0 s", where, missing, page.problem))
+        self.query_one("#task-where", Static).update(" · ".join(parts))
 
     def action_page(self, step: Literal[-1, 1]) -> None:
         """Go to the next or previous page; after the last one the end is followed again."""

@@ -85,7 +85,7 @@ def _brought(launch: Launch, find: Callable[[Path], Sequence[CustomCommand]]) ->
     names = [f"/{command.name}" for command in find(launch.cwd) if command.root is not None]
     rows = launch.brought(names).rows()
     width = max((len(kind) for kind, _ in rows), default=0)
-    return "\n".join(f"  {kind:<{width}}  {one_line(said, _CELLS)}" for kind, said in rows)
+    return "\n".join(f"  {kind:<{width}}  {one_line(items, _CELLS)}" for kind, items in rows)
 
 
 async def _asked(app: "Host", launch: Launch, question: str) -> bool:

@@ -45,14 +45,14 @@ async def branch(app: "Host", session: ChatSession, argument: str) -> None:
 
 async def show_tree(app: "Host", session: ChatSession, argument: str) -> None:
     """Show and focus the timeline as a tree; or go to a branch by name."""
-    timeline, wanted = session.pane.timeline, argument.strip()
+    timeline, target = session.pane.timeline, argument.strip()
     timeline.relatives = above, branches = await asyncio.to_thread(_relatives, session)
-    if wanted:
+    if target:
         known = {branch.name: branch.info.id for branch in branches}
         if above is not None:
             known.setdefault(above[1], above[0])
-        if not (found := wanted if wanted in known.values() else known.get(wanted, "")):
-            name = one_line(wanted, 40)
+        if not (found := target if target in known.values() else known.get(target, "")):
+            name = one_line(target, 40)
             raise Refusal(f"This session has no branch {name}. /tree shows which there are.")
         await go_to(app, session, Chosen(found))
         return

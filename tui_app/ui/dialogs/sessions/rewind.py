@@ -76,14 +76,14 @@ def leaving_text(point: RewindPoint, sizes: tuple[int, int] | None) -> str:
         sizes: Tokens of the next request before and after; ``None`` if unknown.
     """
     size = f": ~{tokens(sizes[0])} → ~{tokens(sizes[1])}" if sizes else ""
-    said = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
+    parts = [f"{count(point.messages, 'message')} would leave the model's view{size}."]
     if point.compactions:
         taken_back = count(point.compactions, "compaction")
-        said.append(f"{taken_back} would be undone: the history before it comes back in full.")
+        parts.append(f"{taken_back} would be undone: the history before it comes back in full.")
     if point.restored:
         comes = "comes" if point.restored == 1 else "come"
-        said.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
-    return " ".join([*said, "The prompt goes into the editor; the log keeps everything."])
+        parts.append(f"{count(point.restored, 'result')} rewritten since {comes} back in full.")
+    return " ".join([*parts, "The prompt goes into the editor; the log keeps everything."])
 
 
 _STAYS = "left alone"
@@ -156,21 +156,21 @@ async def retry(app: "Host", session: ChatSession) -> None:
 
 async def clear(app: "Host", session: ChatSession) -> None:
     """Empty the model's view, after a confirmation."""
-    held = len(session.presenter.agent_view.visible())
-    leave = f"{count(held, 'message')} {'leaves' if held == 1 else 'leave'}"
+    number = len(session.presenter.agent_view.visible())
+    leave = f"{count(number, 'message')} {'leaves' if number == 1 else 'leave'}"
     text = f"Clear the context? {leave} the model's view; the log keeps them."
-    if not held:
+    if not number:
         session.reply("Nothing to clear: the context has no messages.")
     elif await confirmed(app, text, verb="Clear", keep="Keep"):
         session.submit(Clear())
 
 
-async def _submit(app: App[Any], session: ChatSession, wanted: Rewind) -> None:
+async def _submit(app: App[Any], session: ChatSession, request: Rewind) -> None:
     """Ask whether to restore files that tools have changed since, and rewind."""
     way: Literal["keep", "restore", "overwrite"] | None = "keep"
-    if wanted.to and session.conversation is not None and not session.read_only:
-        files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(wanted.to))
+    if request.to and session.conversation is not None and not session.read_only:
+        files = await session.ask(lambda opened: opened.conversation.tooling.files.outlook(request.to))
         if any(file.fate != "same" for file in files):
             way = await app.push_screen_wait(rewind_files(files))
     if way is not None:
-        session.submit(replace(wanted, files=way))
+        session.submit(replace(request, files=way))

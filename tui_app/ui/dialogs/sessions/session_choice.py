@@ -67,7 +67,7 @@ async def choose_session(
         What to open; None if the list was closed.
     """
     while True:
-        infos, standing = await asyncio.to_thread(_list, launch)
+        infos, states = await asyncio.to_thread(_list, launch)
         rows = [info for info in infos if info.messages]
         listed(rows)
         screen = SessionsScreen(
@@ -79,7 +79,7 @@ async def choose_session(
             home=launch.env.get("HOME", ""),
             stats=lambda id: StatsReader(launch.database, id).read(),
         )
-        screen.written, screen.standing = written, standing
+        screen.written, screen.standing = written, states
         choice = await app.push_screen_wait(screen)
         written = screen.written
         if choice is None or isinstance(choice, SessionInfo):
@@ -121,10 +121,10 @@ async def resume(app: "Host", session: "ChatSession", words: str) -> None:
 
 async def go_to(app: "Host", session: "ChatSession", chosen: Chosen) -> None:
     """Open a session, asking first if something of this one would be lost."""
-    held = ""
+    place = ""
     if chosen.session and what_leaving_costs(session):
-        held = await asyncio.to_thread(open_elsewhere, session.launch, chosen.session)
-    first = f"That session is open in {held} and would be read-only. " if held else ""
+        place = await asyncio.to_thread(open_elsewhere, session.launch, chosen.session)
+    first = f"That session is open in {place} and would be read-only. " if place else ""
     if await may_leave(app, session, first):
         app.open_session(chosen.session, at=chosen.seq, then=chosen.then)
 
@@ -145,8 +145,8 @@ def search_in(launch: Launch) -> Search:
         try:
             yield from searching(launch.database, words, stopped, typing=True)
         except sqlite3.Error as error:
-            told = explained(error, launch.paths.database)
-            raise SearchFailed(f"The sessions cannot be searched. {told}") from error
+            reason = explained(error, launch.paths.database)
+            raise SearchFailed(f"The sessions cannot be searched. {reason}") from error
 
     return search
 
@@ -155,8 +155,8 @@ async def _change(app: App[Any], launch: Launch, refused: str, change: Callable[
     try:
         await asyncio.to_thread(change)
     except (SessionNotFound, SessionLocked, OSError, sqlite3.Error) as error:
-        told = explained(error, launch.paths.database)
-        await app.push_screen_wait(DetailsScreen(refused, told))
+        reason = explained(error, launch.paths.database)
+        await app.push_screen_wait(DetailsScreen(refused, reason))
 
 
 def _delete(launch: Launch, session: str) -> None:

@@ -110,14 +110,14 @@ class SearchScreen(ListDialog[Found], place="search"):
         self._slow = False
         """Whether the progress is shown."""
 
-    def fill(self, wanted: str) -> None:
+    def fill(self, query: str) -> None:
         """Start a new search, dropping the previous one."""
         self._end("")
         self._reached, self._slow = _NOTHING, False
         self.workers.cancel_group(self, "search")
-        if wanted.strip():
+        if query.strip():
             self._stopping = threading.Event()
-            self._look(wanted, self._stopping)
+            self._look(query, self._stopping)
         else:
             self._show((), 'Words in any order, "words side by side", or the beginning of one as harb*')
 
@@ -127,10 +127,10 @@ class SearchScreen(ListDialog[Found], place="search"):
             self._show(self.shown, "", same=True)
 
     @work(group="search")
-    async def _look(self, wanted: str, stopping: threading.Event) -> None:
+    async def _look(self, query: str, stopping: threading.Event) -> None:
         slow = self.set_timer(SLOW_S, self._tell)
-        parts = self._search(wanted, stopping.is_set)
-        said = ""
+        parts = self._search(query, stopping.is_set)
+        message = ""
         try:
             while (part := await asyncio.to_thread(next, parts, None)) is not None:
                 same, self._reached = bool(self._reached.found), part
@@ -138,16 +138,16 @@ class SearchScreen(ListDialog[Found], place="search"):
                     self._show(part.found, "", same=same)
                 if self._slow:
                     self._tell()
-            said = "" if self._reached.found else "No results."
+            message = "" if self._reached.found else "No results."
         except SearchFailed as failed:
-            said = str(failed)
+            message = str(failed)
         finally:
             slow.stop()
             # A generator running in its thread cannot be closed; it stops because it polls for that.
             with suppress(ValueError):
                 parts.close()
-        if said:
-            self._show((), said)
+        if message:
+            self._show((), message)
         self._end("")
 
     def _tell(self) -> None:

@@ -110,10 +110,10 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
                 return _NO_OTHER
             window = windows.get(row.model, 0)
             # A session without requests has not been counted.
-            held = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
-            full = f"opens with {held}" if window and row.tokens else ""
-            told = (full, one_line(row.id, 40), one_line(row.model, 40), folder(row.cwd))
-            return " · ".join(filter(None, told))
+            usage = f"{tokens(row.tokens)} of {window_text(window)}, {percent_text(row.tokens, window)}"
+            full = f"opens with {usage}" if window and row.tokens else ""
+            parts = (full, one_line(row.id, 40), one_line(row.model, 40), folder(row.cwd))
+            return " · ".join(filter(None, parts))
 
         spec = ListSpec[SessionInfo](
             name="sessions",
@@ -142,8 +142,8 @@ class SessionsScreen(ListDialog[SessionInfo], place="sessions"):
         super().__init__(sorted(rows, key=lambda row: folders.index(row.cwd)), spec)
 
     def _mark(self, row: SessionInfo, cells: int) -> str:
-        if (standing := self.standing.get(row.id)) is not None:
-            return f"  {one_line(standing, max(8, cells // 2))}"
+        if (state := self.standing.get(row.id)) is not None:
+            return f"  {one_line(state, max(8, cells // 2))}"
         return "  this one" if row.id == self._current else ""
 
     def on_mount(self) -> None:
