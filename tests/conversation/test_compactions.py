@@ -1,8 +1,10 @@
 """Compactions in a conversation: by hand, in the background, reviewed, cancelled, failed, undone."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -37,6 +39,7 @@ from tui_app.events import (
     TurnEnd,
 )
 from tui_app.references import Span
+from tui_app.session.stores.sqlite_store import SqliteStore
 from tui_app.settings import ReviewMode
 
 NOTES = "Title: Sea and sky\n## Intent\nTell the sea from the sky."
@@ -87,6 +90,30 @@ async def test_by_hand_undone_and_redone(desk: Desk, fake_openai: FakeOpenAI) ->
         await done(conversation, Restate(undo=False))
         assert view_bytes(conversation) == compacted
         assert conversation.usage.total == complete.tokens_after
+
+
+async def test_a_compaction_reads_the_log_on_the_engines_thread(
+    desk: Desk, fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite calls back into Python: two threads on one connection would wait for each other forever."""
+    threads: set[int] = set()
+
+    def watched(name: str) -> None:
+        real = getattr(SqliteStore, name)
+
+        def noted(*args: Any) -> Any:
+            threads.add(threading.get_ident())
+            return real(*args)
+
+        monkeypatch.setattr(SqliteStore, name, noted)
+
+    async with filled(desk, fake_openai) as opened:
+        watched("_ask")
+        watched("_change")
+        fake_openai.add(Text(NOTES), phrase=ASKS)
+        await done(opened.conversation, Compact("the tides"))
+        assert last_of(opened).outcome == "success"
+        assert threads == {threading.get_ident()}
 
 
 async def test_a_key_that_the_user_wrote_is_in_no_summary(desk: Desk, fake_openai: FakeOpenAI) -> None:

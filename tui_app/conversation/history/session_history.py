@@ -99,6 +99,8 @@ class SessionHistory:
     withheld: frozenset[Path] = frozenset()
     secrets: Secrets = NO_SECRETS
     overhead: Overhead = field(default_factory=lambda: Overhead(resolve_window()))
+    _place: tuple[str, ...] | None = None
+    """Folder and branch. Read with the view: summaries are checked in other threads, which must not read."""
     _items: list[Item] | None = None
     _distrusted: bool = False
     _ledger: Ledger | None = None
@@ -111,6 +113,7 @@ class SessionHistory:
         self.view = self.store.agent_view(self.session)
         self.archive.read = partial(self.store.newest, self.session)
         self._rewritten()
+        self.circumstances()
         known = known_of(self.store, self.session)
         if known.window.limit > 0 and self.store.info(self.session).model == self.model:
             self.window_known, self.overhead = True, known.overhead(self.view)
@@ -187,8 +190,10 @@ class SessionHistory:
         return most is None or len(unread) <= most
 
     def circumstances(self) -> Sequence[str]:
-        start = data_of(self.store.record(self.session, 1), SessionStart)
-        return (start.cwd, start.branch, self.model) if start else (self.model,)
+        if self._place is None:
+            start = data_of(self.store.record(self.session, 1), SessionStart)
+            self._place = (start.cwd, start.branch) if start else ()
+        return (*self._place, self.model)
 
     def _message_heads(self, kinds: Collection[str] = MESSAGES) -> list[Head]:
         return [
@@ -243,7 +248,7 @@ class SessionHistory:
 
     def refuse(self, why: str) -> bool:
         """Report why a user's request is refused; always returns False."""
-        self.append(Notice(text=why, passing=True))
+        self.append(Notice(text=why, passing=True, refused=True))
         return False
 
     def append(self, payload: Payload, message: ModelMessage | None = None) -> Record:
