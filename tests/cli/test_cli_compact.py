@@ -118,7 +118,7 @@ def test_smaller_window_keeps_less(plimsoll: Plimsoll, imported: str) -> None:
 
 
 def test_nothing_to_do_is_said(plimsoll: Plimsoll, imported: str, paths: Paths) -> None:
-    for flag, words in (("--undo", "No compaction to undo."), ("--redo", "Nothing to redo.")):
+    for flag, words in (("--undo", "Nothing to undo."), ("--redo", "Nothing to redo.")):
         result = plimsoll("compact", imported, flag)
         assert (result.code, result.out, result.err.strip()) == (1, "", words)
     for flags in ((), ("--dry-run",)):

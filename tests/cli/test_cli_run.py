@@ -1054,7 +1054,10 @@ def test_json_lines_hold_what_is_stored_notices_and_the_end(capsys: pytest.Captu
     assert out.isascii()
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["type"] for line in lines] == ["assistant.message", "notice", "turn.end"]
-    assert (lines[1]["seq"], lines[1]["data"]) == (0, {"text": "n", "actions": [], "passing": False})
+    assert (lines[1]["seq"], lines[1]["data"]) == (
+        0,
+        {"text": "n", "actions": [], "passing": False, "refused": False},
+    )
 
 
 def test_short_memory_is_said_beside_json_too(capsys: pytest.CaptureFixture[str]) -> None:
@@ -1228,10 +1231,10 @@ def test_a_goal_goes_on_until_its_check_holds(plimsoll: Plimsoll, check: str, co
         (("word", "--check", "true"), "--check is for --goal TEXT."),
         (
             ("--goal", "x", "--check", "true", "--turns", "0"),
-            "--turns 0 cannot be; allowed: a number above 0.",
+            "--turns 0 is not possible. Allowed: a number above 0.",
         ),
-        (("--goal", "x", "--check", "true", "--money", "nan"), "--money nan cannot be"),
-        (("--goal", "x", "--count", "-1"), "--count -1 cannot be"),
+        (("--goal", "x", "--check", "true", "--money", "nan"), "--money nan is not possible"),
+        (("--goal", "x", "--count", "-1"), "--count -1 is not possible"),
         (("word", "--goal", "off"), "--goal off ends the goal of a session. Which one? --session ID"),
     ],
 )

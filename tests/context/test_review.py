@@ -10,13 +10,13 @@ from pydantic_ai.messages import CompactionPart
 from tests.context.governor_kit import NOTES, Heard, Writer, plain_counter
 from tests.context.histories import as_bytes, long_conversation
 from tui_app.context.compaction.compactor import Compactor, PlainHost, State
-from tui_app.context.compaction.reviews import DECLINED, EMPTY
+from tui_app.context.compaction.reviews import EMPTY
 from tui_app.context.history import ListHistory, Proposal
 from tui_app.context.policy import PLIMSOLL, Policy
 from tui_app.context.summaries.prompt import SummaryTask
 from tui_app.context.views.view import to_messages
 from tui_app.context.windows.windows import resolve_window
-from tui_app.events import CompactionAwaited, CompactionComplete
+from tui_app.events import DECLINED, CompactionAwaited, CompactionComplete
 from tui_app.usage import Overhead
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("no_job_left")]

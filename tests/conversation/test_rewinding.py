@@ -134,7 +134,7 @@ async def test_undo_takes_a_clear_back_until_something_is_said(desk: Desk, fake_
         await turn(conversation, "Once more")
         after = view_bytes(conversation)
         for work, why in (
-            (Restate(undo=True), "No compaction to undo. /fork continues from what was rewound."),
+            (Restate(undo=True), "Nothing to undo. /fork continues from what was rewound."),
             (Restore(second), "The conversation has continued since. /fork continues from what was rewound."),
         ):
             watching = Following(conversation.bus)

@@ -181,7 +181,7 @@ async def test_slash_commands(cwd: Path, plimsoll_home: Path, fake_openai: FakeO
     async with talking(cwd) as talk:
         session = await talk.begin()
         await talk.say(session, "/undo")
-        assert talk.editor.text(session) == "No compaction to undo."
+        assert talk.editor.text(session) == "Nothing to undo."
         for number in range(4):
             await talk.say(session, f"Question {number}? {LONG}")
         full = talk.editor.of(session, "usage_update")[-1].used

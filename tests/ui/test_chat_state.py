@@ -95,7 +95,7 @@ def test_notices_are_unread_until_somebody_looks() -> None:
     assert after(Notice(text="three"), state=read).unread == 1
 
 
-@pytest.mark.parametrize("reason", ["the summary was not accepted", "The server was away for long: " * 4])
+@pytest.mark.parametrize("reason", ["the result came too late", "The server was away for long: " * 4])
 def test_a_notice_of_a_compaction_has_its_reason_once_and_whole(reason: str) -> None:
     ended = CompactionComplete(job="j", outcome="discarded", trigger="manual", reason=reason)
     assert after(ended).notices == (f"Compaction discarded: {reason.strip()}. Nothing changed.",)

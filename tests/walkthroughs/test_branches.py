@@ -57,7 +57,7 @@ def test_a_branch_comes_back_and_goes_again(machine: Machine) -> None:
     # A line is not in the log, so enter would edit first.
     walk.read("enter edit").press("e").see("esc back").press("tab").see("enter merge it").press("enter")
     walk.read("+2026-04-05", "Brief and files").press("enter")
-    walk.see("Merged list them: ", "1 file · /undo takes both back", "⇇ list them")
+    walk.see("Merged list them: ", "1 file · /undo undoes both", "⇇ list them")
     assert (machine.workspace / "easter.csv").read_text() == "2026-04-05\n"
     walk.send("/undo").see("Undone: the conversation is as it was before")
     assert not (machine.workspace / "easter.csv").exists()

@@ -172,11 +172,7 @@ async def list_models(
         *own,
         *(
             _choice(
-                f"{server.name}:{model}",
-                f"{model} · {server.name}, this machine",
-                window,
-                "server",
-                **_FREE,
+                f"{server.name}:{model}", f"{model} · {server.name}, this machine", window, "server", **_FREE
             )
             for server in servers
             for model, window in server.models.items()

@@ -7,15 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_app.cli.core.command import (
-    OK,
-    USAGE,
-    CommandFailed,
-    Program,
-    WrongUsage,
-    need_screen,
-    place_of,
-)
+from tui_app.cli.core.command import OK, USAGE, CommandFailed, Program, WrongUsage, need_screen, place_of
 from tui_app.cli.core.options import COMMANDS, load_command, parse, screen_parser
 from tui_app.cli.core.output import abandon_stdout, flush, prepare_streams, tell
 from tui_app.paths import Paths

@@ -163,10 +163,7 @@ class Conversations:
         # Spans are recorded only if the process has a tracer provider.
         spans = Spans(get_tracer(SCOPE), conversation)
         history = ListHistory(
-            counter,
-            traced(self.listener, spans),
-            is_pinned=self.is_pinned,
-            is_excluded=self.is_excluded,
+            counter, traced(self.listener, spans), is_pinned=self.is_pinned, is_excluded=self.is_excluded
         )
         writers = _Writers(
             fallback=ExtractiveSummariser(text.count),

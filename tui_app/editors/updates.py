@@ -131,8 +131,7 @@ def trouble(error: Exception) -> RequestError:
             return RequestError(NOT_FOUND, mask_secrets(str(error.args[0])))
         case SessionLocked():
             return RequestError(
-                INTERNAL,
-                f"The session is open in {error}, and only one may write it. Close it there first.",
+                INTERNAL, f"The session is open in {error}, and only one may write it. Close it there first."
             )
         case SettingsError() | UnusableAgent() | StorageError():
             return RequestError(INTERNAL, mask_secrets(str(error)))

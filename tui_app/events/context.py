@@ -17,6 +17,9 @@ DOUBTFUL = "(doubtful)"
 MARKS = (NOT_IN_LOG, UNCHECKED, DOUBTFUL, "(unconfirmed)")
 """All marks, including one of summaries by earlier versions."""
 
+DECLINED = "the summary was not accepted"
+"""Why a compaction was discarded if the user did it."""
+
 
 @frozen(kw_only=True)
 class SentPart:

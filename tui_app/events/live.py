@@ -93,6 +93,8 @@ class Notice(Payload):
     """Actions with keys or commands in a front end, by their names in ``next_steps``."""
     passing: bool = False
     """Whether it only answers a request of the user, and is of no use later."""
+    refused: bool = False
+    """Whether that request was refused: nothing changed."""
 
 
 @event("approval.requested", stored=False)

@@ -20,15 +20,7 @@ from tui_app.context.shell_line import producer
 from tui_app.context.summaries.prompt import fitted, inert, transcript
 from tui_app.context.user_text import own_words, sentences
 from tui_app.context.views.view import Item, is_summary, is_system
-from tui_app.memory.entries import (
-    EXTRACTION,
-    WEIGHTS,
-    Draft,
-    Entry,
-    EntryKind,
-    NotRemembered,
-    checked,
-)
+from tui_app.memory.entries import EXTRACTION, WEIGHTS, Draft, Entry, EntryKind, NotRemembered, checked
 from tui_app.records import frozen
 from tui_app.system.secrets import mask_secrets
 

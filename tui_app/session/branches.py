@@ -150,7 +150,7 @@ def branch_named(store: SessionStore, session: str, name: str) -> Branch:
         raise Refusal(f"Which branch? There are {named}.")
     if not name:
         above = parent_of(store, session)
-        way = f"This one is merged from {above}: /tree leads there." if above else "/branch begins one."
+        way = f"This is one: open {above} with /tree, and merge there." if above else "/branch begins one."
         raise Refusal(f"No branch of this session is open. {way}")
     if any(name in (data.branch, data.name) for data in merges_in(store, session).values()):
         raise Refusal(f"The branch {name} was merged, and deleted since. Nothing changed.")

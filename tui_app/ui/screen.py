@@ -239,9 +239,11 @@ class ChatScreen(SelectsWhatIsSeen, TellsFailures, Chat):
         Args:
             event: What is typed; a key without effect changes nothing.
         """
-        if not (self.is_ready and self.is_current) or self.session.state.status.under is None:
+        if not (self.is_ready and self.is_current):
             return
-        if isinstance(event, events.Paste) or event.is_printable or event.key in self.active_bindings:
+        self.session.command = ""
+        is_used = isinstance(event, events.Paste) or event.is_printable or event.key in self.active_bindings
+        if is_used and self.session.state.status.under is not None:
             self.session.move_on()
 
     @on(Input.Changed)

@@ -6,7 +6,7 @@ is suggested, and the user decides.
 
 import re
 from collections.abc import Callable, Collection, Coroutine, Sequence
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -75,14 +75,16 @@ class ParsedCommand(NamedTuple):
 
 
 class UnknownCommand(NamedTuple):
-    """An unknown name, and the closest existing one."""
+    """An unknown name, and the closest existing one; empty if none is close."""
 
     name: str
     closest: str
 
     @property
     def message(self) -> str:
-        return f"No command /{self.name}. Closest: /{self.closest}"
+        return f"No command /{self.name}. " + (
+            f"Closest: /{self.closest}" if self.closest else "/help lists all."
+        )
 
 
 def is_command(text: str) -> bool:
@@ -104,8 +106,7 @@ def parse(text: str) -> ParsedCommand | UnknownCommand:
             return ParsedCommand(command, parts[words] if len(parts) > words else "")
     name = body.split(maxsplit=1)[0] if body else ""
     names = [known for command in COMMANDS for known in command.names]
-    closest = max(names, key=lambda known: SequenceMatcher(None, name.lower(), known).ratio())
-    return UnknownCommand(name, closest)
+    return UnknownCommand(name, next(iter(get_close_matches(name.lower(), names, 1)), ""))
 
 
 def text_opens(text: str) -> bool:

@@ -61,7 +61,8 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
 
     A refused command that had an argument is put back into the editor, to be corrected.
     """
-    session, editor = chat.session, chat.pane.prompt.editor
+    session = chat.session
+    session.command = f"/{command.name} {argument}" if argument else ""
     try:
         if command.writes and session.read_only:
             raise Refusal(session.read_only)
@@ -77,8 +78,7 @@ async def run_command(chat: "Chat", command: SlashCommand, argument: str) -> Non
             tell(f"/{command.name} did not work. {why}")
         else:
             raise
-        if argument and editor.is_empty:
-            editor.restore_prompt(f"/{command.name} {argument}")
+        session.put_command_back()
 
 
 async def _verify(chat: "Chat", _: str) -> None:

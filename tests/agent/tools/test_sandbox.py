@@ -414,7 +414,7 @@ async def test_without_a_sandbox_the_question_says_so_or_nothing_runs(lab: Path)
     await tool(lab / "work", lambda: none, gate).run_command(call, "touch made")
     await run_check(tool(lab / "work", lambda: none, gate), "true")
     # The purpose comes first, before the limits.
-    assert [action.note for action in gate.actions] == ["not sandboxed", "checks the goal, not sandboxed"]
+    assert [action.note for action in gate.actions] == ["not sandboxed", "not sandboxed, checks the goal"]
     with pytest.raises(Exception, match="Install bubblewrap"):
         await tool(lab / "work", lambda: none, gate, required=True).run_command(call, "touch other")
     assert [each.name for each in sorted((lab / "work").iterdir())] == [".git", "made"]

@@ -207,7 +207,7 @@ async def files_of_branch(deck: Deck) -> None:
     )
     diff = "--- timetable.py\n+++ timetable.py\n@@ -1 +1 @@\n-low = 3\n+low = 4\n"
     deck.app.push_screen(merge_files(FilesOfBranch(files=files, diffs=(diff,))))
-    await deck.says("Take over the files of the branch?")
+    await deck.says("Merge the branch's files too?")
 
 
 async def search(deck: Deck) -> None:

@@ -112,7 +112,7 @@ async def test_forgetting_asks_and_is_in_the_log(repository: Desk) -> None:
         await deck.press("f8")
         await deck.until(lambda: isinstance(deck.app.screen, ConfirmDialog), "the question")
         await deck.press("y")
-        await deck.says("was removed from the board")
+        await deck.says("was forgotten")
         assert "Never touch legacy/importer.py." not in texts(repository)
         assert deck.app.screen.query_one(Input).value == "never", "what was looked for"
         session = deck.app.chat.session.id

@@ -104,7 +104,7 @@ async def test_a_branch_is_made_shown_merged_and_undone(
         merged = deck.app.chat.session.state.usage
         assert merged is not None
         assert merged.total > usage.total, "the gauge has the brief"
-        assert deck.status.endswith("1 file · /undo takes both back")
+        assert deck.status.endswith("1 file · /undo undoes both")
         assert (repository / "list.txt").read_text() == "one\n"
         assert "harbour.py was deleted. (not in the log)" in served.agent_view(session)[-1]
         assert deck.kinds[-2:] == ["merge", "files"]
@@ -175,8 +175,8 @@ async def test_enter_on_a_row_of_the_tree_goes_to_the_branch(
         await deck.send("/tree")
         await deck.until(lambda: "above" in timeline(deck), "the session that it has left")
         await deck.send("/merge")
-        await deck.says("No branch of this session is open. This one is merged from ")
-        assert deck.status.endswith(": /tree leads there.")
+        await deck.says("No branch of this session is open. This is one: open ")
+        assert deck.status.endswith("with /tree, and merge there.")
         await deck.send("/branch list them")
         await deck.until(lambda: deck.app.chat.is_ready and deck.app.chat.session.id != session)
 

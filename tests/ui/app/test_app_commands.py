@@ -191,7 +191,7 @@ async def test_copy_and_export_say_what_they_did(served: Desk) -> None:
 
 
 NOTHING_TO_DO = (
-    ("/undo", "No compaction to undo."),
+    ("/undo", "Nothing to undo."),
     ("/redo", "Nothing to redo."),
     ("/copy", "There is no answer to copy yet."),
     ("/export", "Nothing to export: nothing has been said yet."),
@@ -237,6 +237,12 @@ async def test_a_command_with_nothing_to_do_says_so(desk: Desk) -> None:
         ("/mcp reload quay", "No MCP server quay."),
         ("/compact --up-to soon", "--up-to"),
         ("/export notes.pdf", ".pdf is not a format"),
+        ("/rewind 99", "#99 is not a prompt"),
+        ("/exclude 99", "#99 is not part of"),
+        ("/pin 99", "#99 is not part of"),
+        ("/compact --from 99", "no message #99"),
+        ("/goal dry feet --count 2 --foo 3", "--foo is not possible. Allowed: --check"),
+        ("/guard edits", "not a complete guard. Use /guard edits PATH"),
     ],
 )
 async def test_a_refused_command_is_back_in_the_editor(served: Desk, typed: str, words: str) -> None:
@@ -244,7 +250,7 @@ async def test_a_refused_command_is_back_in_the_editor(served: Desk, typed: str,
         await deck.ready()
         await deck.send(typed)
         await deck.until(lambda: words in deck.status, "why not")
-        assert deck.editor.text == typed
+        await deck.until(lambda: deck.editor.text == typed, "the command in the prompt")
 
 
 async def test_a_refused_command_does_not_mix_with_what_was_typed_meanwhile(served: Desk) -> None:

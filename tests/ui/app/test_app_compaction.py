@@ -316,7 +316,7 @@ async def test_undo_and_redo_from_the_entry_the_screen_and_by_name(
         await deck.press("u")
         await deck.until(lambda: deck.gauge == gauge, "the gauge from before")
         await deck.send("/undo")
-        await deck.says("No compaction to undo.")
+        await deck.says("Nothing to undo.")
         assert not deck.app.chat.session.state.notices
         assert served.agent_view(session) == full
     assert len(fake_openai.journal) == 1
@@ -463,9 +463,9 @@ async def test_the_setting_asks_each_time_and_escape_discards(served: Desk, revi
     async with shown(served.change(review="manual").app(review_session)) as deck:
         await asked(deck, "/compact")
         await deck.press("escape")
-        await deck.says("Compaction discarded: the summary was not accept")
+        await deck.says("Discarded. Nothing changed.")
         assert served.agent_view(review_session) == view
-        assert deck.status.endswith("f2 details")
+        assert not deck.app.chat.session.state.unread
 
 
 @pytest.mark.usefixtures("_at_once")

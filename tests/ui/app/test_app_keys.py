@@ -341,7 +341,7 @@ async def test_a_refusal_gives_way_to_the_next_one(served: Desk, session: str) -
         await deck.send("/unpin #2")
         await deck.says("#2 is not pinned.")
         await deck.send("/undo")
-        await deck.says("No compaction to undo.")
+        await deck.says("Nothing to undo.")
         assert "#2 is not pinned." not in deck.status
         await deck.press("a")
         await deck.until(lambda: deck.status == "", "an empty row")

@@ -121,7 +121,7 @@ async def test_the_whole_paused_queue_can_be_taken_back(served: Desk, fake_opena
     ("command", "row", "said"),
     [
         ("/compact", "/compact   runs when the current work ends · 1 of 1 queued", "Nothing to compact"),
-        ("/undo", "/undo   runs when the current work ends · 1 of 1 queued", "No compaction to undo."),
+        ("/undo", "/undo   runs when the current work ends · 1 of 1 queued", "Nothing to undo."),
     ],
 )
 async def test_commands_that_change_the_history_wait_and_say_so(

@@ -609,7 +609,7 @@ async def test_marked_results_leave_the_view(served: Desk, key: str, kind: type)
         await deck.press("v", "shift+down", key)
         await deck.until(lambda: deck.app.chat.session.presenter.agent_view.rewrites, "the rewrite")
         await deck.send("/undo")
-        await deck.says("No compaction to undo. Mark a row and press u to undo one.")
+        await deck.says("Nothing to undo. Mark a row and press u to undo one.")
     with served.log() as log:
         assert [record for record, _ in log.records(session) if isinstance(record.data, kind)]
 

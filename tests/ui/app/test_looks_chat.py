@@ -28,8 +28,7 @@ from tests.ui.app.scenes import (
 from tests.ui.app.story import MODEL, NOON, Story
 from tests.ui.kit import SMALL, WIDE, Deck, Desk, ThemedApp, write_files
 from tests.ui.looks import Look, Looks, sizes
-from tui_app.context.compaction.reviews import DECLINED
-from tui_app.events import Error, ModelChange, SessionRestored, SessionRewind, Truncation
+from tui_app.events import DECLINED, Error, ModelChange, SessionRestored, SessionRewind, Truncation
 from tui_app.session.lock import WriterLock
 from tui_app.session.measurement import UNKNOWN
 from tui_app.session.workspace import SessionFolder

@@ -577,7 +577,8 @@ REQUESTS = tuple(
 async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
     app = Host(ContextScreen(Source(), replace(VIEW, receipts=REQUESTS, bill="3 requests")))
     async with app.run_test(size=(120, 40)) as pilot:
-        await pilot.press("right", "right")
+        await pilot.click("#--content-tab-tab-requests")
+        await pilot.pause()
         requests = app.screen.query_one(ReceiptList)
         assert requests.marked is REQUESTS[-1]
         await pilot.press("down")
@@ -592,7 +593,7 @@ async def test_requests_are_a_list_with_what_broke_each_and_the_bill() -> None:
         assert "prefix broken by: AGENTS.md changed, byte 1,204, line 31" in note
         assert "in front of the messages: tools 4.8k (23)" in note
         bar = note.split("\n")[1]
-        assert len(bar) == 114
+        assert len(bar) == requests.query_one(Static).content_size.width == 114
         assert bar.split("─")[0] == "█" * 12, "6.9k of the 64k that this model held"
         assert "3 requests" in words(pilot)
         assert app.screen.query_one("#dialog-hints").hints[0].label == "enter"

@@ -209,9 +209,12 @@ async def test_lines_are_checked_and_their_messages_read_before_it_is_applied() 
 
 async def test_marked_lines_are_dropped_one_by_one_and_the_rest_is_applied() -> None:
     notes = "- Sail. (#3)\n- Wind is fair. (unchecked) So it is. (#4)\n- `reef.py` is gone. (not in the log)"
-    app = Host(replace(CHECKED, summary=notes, passages=(("model", notes),)))
+    counts = {"lines": 4, "lines_sourced": 2, "claims_marked": 1}
+    app = Host(replace(CHECKED, summary=notes, passages=(("model", notes),), **counts))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause()
+        facts = app.dialog.query_one("#review-facts-line", Static)
+        assert "2 of 4 lines sourced · 1 not in the log" in str(facts.render())
         sent, keys = app.dialog.query_one(SentText), app.dialog.key_row
         assert "drop" not in str(keys.render())
         for left in ("1 to check", ""):
@@ -225,8 +228,28 @@ async def test_marked_lines_are_dropped_one_by_one_and_the_rest_is_applied() -> 
         rows = "\n".join(sent.render_line(y).text for y in range(sent.size.height))
         assert "fair" not in rows
         assert "reef.py" not in rows
-        await pilot.press("escape", "enter")
+        assert str(facts.render()).endswith("2 of 2 lines sourced")
+        await pilot.press("escape")
+        assert "o original text" in str(keys.render())
+        await pilot.press("enter")
     assert app.results == [Reviewed("- Sail. (#3)\n-  So it is. (#4)\n")]
+
+
+async def test_the_original_text_of_a_proposal_is_restored_with_its_marks() -> None:
+    notes = "- Sail. (#3)\n- Wind is fair. (unchecked)"
+    app = Host(replace(CHECKED, summary=notes, passages=(("model", notes),), lines=2, lines_sourced=1))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        facts, keys = app.dialog.query_one("#review-facts-line", Static), app.dialog.key_row
+        assert "original" not in str(keys.render())
+        await pilot.press("n", "d", "escape", "e", "ctrl+end", *"more", "escape")
+        assert not app.dialog.query_one(SentView).display
+        await pilot.press("o")
+        await pilot.pause()
+        assert app.dialog.query_one(SentView).display
+        assert str(facts.render()).endswith("1 of 2 lines sourced · 1 not in the log")
+        assert "original" not in str(keys.render())
+        assert app.text.text == notes
 
 
 async def test_a_letter_adds_one_fact_after_the_other() -> None:

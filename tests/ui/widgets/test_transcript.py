@@ -912,6 +912,10 @@ async def test_a_part_of_one_line() -> None:
     app = stage_of(lambda talk: talk.add("user", "x", body=Body(text="one 日本 two")))
     async with app.run_test(size=(40, 12)) as pilot:
         assert await drag(pilot, (8, 1), (10, 1)) == "日本"
+        chosen = next(each for each in app.transcript.render_line(1) if each.text == "日本")
+        assert chosen.style is not None
+        assert chosen.style.color is not None
+        assert chosen.style.color != chosen.style.bgcolor
 
 
 async def test_ornament_is_not_copied() -> None:

@@ -12,14 +12,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from tui_app.agent.approvals.denials import runs_unseen
-from tui_app.agent.approvals.programs import (
-    Argument,
-    Use,
-    known_programs,
-    program_named,
-    program_of,
-    shapes,
-)
+from tui_app.agent.approvals.programs import Argument, Use, known_programs, program_named, program_of, shapes
 from tui_app.context.shell_line import SimpleCommand, read_line
 from tui_app.records import frozen
 from tui_app.system.obeyed_places import obeyed

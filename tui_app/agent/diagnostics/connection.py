@@ -194,8 +194,5 @@ class Connection:
 
 _CAPABILITIES = {
     "workspace": {"configuration": True, "workspaceFolders": True},
-    "textDocument": {
-        "synchronization": {"didSave": True},
-        "publishDiagnostics": {"versionSupport": True},
-    },
+    "textDocument": {"synchronization": {"didSave": True}, "publishDiagnostics": {"versionSupport": True}},
 }

@@ -109,10 +109,7 @@ class InstructionFile:
 
 
 def read_instructions(
-    folder: Path | None,
-    may_read: MayRead = anything,
-    config: Path | None = None,
-    added: Sequence[Path] = (),
+    folder: Path | None, may_read: MayRead = anything, config: Path | None = None, added: Sequence[Path] = ()
 ) -> tuple[InstructionFile, ...]:
     """Read all instruction files: the user's own first, then the repository's, the working folder's last.
 

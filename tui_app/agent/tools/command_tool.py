@@ -146,7 +146,7 @@ async def _admitted(
         raise ToolProblem(_NO_SANDBOX.format(INSTALL))
     where = "outside the sandbox" if leaves else "" if kept is None else kept.limits
     guarded = "always asked: it leaves the sandbox" if leaves else ""
-    note = ", ".join(filter(None, (request.note, where)))
+    note = ", ".join(filter(None, (where, request.note)))
     action = replace(request, note=note, guarded=guarded)
     if declined := await tool.gate(action):
         return declined

@@ -168,12 +168,7 @@ class ReadTools:
         )
 
     async def grep(
-        self,
-        ctx: RunContext[Any],
-        pattern: str,
-        path: str = ".",
-        ignore_case: bool = False,
-        limit: int = 200,
+        self, ctx: RunContext[Any], pattern: str, path: str = ".", ignore_case: bool = False, limit: int = 200
     ) -> str | ToolDenied:
         """Search text files line by line; hits come as `path:line: text`. Skips what git ignores.
 

@@ -10,13 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tui_app.cli.core.command import (
-    FAILED,
-    OK,
-    CommandFailed,
-    Program,
-    WrongUsage,
-)
+from tui_app.cli.core.command import FAILED, OK, CommandFailed, Program, WrongUsage
 from tui_app.cli.core.options import screen_parser
 from tui_app.cli.core.output import flush, print_json, say, tell
 from tui_app.cli.core.stdin import is_piped

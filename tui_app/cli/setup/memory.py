@@ -107,7 +107,7 @@ def forget_entry(program: Program, args: argparse.Namespace) -> None:
         sure = args.yes or confirmed(question, "Without a terminal to ask in, say --yes.")
         if sure:
             entry = board.prune(number, PERSON)
-    line = f"Entry {number} was removed from the board." if sure else "Kept."
+    line = f"Entry {number} was forgotten." if sure else "Kept."
     answer({"entry": asdict(entry), "forgotten": sure}, line, as_json=args.json)
 
 

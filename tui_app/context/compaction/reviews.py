@@ -11,10 +11,8 @@ from tui_app.context.compaction.proposal import ProposalWriter
 from tui_app.context.history import Proposal
 from tui_app.context.policy import Policy
 from tui_app.context.summaries.writer import Summariser
-from tui_app.events import CompactionComplete
+from tui_app.events import DECLINED, CompactionComplete
 from tui_app.records import frozen
-
-DECLINED = "the summary was not accepted"
 
 EMPTY = "the summary is empty"
 

@@ -25,14 +25,7 @@ from pydantic_ai.messages import (
 from tui_app.context.counting.attachments import file_name
 from tui_app.context.ledger.effects import Effect, file_effects
 from tui_app.context.ledger.files import FileDeed, FileTrail, file_trails
-from tui_app.context.ledger.outcomes import (
-    DECLINED,
-    LOOKERS,
-    Counts,
-    Outcome,
-    handle_state,
-    outcome_of,
-)
+from tui_app.context.ledger.outcomes import DECLINED, LOOKERS, Counts, Outcome, handle_state, outcome_of
 from tui_app.context.ledger.tools import (
     CHECKBOX,
     Command,

@@ -8,15 +8,7 @@ from typing import Any
 from tui_app.context.ledger.effects import FOLDERS, file_effects
 from tui_app.context.ledger.ledger import Action, Ledger, is_look
 from tui_app.context.ledger.outcomes import DECLINED
-from tui_app.context.ledger.tools import (
-    OPEN,
-    Command,
-    FileUse,
-    Question,
-    TaskState,
-    TaskUpdate,
-    operations,
-)
+from tui_app.context.ledger.tools import OPEN, Command, FileUse, Question, TaskState, TaskUpdate, operations
 from tui_app.context.shell_line import producer, program_words, read_line, simple_commands
 from tui_app.context.user_text import beginning, one_line
 from tui_app.events import RepeatKind

@@ -6,13 +6,7 @@ from functools import partial
 from tui_app.context.message_marks import mark_of
 from tui_app.context.policy import NormaliseLimits
 from tui_app.context.tool_results.cuts import byte_count, count_lines, head_and_tail, sha256_of
-from tui_app.context.tool_results.results import (
-    ResultForm,
-    ResultPart,
-    file_text,
-    rewrite_results,
-    source_of,
-)
+from tui_app.context.tool_results.results import ResultForm, ResultPart, file_text, rewrite_results, source_of
 from tui_app.context.tool_results.stage_scope import paired, recalled
 from tui_app.context.tool_results.ways_back import WaysBack
 from tui_app.context.views.rewrites import Rewrite, SpillFile

@@ -43,10 +43,7 @@ _Moves = Callable[[ResultPart, str], bool]
 
 
 def offload(
-    items: Sequence[Item],
-    settings: Offload,
-    count: Callable[[str], int],
-    ways: WaysBack,
+    items: Sequence[Item], settings: Offload, count: Callable[[str], int], ways: WaysBack
 ) -> Rewrite | None:
     """Move large tool results to files. Those retrieved in the current turn stay for that turn.
 
@@ -68,11 +65,7 @@ def offload(
 
 
 def offload_newest(
-    items: Sequence[Item],
-    settings: Offload,
-    excess: int,
-    weigh: Callable[[ResultPart], int],
-    ways: WaysBack,
+    items: Sequence[Item], settings: Offload, excess: int, weigh: Callable[[ResultPart], int], ways: WaysBack
 ) -> Rewrite | None:
     """Move the largest results of the newest response's calls to files, because together they are too large.
 

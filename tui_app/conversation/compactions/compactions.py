@@ -77,7 +77,7 @@ class Reviews:
 
 
 _log = logging.getLogger(__name__)
-NO_COMPACTION = "No compaction to undo."
+NO_COMPACTION = "Nothing to undo."
 BY_ROW = " Mark a row and press u to undo one."
 """Added if other changes freed room: those can be undone as well."""
 AS_IT_WAS = "Nothing to undo: these messages are unchanged."
@@ -116,7 +116,8 @@ class Compactions:
         try:
             self.compactor.start(trigger, work.focus, reviewer, **how)
         except CompactionRefused as refusal:
-            self.history.append(Notice(text=str(refusal), passing=trigger == "manual"))
+            manual = trigger == "manual"
+            self.history.append(Notice(text=str(refusal), passing=manual, refused=manual))
             return None
         if reviewer is not None and trigger != "model_switch":
             await self.compactor.written()

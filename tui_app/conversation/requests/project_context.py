@@ -19,10 +19,7 @@ from tui_app.agent.instructions.instructions import (
 )
 from tui_app.agent.instructions.skills import Skills, find_skills
 from tui_app.conversation.requests.open_request import Opening
-from tui_app.events import (
-    CompactionComplete,
-    Record,
-)
+from tui_app.events import CompactionComplete, Record
 from tui_app.memory.scope import scope_of
 from tui_app.sandbox import find_sandbox
 from tui_app.settings.spec import ExploreSettings

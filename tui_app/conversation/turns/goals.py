@@ -60,7 +60,9 @@ def make_goal(text: str, options: Mapping[str, str]) -> GoalSet:
     numbers = {name: _number(name, options.get(name, "")) for name in _NUMBERS}
     turns, tokens, steps = (int(numbers[name]) for name in ("turns", "tokens", "count"))
     check = options.get("check", "").strip()
-    if not (options.keys() <= {"check", *_NUMBERS} and text.strip() and bool(check) != bool(steps)):
+    if unknown := next((name for name in options if name not in ("check", *_NUMBERS)), ""):
+        raise Refused(f"--{unknown}", ", ".join(f"--{name}" for name in ("check", *_NUMBERS)))
+    if not text.strip() or bool(check) == bool(steps):
         raise Refused(show(text), USAGE)
     # Without a price, a model would never use up a money budget, so turns are limited too.
     turns = turns if turns or tokens else max(steps, MOST_TURNS)
@@ -83,7 +85,7 @@ def refusal(refused: Refused, command: str) -> str:
     """What is wrong with a goal, for the user who typed the command."""
     if refused.allowed == USAGE:
         return f"A goal needs a check that code can run: {command} {USAGE}."
-    return f"{refused.shown} cannot be; allowed: {refused.allowed}."
+    return f"{refused.shown} is not possible. Allowed: {refused.allowed}."
 
 
 def goal_additions(store: SessionStore, session: str) -> Iterable[Addition]:

@@ -11,11 +11,7 @@ from typing import Any, TypeVar
 import psycopg
 
 from tui_app.context.storage_errors import StorageError
-from tui_app.events import (
-    Payload,
-    Record,
-    payload_to_json,
-)
+from tui_app.events import Payload, Record, payload_to_json
 from tui_app.session.event_rows import EventRow, event_text, payload_of, plain
 from tui_app.session.lock import Overtaken, SessionLocked
 from tui_app.session.stats import COUNTED

@@ -37,15 +37,7 @@ from tui_app.events import (
 )
 from tui_app.session.event_heads import Head
 from tui_app.session.event_rows import CARRYING, LEADING, NOTES, STAGES, TURNS, Seen, is_private, seen
-from tui_app.session.views.view_items import (
-    Heads,
-    HiddenItems,
-    Order,
-    Read,
-    ViewItem,
-    by_order,
-    find_item,
-)
+from tui_app.session.views.view_items import Heads, HiddenItems, Order, Read, ViewItem, by_order, find_item
 from tui_app.usage import CATEGORIES, Breakdown, around
 
 ALONE = -1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from tui_app.chat_keys import NO_CHANGES, label_of
-from tui_app.events import CompactionComplete
+from tui_app.events import DECLINED, CompactionComplete
 from tui_app.providers import OFFLINE_MODEL
 from tui_app.ui.words.text import one_line, tokens
 
@@ -35,6 +35,8 @@ def outcome_text(
             return f"Compaction cancelled; {done.reason}", (f"{compact} compacts",)
         case "cancelled":
             return CANCELLED, ()
+        case "discarded" if done.reason == DECLINED:
+            return "Discarded. Nothing changed.", ()
         case "discarded":
             return f"Compaction discarded: {reason} Nothing changed.", (status,)
         case "vetoed":

@@ -16,6 +16,7 @@ from tui_app.conversation.work import ChangeMode, Work
 from tui_app.events import (
     GaugeChanged,
     MemoryPressure,
+    Notice,
     QueueChanged,
     Record,
     SessionRestored,
@@ -32,16 +33,7 @@ from tui_app.ui.chat.follower import ARRIVED, TAKEN_OVER, ReadOnlyFollower
 from tui_app.ui.chat.log_reader import persistently, preview_of
 from tui_app.ui.chat.pane import ChatPane
 from tui_app.ui.chat.presenter import Presenter
-from tui_app.ui.chat.state import (
-    ChatState,
-    answering,
-    bringing,
-    early,
-    keeping,
-    moved_on,
-    noting,
-    saying,
-)
+from tui_app.ui.chat.state import ChatState, answering, bringing, early, keeping, moved_on, noting, saying
 from tui_app.ui.chat.unsent import Unsent
 from tui_app.ui.launch import Launch, folder_notice, resume_collection
 
@@ -94,6 +86,8 @@ class ChatSession:
         """Held while a question of an MCP server is asked."""
         self.cold_asked = False
         """Whether the user was asked about a turn with a cold prompt cache; asked once only."""
+        self.command = ""
+        """The command with an argument that was just run, until the next key: it may still be refused."""
         self.at = 0
         """Log number of the message to show first; 0 shows the newest."""
         self.followers: list[Callable[[Record], None]] = []
@@ -232,12 +226,20 @@ class ChatSession:
             case GaugeChanged(usage=usage) if not self.presenter.view.entries:
                 shares = await self.ask(lambda opened: opened.extras.shares())
                 self.pane.welcome.measure(shares, usage.parts)
+            case Notice(refused=True):
+                self.put_command_back()
             case SessionRewind(to=to, failed=False, again=False):
                 self.pane.prompt.editor.restore_prompt(await self._prompt(to))
             case SessionRestored(cut=cut):
                 rewind = await self.bodies.record(cut)
                 if rewind is not None and isinstance(rewind.data, SessionRewind):
                     self.presenter.withdraw_prompt(await self._prompt(rewind.data.to))
+
+    def put_command_back(self) -> None:
+        """Put a refused command into the empty prompt, to be corrected."""
+        if self.command and self.pane.prompt.editor.is_empty:
+            self.pane.prompt.editor.restore_prompt(self.command)
+        self.command = ""
 
     async def _prompt(self, seq: int) -> str:
         record = await self.bodies.record(seq)

@@ -5,6 +5,7 @@ from dataclasses import field, replace
 from typing import Any, NamedTuple
 
 from tui_app.events import (
+    DECLINED,
     ApprovalDecided,
     ApprovalRequested,
     ApprovalsAhead,
@@ -304,7 +305,8 @@ def _turn(state: ChatState, payload: Payload, now: float) -> ChatState:
                 done = Status(kind="message", text=current.notes[0], notes=notes)
             if state.planned:
                 done = Status(kind="message", text=PLANNED)
-            ends = {"cancelled": STOPPED, "done": done}
+            stopped = replace(STOPPED, notes=("the goal continues with your next prompt",) * bool(state.goal))
+            ends = {"cancelled": stopped, "done": done}
             # The last note of a failed turn stays, since it may be the reason. The count of attempts does
             # not.
             kept = state.status.notes if outcome == "failed" and state.status.kind != "pausing" else ()
@@ -432,7 +434,7 @@ def _with_leaving(state: ChatState, start: CompactionStart) -> ChatState:
 def _compacted(state: ChatState, done: CompactionComplete) -> ChatState:
     text, notes = outcome_text(done, keymap=state.keymap)
     outcome = Status(kind="message", text=text, notes=notes, failed=done if offers_extract(done) else None)
-    if done.outcome in ("failed", "discarded", "vetoed"):
+    if done.outcome in ("failed", "discarded", "vetoed") and done.reason != DECLINED:
         state = noting(state, outcome_text(done, NOTICE_CELLS)[0])
     elif done.outcome == "cancelled" and done.reason:
         state = noting(state, state.worded(f"{text}. {LATER}", "compact"))
@@ -464,7 +466,7 @@ def _rewritten(state: ChatState, payload: Payload, now: float) -> ChatState:
         case BranchMerged(name=name, taken=taken):
             added = round(sum(payload.tokens.values()) * state.scale)
             figures = f"{tokens(added)} added, {count(len(taken), 'file')}"
-            text = f"Merged {one_line(name, 40)}: {figures} · /undo takes both back"
+            text = f"Merged {one_line(name, 40)}: {figures} · /undo undoes both"
         case SessionRestored(tokens_after=after):
             text = f"Undone: the conversation is as it was before, ~{tokens(after)}"
         case _:

@@ -46,7 +46,8 @@ _COLOURS = (
     (("#8fb8e8", 110), ("#5b86bd", 67), "kind-answers"),
     (("#4f9d91", 73), ("#1f6b60", 23), "kind-calls"),
     (("#2f7482", 66), ("#4d9c92", 30), "kind-results"),
-    (("#153a4f", 237), ("#c9e1ee", 153), "block-cursor-background input-selection-background"),
+    (("#153a4f", 237), ("#c9e1ee", 153), "block-cursor-background input-selection-background "
+        "screen-selection-background"),
 )  # fmt: skip
 """Colours in the dark and the light theme, each with its number among the 256, and the variables that use it.
 

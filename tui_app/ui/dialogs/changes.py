@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tui_app.conversation.requests.open_request import Opening
     from tui_app.ui.host import Host
 
-NOTHING = "Nothing has changed, neither by this session nor in git."
+NOTHING = "No changes: neither this session nor git has any."
 
 
 class DiffText(ApprovalDetail):

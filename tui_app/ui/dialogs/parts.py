@@ -7,6 +7,7 @@ from textual import getters
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Static, TabbedContent, TabPane, Tabs, TextArea
 
@@ -26,6 +27,9 @@ WORDY = 76
 
 class PartTabs(Vertical):
     """Tabs, one of which is active."""
+
+    class Turned(Message):
+        """Another tab is active, by a key or a click."""
 
     _tabs = getters.query_one(TabbedContent)
 
@@ -60,11 +64,14 @@ class PartTabs(Vertical):
 
     def turn(self, step: int) -> None:
         """Move by a number of tabs, cyclically."""
-        self._at = self._ids[(self._ids.index(self._at) + step) % len(self._ids)]
-        self._tabs.active = self._at
+        self._open(self._ids[(self._ids.index(self._at) + step) % len(self._ids)])
+
+    def _open(self, part: str) -> None:
+        self._at = self._tabs.active = part
         # Immediately: late focus would be in a tab that was left meanwhile, and activate it again.
         self.screen.set_focus(self.active.query("TextArea, OptionList, RowList, LongText").first())
         self._write_names()
+        self.post_message(self.Turned())
 
     def on_resize(self) -> None:
         self._write_names()
@@ -73,8 +80,7 @@ class PartTabs(Vertical):
         event.stop()
         if self.query_one(Tabs).has_focus:
             # Activated by a click on its name, not by a key of the screen.
-            self._at = event.pane.id or self._at
-        self._write_names()
+            self._open(event.pane.id or self._at)
 
     def _write_names(self) -> None:
         width = self.screen.size.width

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from tui_app.events import (
+    NOT_IN_LOG,
     CompactionProgress,
     CompactionProposed,
     Fact,
@@ -210,6 +211,8 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
         self._risks: list[Fact] = []
         self._is_read = False
         """Whether the user has looked at what is flagged in it."""
+        self._dropped: CompactionProposed | None = None
+        """The proposal before lines were dropped from it."""
 
     @property
     def writing(self) -> bool:
@@ -308,6 +311,12 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     on_descendant_blur = on_descendant_focus
 
     @property
+    def _former(self) -> str:
+        """The text to restore, if it has been changed."""
+        former = clean(self.original or (self._proposed.summary if self._proposed is not None else ""))
+        return former if former != self.area.text else ""
+
+    @property
     def _is_flagged(self) -> bool:
         """Whether enter first leads to a flagged part."""
         flaw = self._proposed is not None and (self._proposed.claims_marked or self._proposed.problem)
@@ -324,7 +333,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
             checks = self._hints("n", *(["d"] if self._sent.text.marked else []))
             self._sent.hints(self.key_row, (*checks, *self._ASIDE), "in full")
         else:
-            acts = {"a": self._risks, "f": self.words.focus, "o": self.original}
+            acts = {"a": self._risks, "f": self.words.focus, "o": self._former}
             keys = (key for key in ("enter", "a", "e", "o", "f", "n", "tab", "esc") if acts.get(key, True))
             self._sent.hints(self.key_row, self._hints(*keys), "in full")
 
@@ -346,7 +355,7 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
                 event.stop()
                 self.area.insert(event.character)
             return
-        letters = {*"adefnt", *("o" if self.original else "")} if not self.writing else set[str]()
+        letters = {*"adefnt", *("o" if self._former else "")} if not self.writing else set[str]()
         guards = self.GUARDS and not (self._is_read and self.stray.is_over)
         # Bindings run only after this.
         if guards and self.stray.catch(event, letters):
@@ -412,9 +421,19 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
     def action_drop(self) -> None:
         """Drop the marked line from what would be sent, and mark the next flagged one."""
         line, sent = self._sent.text.marked, self._replacement
-        if line is None or not self._sent.display:
+        proposed, notes = self._proposed, self.area.text
+        if line is None or not self._sent.display or proposed is None:
             return
-        self.area.text = line.dropped_from(self.area.text)
+        self.area.text = line.dropped_from(notes)
+        if self.area.text != notes:
+            self._dropped = self._dropped or proposed
+            self._proposed = replace(
+                proposed,
+                lines=(proposed.lines or 1) - 1,
+                lines_sourced=proposed.lines_sourced - (not line.mark),
+                claims_marked=(proposed.claims_marked or 0) - (line.mark == NOT_IN_LOG),
+            )
+            self._say("#review-facts-line", facts_line(self._proposed))
         passages = [
             (origin, line.dropped_from(text) if origin == "model" else text) for origin, text in sent.passages
         ]
@@ -435,9 +454,15 @@ class ReviewScreen(Dialog[Reviewed], place="review", style="review", size="-full
 
     def action_original(self) -> None:
         """Restore the initial text, as an edit that can be undone."""
-        if self.original:
-            self.area.replace(clean(self.original), (0, 0), self.area.document.end)
+        if former := self._former:
+            self.area.replace(former, (0, 0), self.area.document.end)
             self.key_row.said = "ctrl+z brings your words back"
+            if not self.original and (proposed := self._dropped or self._proposed) is not None:
+                self._proposed, self._dropped = proposed, None
+                self._show_sent(Replacement(proposed.passages, proposed.model))
+                self._say("#review-facts-line", facts_line(proposed))
+            self._show_text()
+            self._name_keys()
 
     def action_attempt(self) -> None:
         """Let the model that will read the summary try it; only for an unedited one."""

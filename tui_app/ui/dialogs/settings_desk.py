@@ -18,6 +18,7 @@ from tui_app.ui.dialogs.details import DetailsScreen
 from tui_app.ui.dialogs.list import ChoiceDialog
 from tui_app.ui.dialogs.questions import typed
 from tui_app.ui.keyboard.keys import textual_keymap
+from tui_app.ui.words.text import one_line
 
 if TYPE_CHECKING:
     from tui_app.ui.host import Host
@@ -124,15 +125,15 @@ async def choose_theme(app: "Host", session: "ChatSession", name: str) -> None:
         picker = ThemePicker(entry.choices, entry.value, app.theme)
         if not (chosen := name or await app.push_screen_wait(picker)):
             return
-        if not entry.origin.is_forced:
-            if refused := desk.change("theme", chosen):
-                raise Refusal(refused)
-            session.reply(f"Theme {chosen}, saved for the next start.")
-        elif chosen in entry.choices:
+        if chosen not in entry.choices:
+            raise Refusal(f"No theme {one_line(chosen, 20)}. /theme lists them.")
+        if entry.origin.is_forced:
             app.theme = chosen
             session.reply(f"Theme {chosen} for now: {entry.origin.name} gives another one at the next start.")
+        elif refused := desk.change("theme", chosen):
+            raise Refusal(refused)
         else:
-            raise Refusal(f"No theme {chosen}. Allowed: {entry.allowed}")
+            session.reply(f"Theme {chosen}, saved for the next start.")
     except SettingsError as error:
         session.report(str(error))
 

@@ -455,7 +455,9 @@ class Transcript(Exact, PaintedRows, can_focus=True, inherit_bindings=False):
         selection = self.text_selection
         span = selection.get_span(spot.row) if selection is not None else None
         if span is not None:
-            strip = line.highlighted(*span, self.screen.get_component_rich_style("screen--selection"))
+            style = self.screen.get_component_rich_style("screen--selection")
+            # Its text has no colour of its own in Textual's themes, only a background.
+            strip = line.highlighted(*span, Style(bgcolor=style.bgcolor, reverse=style.reverse))
         if not line.crosses:
             entries = self._pages.entries
             marked = not line.blank and spot.slot < len(entries) and entries[spot.slot].seq in self._marks

@@ -8,15 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tui_app.events import (
-    BY_TYPE,
-    Error,
-    Payload,
-    SessionEnd,
-    SessionStart,
-    UsageInfo,
-    payload_from_json,
-)
+from tui_app.events import BY_TYPE, Error, Payload, SessionEnd, SessionStart, UsageInfo, payload_from_json
 from tui_app.session.importers.books import (
     FIRST_SEQ,
     Imported,

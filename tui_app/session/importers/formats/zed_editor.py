@@ -9,14 +9,7 @@ from tui_app.session.importers.databases import Row, Rows, Store, as_bytes, pars
 from tui_app.session.importers.places import stores_in
 from tui_app.session.importers.shape import ASIDE, Shape
 from tui_app.session.importers.source import ImportFormatError, Json, unpacked
-from tui_app.session.importers.values import (
-    block_list,
-    list_at,
-    object_at,
-    objects_at,
-    text_at,
-    value_at,
-)
+from tui_app.session.importers.values import block_list, list_at, object_at, objects_at, text_at, value_at
 
 
 def _heads(rows: Rows) -> list[Row]:

@@ -233,6 +233,8 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
 
     def action_tab(self, step: int) -> None:
         self.query_one(PartTabs).turn(step)
+
+    def on_part_tabs_turned(self) -> None:
         self.set_class(self._part == "tab-requests", "-requests")
         self._write()
         self._look()

@@ -41,7 +41,7 @@ def merge_files(files: "FilesOfBranch") -> FilesDialog:
     lines += [Content.styled(clean(row, keep_tabs=True), tone) for row, tone in rows[:_MOST_LINES]]
     if len(rows) > _MOST_LINES:
         lines.append(Content(f"and {count(len(rows) - _MOST_LINES, 'more line')}"))
-    question = "Take over the files of the branch?"
+    question = "Merge the branch's files too?" if taken else "Merge without files: none of them fits here."
     return FilesDialog(question, ways, Content("\n").join(lines), note)
 
 

@@ -311,7 +311,7 @@ async def set_guard(app: "Host", session: ChatSession, argument: str) -> None:
         try:
             guard = parse_guard(argument)
         except Refused as wrong:
-            raise Refusal(f"{wrong.shown} is no guard. Allowed: /guard {wrong.allowed}.") from None
+            raise Refusal(f"{wrong.shown} is not a complete guard. Use /guard {wrong.allowed}.") from None
     else:
         offers = await session.ask(lambda opened: opened.guards.offers())
         if not offers:

@@ -96,10 +96,6 @@ def _name_tone(row: McpRow) -> str:
     return "bold" if row.tool is None else ""
 
 
-def _state_tone(row: McpRow) -> str:
-    return "$text-error" if row.server.state == "failed" else MUTED
-
-
 class McpScreen(ListDialog[McpRow], place="mcp"):
     """Shows the servers' current state while it is open; restarts, switches and signs in to servers."""
 
@@ -109,7 +105,9 @@ class McpScreen(ListDialog[McpRow], place="mcp"):
         columns=(
             Column(attrgetter("name"), 34, _name_tone, share=3, leaves_at=NARROW),
             Column(attrgetter("name"), tone=_name_tone, comes_below=NARROW),
-            Column(attrgetter("state"), 16, _state_tone),
+            Column(
+                attrgetter("state"), 16, lambda row: "$text-error" if row.server.state == "failed" else MUTED
+            ),
             Column(
                 lambda row: tokens(row.tokens) if row.tokens else "-", 8, "", right=True, leaves_at=NARROW
             ),

@@ -170,7 +170,7 @@ async def _do(session: ChatSession, change: "Callable[[OpenSession], _Result]") 
 
 def _forgotten(opened: "OpenSession", number: int) -> _Result:
     opened.remembering.forget(number)
-    return _Result(told=f"Entry {number} was removed from the board.")
+    return _Result(told=f"Entry {number} was forgotten.")
 
 
 def _worded(opened: "OpenSession", entry: Entry | None, text: str) -> _Result:
