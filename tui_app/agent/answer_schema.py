@@ -20,7 +20,7 @@ from tui_app.records import frozen
 _WRAPPED = "answer"
 """The property of an object that wraps any other kind of answer: providers accept only objects."""
 _DEFINITIONS = ("$defs", "definitions")
-_TOLD = 5
+_MOST_FAULTS = 5
 """Maximum faults of an answer reported to the model at once."""
 _FAULT_CHARS = 300
 
@@ -70,7 +70,7 @@ class AnswerSchema:
         kind = validators.validator_for(self.schema, default=Draft202012Validator)
         checker: Validator = kind(self.schema, registry=Registry())
         found: list[ValidationError] = sorted(checker.iter_errors(answer), key=lambda each: each.json_path)
-        return [f"{each.json_path}: {each.message[:_FAULT_CHARS]}" for each in found[:_TOLD]]
+        return [f"{each.json_path}: {each.message[:_FAULT_CHARS]}" for each in found[:_MOST_FAULTS]]
 
     def output_type(self) -> type[Any]:
         """The pydantic-ai output type. It checks an answer, and has the model retry."""

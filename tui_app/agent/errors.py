@@ -57,7 +57,7 @@ _Wording = Callable[[BaseException, str], Error]
 
 _TOOL = re.compile(r"[Tt]ool '([^']+)' exceeded")
 _CUT_AT_ONCE = re.compile(r"\bstream\w*( response)? ended without", re.I)
-_SAID_NOTHING = re.compile(r"\bempty\b|return text or call", re.I)
+_EMPTY_ANSWER = re.compile(r"\bempty\b|return text or call", re.I)
 _NO_ROOM_LEFT = re.compile(r"token limit .{0,60}exceeded before any response", re.I)
 _A_DAY = re.compile(r"\bper[ _-]?day\b|\bdaily\b", re.I)
 _BAD_KEY = re.compile(
@@ -230,7 +230,7 @@ def _bad_answer(error: BaseException, model: str) -> Error:
     text = full_text(error)
     if _CUT_AT_ONCE.search(text):
         return sentence("cut_at_once")(error, model)
-    return sentence("empty" if _SAID_NOTHING.search(text) else "unusable")(error, model)
+    return sentence("empty" if _EMPTY_ANSWER.search(text) else "unusable")(error, model)
 
 
 _TYPES: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], _Wording], ...] = (

@@ -4,7 +4,7 @@ import asyncio
 
 from tui_app.system.processes import Listener
 
-_SAID_BYTES = 2_000
+_MOST_BYTES = 2_000
 _STREAM_BYTES = 1 << 16
 
 
@@ -28,7 +28,7 @@ class ProgramOutput(Listener):
         if fd == 1:
             self.output.feed_data(data)
         else:
-            self._said = (self._said + data)[-_SAID_BYTES:]
+            self._said = (self._said + data)[-_MOST_BYTES:]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:

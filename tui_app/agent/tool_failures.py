@@ -28,7 +28,7 @@ from tui_app.wires.error_text import chain
 from tui_app.wires.library import OutermostCapability
 
 _log = logging.getLogger(__name__)
-_MOST_TOLD = 2_000
+_MOST_CHARS = 2_000
 """Maximum characters of an exception's message sent to the model."""
 
 
@@ -135,7 +135,7 @@ def _is_cancelling(error: Exception) -> bool:
 
 
 def _failure(tool: str, error: BaseException) -> str:
-    return f"The tool {plain(tool)} failed: {reason(error, _MOST_TOLD)}"
+    return f"The tool {plain(tool)} failed: {reason(error, _MOST_CHARS)}"
 
 
 _STUMBLES = (AttributeError, TypeError, KeyError, IndexError, ValueError)

@@ -309,7 +309,7 @@ def folder_text(instructions: str) -> str:
 
 
 _MODE = re.compile(r"\[Mode: (\w+)\. [^\]\n]*\]")
-_MODE_TOLD: Mapping[Mode, str] = MappingProxyType(
+_MODE_TEXTS: Mapping[Mode, str] = MappingProxyType(
     {
         "ask": "Edits and commands are asked about first",
         "edit": "File edits inside the workspace go ahead without a question, commands are still asked about",
@@ -324,7 +324,7 @@ _MODE_TOLD: Mapping[Mode, str] = MappingProxyType(
 
 def mode_text(mode: Mode) -> str:
     """Return the line about the current mode."""
-    return f"[Mode: {mode}. {_MODE_TOLD[mode]}. A note of the program.]"
+    return f"[Mode: {mode}. {_MODE_TEXTS[mode]}. A note of the program.]"
 
 
 def noted_mode(message: ModelMessage) -> Mode | None:

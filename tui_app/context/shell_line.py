@@ -301,7 +301,7 @@ class _Reader:
         fed = fed or any(map(self._feeds, redirects))
         first = node.named_children[0] if node.named_children else node
         body = list(self.commands(first, nested, fed)) if first not in redirects else []
-        more = tuple(self._behind(redirects))
+        more = tuple(self._words_after(redirects))
         if not body and more:
             body.append(SimpleCommand((), "", self._joint, nested=nested, fed=fed))
         if body:
@@ -352,7 +352,7 @@ class _Reader:
             if nodes[0].type != "variable_assignment":
                 words.append(word.text)
                 self._spans.append((nodes[0].start_byte, nodes[-1].end_byte))
-        tail = tuple(self._behind(redirects))
+        tail = tuple(self._words_after(redirects))
         named = [child for child in own if child.type != "variable_assignment"]
         text = " ".join(" ".join(self._text(child) for child in named).split())
         words += [word.text for word in tail]
@@ -385,7 +385,7 @@ class _Reader:
             if to is not None and sign in operator and not errors and to.type != "number":
                 yield self._word(to).text, ">>" in operator
 
-    def _behind(self, redirects: Sequence["Node"]) -> Iterator[Word]:
+    def _words_after(self, redirects: Sequence["Node"]) -> Iterator[Word]:
         """Yield words of a command after a redirection's target, which the grammar makes part of it."""
         for each in redirects:
             targets = _adjacent(each.children_by_field_name("destination"))

@@ -47,7 +47,7 @@ SAID_NO = "the user said no"
 BY_HOOK = "Not run: the user's preTool hook "
 """Beginning of the result of a call that a hook blocked."""
 _NOT_DONE_HEAD, _NOT_DONE_TAIL = NOT_DONE.split("{}")
-_SAID = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
+_QUOTED_ANSWER = re.compile(r"(?is)\b(?:the )?user (?:said|wrote|answered)\b[^:\n]{0,40}:\s*(.+)$")
 _NOTES = (
     "caveat: the messages below were generated",
     "# agents.md instructions for",
@@ -60,7 +60,7 @@ _HOOK = re.compile(
     r"\s*(?:[A-Z][a-z]+){1,4}(?::\S{1,60})? hook (?:additional context|(?:blocking )?error|feedback|success):"
 )
 """Beginning of a note with a hook's output."""
-_TOLD = re.compile(r"\s*<(?:agent|background|bash|subagent|task)[\w-]*notification[ >]")
+_NOTIFICATION = re.compile(r"\s*<(?:agent|background|bash|subagent|task)[\w-]*notification[ >]")
 """Beginning of a text that is entirely a report about a background task."""
 _SURROUNDINGS = re.compile(r"\s*# (?:Context from my IDE setup|Files mentioned by the user)\b", re.IGNORECASE)
 """Beginning of the surroundings that an editor puts before a request."""
@@ -108,7 +108,7 @@ def own_text(text: str) -> str:
     Returns:
         The text itself if it contains no note, and an empty string if it is one.
     """
-    if text.lstrip()[:80].casefold().startswith(_NOTES) or _HOOK.match(text) or _TOLD.match(text):
+    if text.lstrip()[:80].casefold().startswith(_NOTES) or _HOOK.match(text) or _NOTIFICATION.match(text):
         return ""
     if _SURROUNDINGS.match(text):
         request = _REQUEST.search(text)
@@ -296,7 +296,7 @@ def refusal_reason(answer: str) -> str:
     Returns:
         The user's own words, stripped.
     """
-    match = _SAID.search(answer[:_LONGEST_REFUSAL].removesuffix(_NOT_DONE_TAIL))
+    match = _QUOTED_ANSWER.search(answer[:_LONGEST_REFUSAL].removesuffix(_NOT_DONE_TAIL))
     return typed_text(match[1]) if match else ""
 
 

@@ -239,7 +239,7 @@ class Approvals:
                 return ""
             else:
                 self._note(action, "denied", "unattended", reason=verdict.because)
-                never = f"{_first_stood(action)}, and the user never wrote it; no rule covers that"
+                never = f"{_origin_text(action)}, and the user never wrote it; no rule covers that"
                 why = never if action.reaches else "no rule allows it"
             return f"{why}, and there is no user to ask"
         self.ahead.require_approval(action.call)
@@ -314,7 +314,7 @@ class Approvals:
             pattern=pattern,
             prefix=proposed_prefix(action, self.folder) if pattern else "",
             because=verdict.because,
-            origin=_first_stood(action) if action.reaches else "",
+            origin=_origin_text(action) if action.reaches else "",
             origin_seq=action.origin_key,
             repeats=self.repeated(action.call),
             waiting=self.ahead.waiting,
@@ -353,7 +353,7 @@ class Approvals:
         self.report(like(ApprovalDecided, action, id=id, tool_call_id=call, decision=decision, by=by, **what))
 
 
-def _first_stood(action: Action) -> str:
+def _origin_text(action: Action) -> str:
     return f"{action.traced} first stood in {action.origin}"
 
 

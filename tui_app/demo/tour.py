@@ -49,7 +49,7 @@ class TourHint(NamedTuple):
     """A shorter text, for little room."""
 
 
-_HELD = ("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
+_WHEN_STOPPED = ("", "Stopped. Send any prompt to continue.", "Stopped. Send a prompt to continue.")
 _SHORTENED = (
     *("/undo", "brings the full history back; then the tour continues."),
     "brings the history back first.",
@@ -133,7 +133,7 @@ def next_hint(progress: Progress, *, percent: str, total: int, keys: Mapping[str
     row = _STEPS[progress.step]
     number, key, text, short = row.get("number", 0), row.get("key", ""), row["text"], row["short"]
     if progress.held:
-        key, text, short = _HELD
+        key, text, short = _WHEN_STOPPED
     elif progress.shortened and "whole" in row:
         key, text, short = _TOO_LATE if progress.step == "stop" else _SHORTENED
     figures = {"played": progress.played, "total": total, "percent": percent, "marked": progress.marked}

@@ -37,7 +37,7 @@ from tui_app.modes import MODES, mode_named
 from tui_app.text import count, visible
 from tui_app.usage import percent_text
 
-_SAID_CHARS = 200
+_TEXT_CHARS = 200
 _log = logging.getLogger(__name__)
 
 
@@ -93,7 +93,7 @@ async def ask(client: Client, session: str, question: Question) -> Decision | st
         why = "the editor has disconnected"
     except RequestError as error:
         _log.warning("the editor did not ask the user: %s", error)
-        why = f"the editor answered with an error: {visible(str(error).strip())[:_SAID_CHARS].rstrip('.')}"
+        why = f"the editor answered with an error: {visible(str(error).strip())[:_TEXT_CHARS].rstrip('.')}"
     except Exception as error:  # whatever a client returns, the call must not wait forever
         _log.warning("the editor's answer cannot be read", exc_info=error)
         why = "the editor's answer cannot be read"
@@ -236,7 +236,7 @@ class EditorSession:
         servers = self.opened.extras.servers
         if asked.reload:
             if unknown := [name for name in asked.names if name not in servers.defined]:
-                return f"No MCP server {visible(unknown[0])[:_SAID_CHARS]}."
+                return f"No MCP server {visible(unknown[0])[:_TEXT_CHARS]}."
             await servers.reload(asked.names)
         # Wait, to report the result of the start.
         await servers.settle(SETTLE_S)
@@ -260,7 +260,7 @@ class EditorSession:
         if name == self.opened.conversation.policy:
             return
         if name not in policy_names(self.opening.settings):
-            raise refused(f"There is no policy {visible(name)[:_SAID_CHARS]}.")
+            raise refused(f"There is no policy {visible(name)[:_TEXT_CHARS]}.")
         self._notice = ""
         if self._gate.locked():
             # After the running turn; the editor gets an update then, and does not wait.

@@ -43,7 +43,7 @@ PATIENCE_S = 15.0
 """Seconds a process has to stop before it is killed."""
 _LOOK_S = 0.05
 _ENDS = (SessionEnd, HookRan, TaskEnded, MemoryAdded, MemoryPruned, MemoryConsolidated)
-_BESIDE = frozenset(each.TYPE for each in _ENDS)
+_AT_END = frozenset(each.TYPE for each in _ENDS)
 """Events that are written when a session ends."""
 
 
@@ -124,7 +124,7 @@ def newest_step(store: SessionStore, session: str) -> tuple[int, SessionBackgrou
     if record is None or not isinstance(record.data, SessionBackground):
         return None
     later = (head.type for head in store.heads(session, record.seq))
-    return record.seq, record.data, all(kind in _BESIDE for kind in later)
+    return record.seq, record.data, all(kind in _AT_END for kind in later)
 
 
 def waiting_prompts(store: SessionStore, session: str, seq: int, left: SessionBackground) -> list[LeftPrompt]:

@@ -124,7 +124,7 @@ MessageKind = Literal[
     "acknowledgement", "memory", "fullness", "folder", "shell", "task", "mode",
 ]  # fmt: skip
 
-_SAID: dict[str, MessageKind] = {
+_MESSAGE_KINDS: dict[str, MessageKind] = {
     UserMessage.TYPE: "user",
     AssistantMessage.TYPE: "assistant",
     ToolResult.TYPE: "tool_result",
@@ -138,7 +138,7 @@ _STAND_INS: dict[str, MessageKind] = {
     ToolArchived.TYPE: "tool_summary",
 }
 
-_GIVEN: dict[str, MessageKind] = {
+_PROGRAM_KINDS: dict[str, MessageKind] = {
     MemoryInbox.TYPE: "memory",
     Handoff.TYPE: "memory",
     BranchMerged.TYPE: "memory",
@@ -148,10 +148,10 @@ _GIVEN: dict[str, MessageKind] = {
     ModeTold.TYPE: "mode",
 }
 
-MESSAGES = frozenset(_SAID)
+MESSAGES = frozenset(_MESSAGE_KINDS)
 """Events that are messages of the conversation."""
 
-CARRYING = MESSAGES | frozenset(_GIVEN)
+CARRYING = MESSAGES | frozenset(_PROGRAM_KINDS)
 """Those, and events whose message the program adds for the model."""
 
 NOTES = frozenset({FullnessTold.TYPE, FolderInstructions.TYPE, ModeTold.TYPE, TaskTold.TYPE})
@@ -206,7 +206,7 @@ def seen(head: Head, *, hidden_by: int, stage: str = "") -> Seen:
         hidden_by: Log number of the event that removed it from the agent view; 0 for none.
         stage: Type of the event that gave it its form; the model has only a stub of an archived tool result.
     """
-    kind = (_SAID | _GIVEN | _STAND_INS)[head.type]
+    kind = (_MESSAGE_KINDS | _PROGRAM_KINDS | _STAND_INS)[head.type]
     archived = kind == "tool_result" and stage == ToolArchived.TYPE
     shown: MessageKind = "tool_result_archived" if archived else kind
     return Seen(head, shown, agent=hidden_by == 0, stage=stage, hidden_by=hidden_by)

@@ -85,13 +85,13 @@ def holder(path: Path) -> str:
     Creates no file and keeps no lock. A lock that cannot be checked counts as free: taking it reports the
     reason.
     """
-    with _held_lock(path, os.O_RDWR) as file:
+    with _open_lock(path, os.O_RDWR) as file:
         return "" if file is None else _name(file)
 
 
 def holder_process(path: Path) -> int:
     """Process id of a lock's holder; 0 if there is none, or the file belongs to another user."""
-    with _held_lock(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
+    with _open_lock(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)) as file, suppress(OSError):
         if file is not None and (not hasattr(os, "geteuid") or os.fstat(file).st_uid == os.geteuid()):
             number = os.read(file, 32).strip()
             return int(number) if number.isdigit() else 0
@@ -99,7 +99,7 @@ def holder_process(path: Path) -> int:
 
 
 @contextmanager
-def _held_lock(path: Path, flags: int) -> Iterator[int | None]:
+def _open_lock(path: Path, flags: int) -> Iterator[int | None]:
     """Yield the open file of a lock that is held; None for one that is free or cannot be checked."""
     try:
         file = os.open(path, flags)

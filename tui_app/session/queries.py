@@ -57,10 +57,10 @@ def match_expression(terms: Sequence[Term], longer: Mapping[str, Sequence[str]] 
         terms: The conditions.
         longer: For prefixes that the index should not expand itself: the words to search instead.
     """
-    return f"text : ({' AND '.join(_wanted(term, longer) for term in terms)})"
+    return f"text : ({' AND '.join(_match_term(term, longer) for term in terms)})"
 
 
-def _wanted(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
+def _match_term(term: Term, longer: Mapping[str, Sequence[str]]) -> str:
     words, begins = term.indexed()
     *first, last = words
     if not begins:

@@ -240,7 +240,7 @@ class _Rescue:
                 change = "ON CONFLICT DO UPDATE SET type = max(type, excluded.type)"
                 self.db.execute(f"{insert} {change}", (_text(values[0]), values[2 if kind else 1], kind))
             case table if table in BESIDE:
-                self._beside(table, key, values)
+                self._insert_values(table, key, values)
             case _:
                 pass
 
@@ -316,7 +316,7 @@ class _Rescue:
     def _insert(self, row: EventRow) -> None:
         self.events += self.db.execute(_INSERT, (*row, row_sum(row))).rowcount
 
-    def _beside(self, table: str, key: int, values: Values) -> None:
+    def _insert_values(self, table: str, key: int, values: Values) -> None:
         shown = [_text(each) if isinstance(each, bytes) else each for each in values]
         shown[0] = key or None if table == "memories" else shown[0]
         marks = ", ".join("?" * len(shown))
@@ -343,7 +343,7 @@ def mended(values: Values, args_of: Callable[[str, Sequence[str]], Iterable[Call
     try:
         payload: Payload | None = payload_of(session, seq, kind, data)
     except StorageError:
-        payload = _said(kind, head, sent)
+        payload = _payload_of(kind, head, sent)
     if payload is None:
         return None
     if sent is None and values[6] is not None:
@@ -367,7 +367,7 @@ def _is_message(text: str) -> bool:
         return False
 
 
-def _said(kind: str, head: str, message: str | None) -> Payload | None:
+def _payload_of(kind: str, head: str, message: str | None) -> Payload | None:
     """Recreate a payload from its message."""
     try:
         parts = [part for part in json.loads(message or "")["parts"] if isinstance(part, dict)]

@@ -26,7 +26,7 @@ _PATIENCE_S = 0.4
 _WORDS_LOOKED_AT, _WORDS_TAKEN = 2_000, 64
 _PART = 50_000
 """Events searched between two progress reports; takes a tenth of a second or two."""
-_TOLD_EVERY_S = 0.05
+_REPORT_EVERY_S = 0.05
 """Minimum seconds between two progress reports. Quicker searches need none."""
 Row = Sequence[Any]
 """Session, log number, type and time of an event, title and folder of its session, and its payload."""
@@ -217,7 +217,7 @@ class _Search:
             above = low
             if room <= 0 or low == 1:
                 yield self._searched(found, sessions, sessions)
-            elif monotonic() - last >= _TOLD_EVERY_S:
+            elif monotonic() - last >= _REPORT_EVERY_S:
                 first = first or sorted(row[0] for row in self.db.execute(_FIRST_ROWS))
                 yield self._searched(found, len(first) - bisect_left(first, low), sessions)
                 last = monotonic()

@@ -23,7 +23,7 @@ MOST_BYTES = 3_700_000
 """Maximum bytes of a picture that is sent: in base64 a little less than Anthropic's 5 MB."""
 LONGEST_SIDE = 1_568
 """Pixels; every provider scales larger pictures down to about that for the model."""
-_TAKEN_SIDE = 2_000
+_ACCEPTED_SIDE = 2_000
 """Pixels of a side above which Anthropic refuses a picture among many."""
 _QUALITY = 85
 PASTED = "clipboard:"
@@ -136,7 +136,7 @@ def sendable(data: bytes) -> Picture | None:
     if not (media_type := image_type(data)):
         return Picture(data, "")
     size = size_of(data)
-    if size is not None and max(size) <= _TAKEN_SIDE and len(data) <= MOST_BYTES:
+    if size is not None and max(size) <= _ACCEPTED_SIDE and len(data) <= MOST_BYTES:
         return Picture(data, media_type, *size)
     try:
         return fitted(data)

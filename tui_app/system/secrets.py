@@ -123,7 +123,7 @@ _LOGIN_LINE = re.compile(
     r"(?P<name>\blogin[ \t]{1,8}[^\s\\]{1,100}[ \t]{1,8}password[ \t]{1,8})"
     r"(?P<value>(?=[^\s\"'\\\[]{0,100}[0-9])[^\s\"'\\\[]{4,200})"
 )
-_SAID = re.compile(
+_SPOKEN_PASSWORD = re.compile(
     rf"(?i)(?P<name>(?<![a-zа-я])(?:{PASSWORDS}|{_ABROAD})(?:[ \t]{{0,4}}"
     r"(?:(?<=[ \t])(?:is|was|ist|lautet|es|est|è|é|är|er|on|to|jest|это|є)(?=[ \t:])"
     r"|是|为|は|[이가은는]|[—–-])[ \t:]{0,3}|[ \t*_\"'`]{0,4}[:=：＝][ \t*_]{0,4})"
@@ -131,7 +131,7 @@ _SAID = re.compile(
     r"(?=[^\s\"'`]{0,40}[0-9])(?=[^\s\"'`]{0,40}[^\W\d_])"
     rf"(?:(?![\u0590-\u0fff\u3000-\ud7ff]){_VALUE}){{6,60}})"
 )
-_SAID_KEY = re.compile(
+_SPOKEN_KEY = re.compile(
     r"(?i)(?P<name>\b(?:api[ _-]?key|token|secret(?:[ _-]key)?|access[ _-]key)[ \t]{1,4}"
     r"(?:(?:is|was|to|ist|lautet|es|est|[:=])[ \t]{1,3})?[\"'`]?)(?P<value>"
     r"(?=[^0-9]{0,40}[0-9])(?-i:(?=[0-9]{0,40}[a-f])[0-9a-f]{20,128}"
@@ -146,12 +146,12 @@ _PHRASE = re.compile(
     r"(?i)(?P<name>\b(?:mnemonic|(?:seed|recovery) phrase)[\"']?(?:[ \t]{0,2}[:=]| is)[ \t]{0,4}[\"'`]?)"
     r"(?P<value>(?:[a-z]{3,8}[ \t]{1,2}){11,23}[a-z]{3,8}\b)"
 )
-_TOLD_BY = (
+_BY_HINT = (
     ("-pass", _NAMED_WORD), ("aws_s", _NAMED_WORD), ("htpasswd", _NAMED_WORD), ("chpasswd", _CHPASSWD),
     ("password", _NETRC), ("password", _LOGIN_LINE),
-    *((word, _SAID_KEY) for word in ("api", "access", "token", "secret")),
+    *((word, _SPOKEN_KEY) for word in ("api", "access", "token", "secret")),
     ("otp", _SEED), ("2fa", _SEED), ("mfa", _SEED), ("mnemonic", _PHRASE), ("phrase", _PHRASE),
-    *((word, _SAID) for word in re.sub(r"\(\?:[^)]*\)", "", f"{PASSWORDS}|{_ABROAD}").split("|")),
+    *((word, _SPOKEN_PASSWORD) for word in re.sub(r"\(\?:[^)]*\)", "", f"{PASSWORDS}|{_ABROAD}").split("|")),
 )  # fmt: skip
 """Patterns with a word that each match contains, to skip quickly the many texts without any."""
 
@@ -160,7 +160,7 @@ def mask_options(text: str) -> str:
     """Mask passwords in options of commands, in a ``.netrc``, and in sentences that name them."""
     text = _SHORT_OPTION.sub(_masked_short, text)
     low = text.casefold()
-    for pattern in dict.fromkeys(pattern for word, pattern in _TOLD_BY if word in low):
+    for pattern in dict.fromkeys(pattern for word, pattern in _BY_HINT if word in low):
         text = pattern.sub(_masked, text)
     return text
 
@@ -300,7 +300,7 @@ _UNCASED_BEFORE = re.compile(
 _BEFORE_VALUE = 80
 
 
-def _masked_told(match: re.Match[str]) -> str:
+def _masked_match(match: re.Match[str]) -> str:
     value = match[0].rstrip(".*")
     if _OTHER_BUILD.match(value) or PLACEHOLDER.match(value) or not _unspoken(value):
         return match[0]
@@ -406,7 +406,7 @@ def _masked_text(text: str) -> str:
         text = _QUOTED.sub(_masked_quoted, text)
         text = _BARE.sub(_masked_bare, text)
         text = _PASS.sub(_masked_pass, _TELLING.sub(_masked_telling, text))
-    return _CANDIDATE.sub(_masked_told, mask_options(mask_in_place(text)))
+    return _CANDIDATE.sub(_masked_match, mask_options(mask_in_place(text)))
 
 
 _masked_short_text = lru_cache(maxsize=1_024)(_masked_text)

@@ -56,7 +56,7 @@ class QuestionRow(NamedTuple):
     """Number of characters at its beginning that are a label, in a row of additional information."""
 
 
-def _told(label: str, text: str) -> QuestionRow:
+def _labelled(label: str, text: str) -> QuestionRow:
     return QuestionRow(f"{label}   {text}", "faint", label=len(label))
 
 
@@ -105,11 +105,11 @@ def question_rows(asked: "ApprovalRequested", *, named: bool = True) -> Iterator
     yield from _subject_rows(asked, named=named)
     if asked.repeats:
         yield QuestionRow("")
-        yield _told("done before", asked.repeats)
+        yield _labelled("done before", asked.repeats)
     if asked.origin:
         yield QuestionRow("")
-        yield _told("not from you", asked.origin)
-        yield _told(asked.reaches, "no rule covers it")
+        yield _labelled("not from you", asked.origin)
+        yield _labelled(asked.reaches, "no rule covers it")
 
 
 def _subject_rows(asked: "ApprovalRequested", *, named: bool) -> Iterator[QuestionRow]:

@@ -52,9 +52,9 @@ MANY_LINES = 3
 """Lines in one burst that make it a paste although the terminal did not mark it as one."""
 
 _ESCAPE = b"\x1b"
-_WANTED = b"\x03\x11"
+_CONTROLS = b"\x03\x11"
 """ctrl+c and ctrl+q, which are typed if they come after a paste."""
-_WANTED_IN_PASTE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
+_CONTROLS_ALONE = re.compile(rb"(?:[\x03\x11]|\x1b\[(?:27;5;(?:99|113)~|(?:99|113)(?::\d*)*;5(?::1)?u))+")
 """ctrl+c or ctrl+q alone in a read: typed, because no pasted text ends there."""
 
 # Inside a paste, whatever a user could mean as text is kept; complete sequences known to control a terminal
@@ -78,7 +78,7 @@ _TYPED = re.compile(
     rb"|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3})"
 )
 _WHOLE = re.compile(rb"(?:" + _TYPED.pattern + rb")+")
-_BEGUN = re.compile(
+_UNENDED = re.compile(
     rb"\x1b{1,2}(?:\[(?:M[ -\xff]{0,2}|\[|[0-?\-]{0,256}[ -/]{0,4})|O[0-9]?"
     rb"|" + _ANSWER + _ANSWERED + rb"\x1b?|[\]PX^_]|[\xc2-\xf4][\x80-\xbf]{0,2})?"
 )
@@ -265,7 +265,7 @@ class InputFilter:
         """
         gap, self._read_at = now - self._read_at, now
         passed = ""
-        if self._inside and _WANTED_IN_PASTE.fullmatch(data):
+        if self._inside and _CONTROLS_ALONE.fullmatch(data):
             passed = self._end_paste()
         if not self._inside and (
             self._burst or (b"\r" in data and not self._held and (gap < BURST_S / 3 or data.strip(b"\r\n")))
@@ -293,7 +293,7 @@ class InputFilter:
         if burst:
             lines = burst.count(b"\r") + (not burst.endswith(b"\r"))
             if lines >= self._many or END in burst or now - self._pasted_at < UNENDED_S:
-                self._pasted_at, pasted = now, burst.rstrip(_WANTED)
+                self._pasted_at, pasted = now, burst.rstrip(_CONTROLS)
                 burst = START + re.sub(_SEQUENCE, b"", pasted) + END + burst[len(pasted) :]
             passed = self._read(burst)
         elif self._inside:
@@ -324,7 +324,7 @@ class InputFilter:
         return passed
 
     def _end_paste(self) -> str:
-        typed = self._held.decode() if not self._held.strip(_WANTED) else ""
+        typed = self._held.decode() if not self._held.strip(_CONTROLS) else ""
         self._inside, self._held = False, b""
         return self._decode(b"", final=True) + END.decode() + typed
 
@@ -341,10 +341,10 @@ class InputFilter:
                 return "", b""
             data = _ESCAPE + bytes([data[1] - 0x40]) + data[2:]
         if (whole := _TYPED.match(data)) is None:
-            if _BEGUN.fullmatch(data):
+            if _UNENDED.fullmatch(data):
                 self._held = data
                 return "", b""
-            begun = _BEGUN.match(data)
+            begun = _UNENDED.match(data)
             end = begun.end() if begun else 1
             return self._broken(data[:end]), data[end:]
         by_hand, self._by_hand = self._by_hand, False

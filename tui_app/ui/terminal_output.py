@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
 
-_BEHIND = 4_096
+_MOST_PENDING = 4_096
 """Pending bytes above which another frame is too early: a fifth of a second at 20 kB/s."""
 _PIECE = 1_024
 """Bytes per write."""
@@ -39,7 +39,7 @@ class TerminalWriter:
         """
         data = text.encode("utf-8", "replace")
         with self._changed:
-            is_behind = self._bytes > _BEHIND
+            is_behind = self._bytes > _MOST_PENDING
             self._is_behind |= is_behind
             self._waiting.append(data)
             self._bytes += len(data)

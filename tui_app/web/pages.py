@@ -164,7 +164,7 @@ async def _hand_on(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) 
     """Send the browser's input to the program, until the page is closed or the program has ended."""
     pipe = group.transport.get_pipe_transport(0)
     async for message in socket:
-        event = _told(message.data) if message.type is WSMsgType.TEXT else []
+        event = _parsed(message.data) if message.type is WSMsgType.TEXT else []
         match event:
             case ["stdin", str() as typed]:
                 _write(group, b"D", typed.encode("utf-8", "replace"))
@@ -178,7 +178,7 @@ async def _hand_on(group: ProcessGroup[_Screen], socket: web.WebSocketResponse) 
             break
 
 
-def _told(text: str) -> object:
+def _parsed(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ _INTRODUCED = re.compile(
 )
 """Words after which a sentence quotes its input."""
 _LOOK_BACK = 60
-_GONE = "…"
+_ELLIPSIS = "…"
 
 
 def without_echoes(text: str, *, sentences: bool) -> str:
@@ -35,7 +35,7 @@ def without_echoes(text: str, *, sentences: bool) -> str:
     pieces: list[str] = []
     end = 0
     while (key := _KEY.search(text, end)) is not None:
-        pieces += (text[end : key.end()], _GONE)
+        pieces += (text[end : key.end()], _ELLIPSIS)
         end = _end_of_value(text, key.end())
     text = "".join([*pieces, text[end:]])
     return _unquoted(text) if sentences else text
@@ -69,14 +69,14 @@ def _unquoted(text: str) -> str:
         stop = closing.end() if closing else len(text)
         introduced = _INTRODUCED.search(text[max(0, opening.start() - _LOOK_BACK) : opening.start()])
         if introduced and " " in text[opening.end() : stop]:
-            pieces += (text[end : opening.start()], _GONE)
+            pieces += (text[end : opening.start()], _ELLIPSIS)
             end = stop
         place = stop
     return "".join([*pieces, text[end:]])
 
 
 _TIME = r"(\d{1,9}(?:\.\d{1,12})?) ?(milliseconds?|ms|hours?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])"
-_ASKED = re.compile(
+_RETRY_AFTER = re.compile(
     rf"\b(?:re)?try(?: again)?(?: your request)? (?:in|after) (?P<times>(?:{_TIME}(?:,? (?:and )?)?)+)",
     re.IGNORECASE,
 )
@@ -191,7 +191,7 @@ def asked_pause(error: BaseException) -> float:
     asked += [each.get("retry-after") for each in headers if isinstance(each, Mapping)]
     seconds = max(map(_seconds, asked), default=0.0)
     # Proxies forward the body, but not the headers.
-    if seconds or (words := _ASKED.search(own_words(error))) is None:
+    if seconds or (words := _RETRY_AFTER.search(own_words(error))) is None:
         return seconds
     return sum(_in_seconds(*each) for each in re.findall(_TIME, words["times"], re.I))
 

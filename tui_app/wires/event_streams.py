@@ -30,7 +30,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _UNUSED = (b"id", b"retry")
 """Fields for clients that reconnect, which none does."""
 _STREAMED = re.compile(rb'"stream"\s*:\s*true')
-_SAID = ("message", "detail", "msg")
+_TEXT_FIELDS = ("message", "detail", "msg")
 """Fields with an error message, for servers without an error object."""
 PAGE = "a web page came in place of it"
 SIGN_IN = 511
@@ -415,7 +415,7 @@ def _plain_error(data: _Json, wire: Wire) -> _Json:
     """Return an error with its server's text, in the form that the protocol's SDK reads."""
     error = data.get("error")
     inner: dict[str, Any] = dict(error) if isinstance(error, dict) else {}
-    text = inner.get("message") or next((data[name] for name in _SAID if data.get(name)), error or "")
+    text = inner.get("message") or next((data[name] for name in _TEXT_FIELDS if data.get(name)), error or "")
     inner["message"] = text if isinstance(text, str) and text else json.dumps(text) if text else _NAMELESS
     for name in ("code", "type"):
         if inner.get(name) is None and data.get(name) not in (None, "error"):
@@ -474,7 +474,7 @@ _ANSWER_IN = {
 def _is_error(data: _Json, wire: Wire) -> bool:
     """Return whether an object is no answer but has an error message."""
     answers = any(data.get(name) for name in _ANSWER_IN[wire])
-    return not answers and any(data.get(each) for each in ("error", *_SAID))
+    return not answers and any(data.get(each) for each in ("error", *_TEXT_FIELDS))
 
 
 def _of_object(data: _Json, wire: Wire) -> bytes | None:
@@ -508,9 +508,9 @@ def _of_chat(answer: _Json) -> Iterator[_Json]:
 
 _EMPTY: dict[str, _Json] = {"message": {"content": []}, "function_call": {"arguments": ""}}
 """Initial fields of an item of the Responses API."""
-_SAID_IN = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
+_PART_FIELDS = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text"}
 """The field with the text, by kind of part."""
-_TOLD_IN = {
+_BLOCK_FIELDS = {
     "text": ("text",),
     "thinking": ("thinking", "signature"),
     "tool_use": ("input",),
@@ -527,7 +527,7 @@ def _of_responses(answer: _Json) -> Iterator[_Json]:
         empty = _EMPTY.get(item["type"], {})
         yield {"type": "response.output_item.added", "output_index": place, "item": {**item, **empty}}
         for index, part in enumerate(item.get("content") or []):
-            if field := _SAID_IN.get(kind := part["type"]):
+            if field := _PART_FIELDS.get(kind := part["type"]):
                 text = {"content_index": index, "delta": part[field], "logprobs": []}
                 yield {"type": f"response.{kind}.delta", **at, **text}
         for index, part in enumerate(item.get("summary") or []):
@@ -545,7 +545,7 @@ def _of_anthropic(answer: _Json) -> Iterator[_Json]:
     message = {**answer, "content": [], "stop_reason": None, "usage": usage}
     yield {"type": "message_start", "message": message}
     for place, block in enumerate(answer["content"]):
-        at, fields = {"index": place}, _TOLD_IN.get(block["type"], ())
+        at, fields = {"index": place}, _BLOCK_FIELDS.get(block["type"], ())
         empty = {name: {} if name == "input" else "" for name in fields}
         yield {"type": "content_block_start", **at, "content_block": {**block, **empty}}
         for name in fields:

@@ -116,7 +116,7 @@ class Connection:
             self._session = await stack.enter_async_context(
                 ClientSession(
                     dispatcher=self._dispatcher,
-                    message_handler=self._heard,
+                    message_handler=self._on_message,
                     elicitation_callback=self._elicit,
                     client_info=Implementation(name="plimsoll", version=__version__),
                 )
@@ -286,7 +286,7 @@ class Connection:
         if error is not None:
             raise error
 
-    async def _heard(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, Exception):
             # Lines that are no messages are skipped: programs print them by mistake.
             if (flaw := _flaw_of_answer(message)) and not self._unreadable.done():

@@ -193,9 +193,9 @@ class Server:
         Raises:
             CallFailed: if there is no result, for whatever reason.
         """
-        return await self._asked(lambda connection, progressed: connection.call(own_name, args, progressed))
+        return await self._request(lambda connection, progressed: connection.call(own_name, args, progressed))
 
-    async def _asked(self, question: Question[T]) -> T:
+    async def _request(self, question: Question[T]) -> T:
         """Send a request. If it certainly had no effect, send it again on the next connection.
 
         Raises:
@@ -423,7 +423,7 @@ class Server:
 
     async def read(self, uri: str) -> str | bytes:
         """A resource: text, or a file as bytes. Raises ``CallFailed``."""
-        pieces = await self._asked(lambda connection, _: connection.read(uri))
+        pieces = await self._request(lambda connection, _: connection.read(uri))
         files = [piece for piece in pieces if isinstance(piece, bytes)]
         is_file = len(pieces) == len(files) == 1
         if sum(map(len, pieces)) > RESOURCE_BYTES * (40 if is_file else 1):
@@ -434,7 +434,7 @@ class Server:
 
     async def prompt(self, name: str, values: dict[str, str]) -> str:
         """The text of one of its prompts. Raises ``CallFailed``."""
-        return await self._asked(lambda connection, _: connection.prompt(name, values))
+        return await self._request(lambda connection, _: connection.prompt(name, values))
 
     async def _elicit(self, _context: object, params: Any) -> Any:
         """Ask the user a question of the server."""

@@ -23,7 +23,7 @@ from tui_app.autorun import (
 from tui_app.sandbox import Confinement
 from tui_app.tool_specs import WRITE_FILE
 
-_MOST_ASKED = 20
+_MOST_QUESTIONS = 20
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class MadePlaces:
     def unapproved(self) -> list[str]:
         """Files that were not asked about. Blocks."""
         new, _ = self._unapproved(self.inside.autorun())
-        shown = map(self.inside.shown, new[:_MOST_ASKED])
+        shown = map(self.inside.shown, new[:_MOST_QUESTIONS])
         return [f"[{each} is new and was not approved: programs obey it.]" for each in shown]
 
     def _unapproved(self, after: AutorunPlaces) -> tuple[list[Path], list[Path]]:
@@ -84,13 +84,13 @@ class MadePlaces:
         made, changed = self._unapproved(after)
         rows = [f"[{self.inside.shown(path)} was changed: programs obey it.]" for path in changed]
         again = [path for path in made if path in self._declined or not is_showable(path)]
-        if len(made) > _MOST_ASKED:
+        if len(made) > _MOST_QUESTIONS:
             # Too many questions for a user.
             again = made
         removed = [_revert(path, self.inside) for path in again if os.path.lexists(path)]
-        rows += removed[:_MOST_ASKED]
-        if (more := len(removed) - _MOST_ASKED) > 0:
-            rows.append(f"[And {more:,} more: a command may leave {_MOST_ASKED} of them.]")
+        rows += removed[:_MOST_QUESTIONS]
+        if (more := len(removed) - _MOST_QUESTIONS) > 0:
+            rows.append(f"[And {more:,} more: a command may leave {_MOST_QUESTIONS} of them.]")
         return rows, [path for path in made if path not in again]
 
     async def _ask_about(self, path: Path, seen: Stamp) -> list[str]:

@@ -130,14 +130,14 @@ _WORDS = {
     "/model": "--model",
 }
 """Slash commands of the screen, and their equivalents on the command line."""
-_SPOKEN = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
+_NAMES = re.compile(rf"(?<![\w/])(?:{'|'.join(map(re.escape, _WORDS))})(?![\w/-])")
 
 
 def for_shell(text: str) -> str:
     """Replace keys and slash commands in our own texts by commands and flags."""
     for screen, shell in _PHRASES.items():
         text = text.replace(screen, shell)
-    return _SPOKEN.sub(lambda found: _WORDS[found[0]], text)
+    return _NAMES.sub(lambda found: _WORDS[found[0]], text)
 
 
 def with_shell_wording(payload: Payload) -> Payload:

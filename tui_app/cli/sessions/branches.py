@@ -24,7 +24,7 @@ from tui_app.session.stores.database import open_store
 from tui_app.session.stores.store import SessionStore
 from tui_app.ui.words.text import clean, clock, count, one_line
 
-_TOLD = ("branch", "name", "turns", "performed_by", "model", "claims_marked", "cost_usd")
+_SHOWN_FIELDS = ("branch", "name", "turns", "performed_by", "model", "claims_marked", "cost_usd")
 NOTHING_MERGED = "Nothing to undo: the last thing that happened in this session is no merge."
 _NO_BRANCH = "Which branch? plimsoll merge {0} BRANCH. To see them: plimsoll tree {0}"
 
@@ -107,7 +107,7 @@ async def _merge(opening: Opening, args: argparse.Namespace) -> int:
                 "tokens": plan.count(event.text),
                 "diff": "\n".join(plan.files.diffs),
                 "note": plan.files.note,
-                **{name: getattr(event, name) for name in _TOLD},
+                **{name: getattr(event, name) for name in _SHOWN_FIELDS},
             }
         )
         return OK

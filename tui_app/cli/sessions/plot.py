@@ -82,7 +82,7 @@ def _style() -> str:
     return f"{''.join(light)}@media (prefers-color-scheme:dark){{{''.join(dark)}}}"
 
 
-def _said(text: str) -> str:
+def _svg_text(text: str) -> str:
     return escape(_NO_XML.sub("\ufffd", text))
 
 
@@ -108,7 +108,7 @@ class _Panel:
 
     def drawn(self) -> Iterator[str]:
         title = cut(self.simulation.recorded.title, _TITLE_CHARS)
-        heading = _said(f"{title} in a window of {window_text(self._limit)}")
+        heading = _svg_text(f"{title} in a window of {window_text(self._limit)}")
         yield f'<text x="{_LEFT}" y="{self.top + 22}" font-size="15">{heading}</text>'
         yield from self._axes()
         yield from self._marks()
@@ -118,7 +118,7 @@ class _Panel:
         for number, outcome in enumerate(self.outcomes):
             colour = number % len(_COLOURS)
             yield f'<path class="line p{colour}" d="M{x} {y - 4}h26"/>'
-            yield f'<text x="{x + 32}" y="{y}">{_said(cut(outcome.policy, _NAME_CHARS))}</text>'
+            yield f'<text x="{x + 32}" y="{y}">{_svg_text(cut(outcome.policy, _NAME_CHARS))}</text>'
             x += 44 + 7 * min(_NAME_CHARS, len(outcome.policy))
 
     def _axes(self) -> Iterator[str]:
@@ -152,7 +152,7 @@ class _Panel:
             yield f'<circle class="mark" cx="{right + 12}" cy="{place}" r="6"/>'
             yield f'<path class="mark" d="M{right + 2} {place}h20"/>'
             lowest = max(place + 4, lowest + _LABEL)
-            text = _said(cut(f"{window_text(tokens)} {words}", _LABEL_CHARS))
+            text = _svg_text(cut(f"{window_text(tokens)} {words}", _LABEL_CHARS))
             yield f'<text x="{right + 28}" y="{lowest}" font-size="11">{text}</text>'
 
     def _line(self, colour: int, outcome: "Outcome") -> Iterator[str]:

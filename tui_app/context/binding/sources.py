@@ -24,13 +24,13 @@ _MEASURE = re.compile(r"\d{1,15}(?:\.\d{1,15})?", re.ASCII)
 _HASH = re.compile(r"(?=.*\d)(?=.*[a-f])[0-9a-f]{7,40}")
 _SERIES = re.compile(r"([a-z]{2,}-?)\d+")
 _LINE = re.compile(r"(?::L?\d+(?:[-–:]\d+)*|#L\d+(?:-L?\d+)?|\(\))$")
-_SPOKEN = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+")
 _BETWEEN, _MOST_WORDS = 40, 16
 _TELLING = 3
 """Minimum characters of a name with placeholders; a shorter one is searched for as a whole."""
 _SENTENCE, _STOPS = 24, ".。!！?？;:"
 """Minimum characters of a statement that is not repeated by chance, and its possible end signs."""
-_ROWS_BEHIND = 30
+_NEW_ROWS = 30
 """Numbers that rows after the last message may have: the stages write them."""
 _SHORT = 8
 """Characters below which a name is searched for as a word, not inside of others."""
@@ -157,7 +157,7 @@ class Sources:
         Log numbers that are not of a message, such as of a call's row or of a digest after the last message,
         belong to the message before.
         """
-        if key not in self._by_key and self._keys and self._keys[0] < key < self._keys[-1] + _ROWS_BEHIND:
+        if key not in self._by_key and self._keys and self._keys[0] < key < self._keys[-1] + _NEW_ROWS:
             key = self._keys[bisect_right(self._keys, key) - 1]
         return self._by_key.get(key)
 
@@ -233,7 +233,7 @@ class _Look:
         telling = [piece for piece in pieces if any(map(str.isalnum, piece))]
         self.pieces = telling if sum(map(len, telling)) >= _TELLING else [squeeze(text)]
         self.numbers = frozenset(_converted(anchor)) if anchor.kind == "number" else frozenset[str]()
-        self.words = [word.casefold() for word in _SPOKEN.findall(text)]
+        self.words = [word.casefold() for word in _WORD.findall(text)]
         split = _STEPS.split(text) if anchor.kind == "path" else _JOINED.findall(text)
         self.parts = [part.casefold() for part in split if part.strip(".~…")]
 

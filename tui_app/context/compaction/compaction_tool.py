@@ -14,7 +14,7 @@ MOST_CHARS = 500
 """Maximum characters of a reason, a focus, or what to keep."""
 _AHEAD = "The conversation is compacted before your next step. Continue with the next sub-task then."
 _BACK = "plan and\ntodo list stay, and what leaves can be searched."
-_GONE = "and what was\nread last stay."
+_UNSEARCHED = "and what was\nread last stay."
 """Replacement of those words if nothing can be searched."""
 
 CompactorOf = Callable[[RunContext[Any] | None], Compactor | None]
@@ -81,4 +81,4 @@ class ContextToolset(FunctionToolset[Any]):
         if not self.offered_to(ctx.model.system, ctx):
             return None
         text = tool.description or ""
-        return tool if self._searchable else replace(tool, description=text.replace(_BACK, _GONE))
+        return tool if self._searchable else replace(tool, description=text.replace(_BACK, _UNSEARCHED))

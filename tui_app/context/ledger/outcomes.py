@@ -40,7 +40,7 @@ class Counts:
 
 DECLINED = frozenset({"refused", "barred"})
 """States of a call that did not run: declined by the user, or barred by a rule, a mode, a guard or a hook."""
-_TOLD = {"refused": "you refused", "barred": "not allowed"}
+_PHRASES = {"refused": "you refused", "barred": "not allowed"}
 
 
 @frozen
@@ -65,7 +65,7 @@ class Outcome:
         parts = [f"exit {self.exit}"] if self.exit else []
         parts += [self.counts.describe()] if self.counts and self.counts.describe() else []
         if not parts:
-            parts = [_TOLD.get(self.state, self.state)]
+            parts = [_PHRASES.get(self.state, self.state)]
         return ", ".join(filter(None, parts))
 
 

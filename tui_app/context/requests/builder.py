@@ -92,7 +92,7 @@ def repair(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[Mod
         # System prompts are sent separately by some providers, so the rest must not begin with a response.
         answer = next((at for at, each in enumerate(repaired) if not _is_prompt_alone(each)), len(repaired))
         if answer < len(repaired) and isinstance(repaired[answer], ModelResponse):
-            repaired.insert(answer, _said(START))
+            repaired.insert(answer, _prompt_of(START))
     return _merge_responses(repaired)
 
 
@@ -111,14 +111,14 @@ def sendable(messages: Sequence[ModelMessage], *, begins: bool = True) -> list[M
     repaired = repair(messages, begins=begins)
     if isinstance(repaired[-1] if repaired else None, ModelRequest) or not (begins or repaired):
         return repaired
-    return [*repaired, _said(CONTINUE)]
+    return [*repaired, _prompt_of(CONTINUE)]
 
 
 def _is_prompt_alone(message: ModelMessage) -> bool:
     return all(isinstance(part, SystemPromptPart) for part in message.parts)
 
 
-def _said(text: str) -> ModelRequest:
+def _prompt_of(text: str) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text, timestamp=_EPOCH)], timestamp=_EPOCH)
 
 

@@ -50,7 +50,7 @@ SET_ABOVE_LIMIT = (
     "The provider refuses single requests over {limit:,} tokens for {model}, and its window is set to "
     "{set:,}. {limit:,} is used from now on; set it as the window, or have the account's limit raised."
 )
-_NOT_ASKED = Asked()
+_NO_REQUEST = Asked()
 _NAMED = 3
 """Number of tools listed per server when tool definitions are too large."""
 _HEAVY = 0.75
@@ -340,7 +340,7 @@ class Pipeline:
         if self._start(compactor, trigger):
             await compactor.finish_for(trigger)
 
-    def _start(self, compactor: Compactor, trigger: Trigger, asked: Asked = _NOT_ASKED) -> bool:
+    def _start(self, compactor: Compactor, trigger: Trigger, asked: Asked = _NO_REQUEST) -> bool:
         if not compactor.should_start(trigger):
             return False
         try:

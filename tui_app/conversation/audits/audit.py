@@ -114,17 +114,17 @@ class AuditedCompaction:
             **picked(self.kept, "retention recoverable"),
             "facts": by_kind(self.facts),
             "unanswered": list(self.unanswered),
-            "rules_gone": [_as_json(fact) for fact in self.lost_facts(*_SAID)],
+            "rules_gone": [_as_json(fact) for fact in self.lost_facts(*_USER_KINDS)],
             "errors_gone": [_as_json(fact) for fact in self.lost_facts("error")],
             "others_gone": [
-                _as_json(fact) for fact in self.lost_facts() if fact.kind not in (*_SAID, "error")
+                _as_json(fact) for fact in self.lost_facts() if fact.kind not in (*_USER_KINDS, "error")
             ],
             "claims": list(self.claims),
             "policies": [each.to_json() for each in self.instead],
         }
 
 
-_SAID = ("request", "said")
+_USER_KINDS = ("request", "said")
 """Kinds of facts that are the user's words."""
 
 
@@ -180,7 +180,7 @@ def total(compactions: Sequence[AuditedCompaction]) -> dict[str, Any]:
         "tokens_before": sum(each.tokens_before for each in compactions),
         "tokens_after": sum(each.tokens_after for each in compactions),
         "facts": by_kind(fact for each in compactions for fact in each.facts),
-        "rules_gone": sum(len(each.lost_facts(*_SAID)) for each in compactions),
+        "rules_gone": sum(len(each.lost_facts(*_USER_KINDS)) for each in compactions),
         "errors_gone": sum(len(each.lost_facts("error")) for each in compactions),
         "claims": sum(len(each.claims) for each in compactions),
         "statements": sum(each.statements for each in compactions),
@@ -320,7 +320,7 @@ def _audited(
 def _by_sentence(facts: Iterable[Fact]) -> Iterator[Fact]:
     """Split the user's words into sentences: a summary may keep one rule of a prompt and lose another."""
     for fact in facts:
-        parts = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _SAID else []
+        parts = list(dict.fromkeys(sentences(own_words(fact.text)))) if fact.kind in _USER_KINDS else []
         if len(parts) < 2:
             yield fact
         else:

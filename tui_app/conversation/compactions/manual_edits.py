@@ -21,7 +21,7 @@ from tui_app.conversation.message_actions import Move, Outlook
 from tui_app.events import MessageExcluded, MessagePinned, Notice, RewriteUndone
 from tui_app.session.event_heads import LATER, Head, head_of
 
-_GONE = "#{} is not part of the next request."
+_NOT_SENT = "#{} is not part of the next request."
 _STAYS = "A system prompt always stays."
 _EXCLUDED = "#{} is excluded: bring it back first."
 _EXCLUDED_ALREADY = "#{} is already excluded."
@@ -140,7 +140,7 @@ class ManualEdits:
         keys = {item.key for item in items}
         for seq in seqs:
             if seq not in keys:
-                return (_EXCLUDED_ALREADY if seq in view.excluded else _GONE).format(seq)
+                return (_EXCLUDED_ALREADY if seq in view.excluded else _NOT_SENT).format(seq)
         targets = frozenset(seqs).union(*(turn_of(items, seq) for seq in seqs if turn))
         leaving = with_partners(items, targets)
         newest = latest_prompt_index(items)
@@ -173,7 +173,7 @@ class ManualEdits:
 
     def _pin_refused(self, seq: int) -> str:
         if (item := self._item(seq)) is None:
-            return (_EXCLUDED if seq in self.history.view.excluded else _GONE).format(seq)
+            return (_EXCLUDED if seq in self.history.view.excluded else _NOT_SENT).format(seq)
         message = item.message
         if _stands_in(item):
             return "This replaces other messages and is rewritten as they change: it cannot be pinned."
@@ -198,7 +198,7 @@ class ManualEdits:
     def _decided(self, seq: int, stage: HandStage) -> Rewrite | str:
         history, stages, item = self.history, self.compactions.compactor.policy.stages, self._item(seq)
         if item is None:
-            why = _EXCLUDED if seq in history.view.excluded else _GONE
+            why = _EXCLUDED if seq in history.view.excluded else _NOT_SENT
             return why.format(seq)
         if seq in history.pinned():
             return "This message is pinned: it stays as it is until it is unpinned."

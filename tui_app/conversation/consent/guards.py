@@ -204,10 +204,10 @@ class Guards:
         """Read messages in small steps, so that the first question need not wait for all of them."""
         # What the log cannot provide now is read when a call is decided.
         with suppress(sqlite3.Error):
-            if not all(history.inform(origins, _AT_ONCE) for history, origins in self._told_apart()):
+            if not all(history.inform(origins, _AT_ONCE) for history, origins in self._with_origins()):
                 loop.call_soon(self._read_ahead, loop)
 
-    def _told_apart(self) -> Sequence[tuple[SessionHistory, Origins]]:
+    def _with_origins(self) -> Sequence[tuple[SessionHistory, Origins]]:
         if not self._lineage:
             earlier = reversed(list(handed_over(self.history)))
             self._lineage = [(each, Origins(call_title, each.session)) for each in earlier]
@@ -225,7 +225,7 @@ class Guards:
         reach = reach_of(action, self.approvals.folder)
         if not reach.operands:
             return action
-        for history, origins in self._told_apart():
+        for history, origins in self._with_origins():
             history.inform(origins)
         found: dict[Origin, dict[str, None]] = {}
         lineage = [origins for _, origins in self._lineage]

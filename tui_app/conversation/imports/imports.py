@@ -30,8 +30,8 @@ from tui_app.session.stores.store import SessionStore
 from tui_app.session.views.agent_view import AgentView
 
 StoredEvent = tuple[Payload, str | None, float]
-_SAID = (SystemMessage, UserMessage, AssistantMessage, ToolResult)
-_TOLD_EVERY = 25
+_SIZED = (SystemMessage, UserMessage, AssistantMessage, ToolResult)
+_REPORT_EVERY = 25
 """Events between two progress reports."""
 _UNDONE = (
     "Compactions of the other program that were undone: {count}. The full history is in view; "
@@ -136,7 +136,7 @@ def import_session(
     # import. All in one transaction, so that a killed program leaves no partial session.
     written = [*events, *undone, *kept, (SessionEnd(), None, ended)]
     session = store.create(start, time=now, events=written, check=lambda: check_first(before))
-    counted = [data for data, _, _ in events if isinstance(data, _SAID)]
+    counted = [data for data, _, _ in events if isinstance(data, _SIZED)]
     messages = sum(event.data.TYPE in CARRYING for event in imported.events)
     tokens = sum(sum(data.tokens.values()) for data in counted)
     notes = (*imported.notes, _UNDONE.format(count=len(undone))) if undone else imported.notes
@@ -172,12 +172,12 @@ def count_events(
     messages = iter(ModelMessagesTypeAdapter.validate_json(f"[{','.join(texts)}]"))
     counted: list[StoredEvent] = []
     for seq, event in enumerate(events, FIRST_SEQ):
-        if seq % _TOLD_EVERY == 0:
+        if seq % _REPORT_EVERY == 0:
             watch(ImportProgress("counting", seq - FIRST_SEQ, len(events)))
         data = event.data
         if event.message is not None:
             tokens = counter.message(next(messages)).nonzero()
-            data = replace(data, tokens=tokens) if isinstance(data, (*_SAID, CompactionComplete)) else data
+            data = replace(data, tokens=tokens) if isinstance(data, (*_SIZED, CompactionComplete)) else data
         if isinstance(data, CompactionComplete):
             # Sizes reported by the other program take precedence over our count.
             before = data.tokens_before or _size(view)

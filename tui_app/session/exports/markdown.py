@@ -140,7 +140,7 @@ def _section(data: Payload, shown: str | None) -> Section:
             return _compaction(data, shown)
         case ToolArchived() if shown is not None:
             return Section("tool", "Digest of archived results", (Block("text", shown),))
-        case _ if render := _SAID.get(type(data)):
+        case _ if render := _SECTIONS.get(type(data)):
             kind, heading, block = render(data)
             return Section(kind, heading, (block if shown is None else block._replace(text=shown),))
         case _:
@@ -156,7 +156,7 @@ def _result(data: ToolResult) -> tuple[str, str, Block]:
     return "tool", f"Result of {code(data.name)}{state}", Block("text", data.text)
 
 
-_SAID: dict[type[Payload], Callable[[Any], tuple[str, str, Block]]] = {
+_SECTIONS: dict[type[Payload], Callable[[Any], tuple[str, str, Block]]] = {
     SystemMessage: lambda each: ("system", "System prompt", Block("text", each.text, "Text")),
     ShellCommand: lambda each: ("user", f"Your command{_private(each)}", Block("sh", each.text)),
     ShellResult: lambda each: ("tool", f"Output of your command{_private(each)}", Block("text", each.text)),

@@ -312,13 +312,13 @@ class AgentView:
 
     def held_originals(self) -> list[Head]:
         """Return the original heads of the messages in the view, including those that a summary replaces."""
-        items = sorted(chain(*self._held()), key=by_order)
+        items = sorted(chain(*self._groups_in_view()), key=by_order)
         self._load_heads(items)
         return [self._original(item.seq) for item in items]
 
     def iter_held(self) -> Iterator[Head]:
         """Like ``held``, but unordered and lazy, visible messages first."""
-        return (self._original(item.seq) for items in self._held() for item in items)
+        return (self._original(item.seq) for items in self._groups_in_view() for item in items)
 
     @property
     def excluded(self) -> dict[int, int]:
@@ -582,7 +582,7 @@ class AgentView:
         """Return the visible messages with 0, and each group of hidden ones with the number of its event."""
         return ((self._visible, 0), *((group.items, by) for by, group in self._hidden.items()))
 
-    def _held(self) -> Iterable[Sequence[ViewItem]]:
+    def _groups_in_view(self) -> Iterable[Sequence[ViewItem]]:
         return (self._visible, *map(self._items_hidden_by, self.compactions))
 
 

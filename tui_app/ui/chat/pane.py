@@ -100,7 +100,7 @@ class ChatHints(HintRow):
             hints = (*TIMELINE_HINTS, own[-1])
         elif "questions" in places:
             # The question shows its own keys; a sign such as the one for help is typed into the prompt.
-            beside_it = (hint for hint in own if hint.text in _BESIDE_QUESTION)
+            beside_it = (hint for hint in own if hint.text in _DURING_QUESTION)
             hints = (Hint("tab", "prompt", 1), *beside_it)
         else:
             hints = (*(TO_MARKS if self.marked else ()), *own)
@@ -117,7 +117,7 @@ class ChatHints(HintRow):
     watch_keymap = watch_marked = watch_acting = watch_shell = watch_planned = watch_locked = show_hints
 
 
-_BESIDE_QUESTION = ("context", "palette")
+_DURING_QUESTION = ("context", "palette")
 """Actions available while a question has the focus."""
 SHELL_HINTS = (
     Hint("enter", "run"),

@@ -84,7 +84,7 @@ def language_of(path: str) -> str:
 
 _LOADED: set[str] = set()
 
-_BEHIND_S = 1.0
+_DELAY_S = 1.0
 """Seconds to wait, so that the current painting is not delayed by loading a lexer."""
 
 
@@ -93,6 +93,6 @@ def preload_colours(path: str) -> None:
     language = language_of(path)
     if language and language not in _LOADED:
         _LOADED.add(language)
-        timer = Timer(_BEHIND_S, code_spans, (language, ["x"]))
+        timer = Timer(_DELAY_S, code_spans, (language, ["x"]))
         timer.daemon = True
         timer.start()

@@ -51,7 +51,7 @@ def title_of(row: LedgerRow) -> str:
     return one_line(unmarked(row.title) or (f"calls {row.calls}" if row.calls else "(calls tools)"), 200)
 
 
-_SPOKEN: frozenset[ItemKind] = frozenset({"user", "assistant"})
+_TEXT_KINDS: frozenset[ItemKind] = frozenset({"user", "assistant"})
 """Kinds of items with text of the user and the model, which are highlighted."""
 SORTS: tuple["Sort", ...] = ("tokens", "age", "kind")
 _NARROW = 60
@@ -157,7 +157,7 @@ def ledger_row(row: LedgerRow, note: str, columns: Columns, *, chosen: bool = Fa
         mark = tool_sign(title, UNICODE)
         title = title.removeprefix(f"{RUN_COMMAND.name} ")
     text = f"{figures}{'' if narrow else padded(mark, 2)[:2]}{title}"
-    is_spoken = row.kind in _SPOKEN and row.title and row.state != "excluded"
+    is_spoken = row.kind in _TEXT_KINDS and row.title and row.state != "excluded"
     component = "row-list--row" if is_spoken else "row-list--quiet"
     leads = ((len(size), "row-list--row"), (len(figures), "row-list--quiet"))
     return Row(text, right, component, "row-list--quiet", leads)

@@ -73,7 +73,7 @@ class SentLine:
     @property
     def state(self) -> str:
         """What the log has of the names and figures in it; empty if unknown."""
-        return _TOLD.get(self.mark) or self.form.partition(": ")[2]
+        return _MARK_TEXTS.get(self.mark) or self.form.partition(": ")[2]
 
     @property
     def note(self) -> str:
@@ -82,7 +82,7 @@ class SentLine:
 
 
 _AND = " · "
-_TOLD = {
+_MARK_TEXTS = {
     UNCHECKED: "no source for it: none was given and none was found",
     DOUBTFUL: "a source for it, in which a second reader did not find what it says",
     NOT_IN_LOG: "not every name, number, quote or message that it gives",

@@ -217,7 +217,7 @@ class SentView(TellsFailures, Vertical):
             row.hints = (*([own["enter"]] if self.text.lines and self.text.has_focus else []), *others)
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.width < _BESIDE, "-narrow")
+        self.set_class(event.size.width < _WIDE, "-narrow")
 
     def on_long_text_laid(self) -> None:
         self.post_message(self.Changed())
@@ -260,7 +260,7 @@ class SentView(TellsFailures, Vertical):
         return Content.assemble((f"#{entry.message}", "bold"), title, (f" · {clock(entry.time)}", MUTED))
 
 
-_BESIDE = 100
+_WIDE = 100
 """Cells from which a message fits next to the lines."""
 _MOST_READ = 6
 """Maximum number of source messages read per line."""

@@ -172,10 +172,10 @@ def _summary_of(payload: Json, texts: dict[int, str]) -> str:
     # Codex keeps prompts next to a summary, which may be encrypted.
     if not prompts or any("compaction" in text_at(item, "type") for item in history):
         return ""
-    return "" if _is_said(prompts[-1], list(texts.values())) else prompts[-1]
+    return "" if _is_in_texts(prompts[-1], list(texts.values())) else prompts[-1]
 
 
-def _is_said(text: str, texts: list[str]) -> bool:
+def _is_in_texts(text: str, texts: list[str]) -> bool:
     # A long prompt is cut in its middle.
     beginning, cut, _ = text.partition("…")
     return text in texts or bool(
@@ -187,7 +187,7 @@ def _kept(payload: Json, texts: dict[int, str]) -> list[int]:
     """Return the lines of the prompts that a compaction kept in addition to its summary."""
     if "replacement_history" in payload:
         history = [_text_of(item) for item in of_type(objects_at(payload, "replacement_history"), "message")]
-        return [line for line, text in texts.items() if any(_is_said(each, [text]) for each in history)]
+        return [line for line, text in texts.items() if any(_is_in_texts(each, [text]) for each in history)]
     # Older versions rebuild it from the newest prompts whenever they read the file.
     newest = list(texts.items())[::-1]
     sizes = accumulate(len(text.encode()) for _, text in newest)
@@ -227,10 +227,10 @@ def _event(record: Json) -> Json:
 
 def _item(record: Json) -> Json:
     item = object_at(record, "payload") or record
-    return {"used": record.get("used"), "more": True, **_told(item)}
+    return {"used": record.get("used"), "more": True, **_fields_of(item)}
 
 
-def _told(item: Json) -> Json:
+def _fields_of(item: Json) -> Json:
     kind, role = text_at(item, "type"), text_at(item, "role")
     if kind == "agent_message":
         return {"role": NOTE}

@@ -8,7 +8,7 @@ from tui_app.session.importers.shape import TROUBLE, Shape
 from tui_app.session.importers.source import Json
 from tui_app.session.importers.values import list_at, object_at, objects_at, text_at, value_at
 
-_SAID = (None, "markdownContent")
+_TEXT_KINDS = (None, "markdownContent")
 _ROUNDS, _RESULTS = "result.metadata.toolCallRounds", "result.metadata.toolCallResults"
 
 
@@ -27,7 +27,7 @@ def _convert(request: Json) -> list[Json]:
         steps.append({**answer, **each, "content": each.get("response"), "toolCalls": answered})
     if not objects_at(request, _ROUNDS):
         # Of calls outside of rounds, only their existence is recorded.
-        said_beside = [each for each in list_at(request, "response") if value_at(each, "kind") in _SAID]
+        said_beside = [each for each in list_at(request, "response") if value_at(each, "kind") in _TEXT_KINDS]
         steps.append({**answer, "content": _texts(said_beside)})
     if error := text_at(request, "result.errorDetails.message"):
         steps.append({**moment, "role": TROUBLE, "message": error})

@@ -189,7 +189,7 @@ class ContextScreen(Dialog[int], place="context", style="context", size="-full")
             rows = category_legend(view.usage, view.shares, coloured=coloured).split("\n")
             for at, text in enumerate(extras[: len(rows)]):
                 fact = f"{text:>{width - rows[at].cell_length}}"
-                rows[at] = Content.assemble(rows[at], figures(fact, _TOLD))
+                rows[at] = Content.assemble(rows[at], figures(fact, _HIGHLIGHTED))
             legend = Content("\n").join(rows)
             words = category_text(view.usage, width, view.shares, coloured=coloured)
             # With fewer rows the marks have no names below them; the next row has the position of the first.
@@ -388,12 +388,12 @@ def as_sent(usage: ContextUsage | None, sizes: Mapping[str, Any]) -> ContextUsag
     return replace(usage, parts=parts, window=window, unmeasured=int(sizes.get("unmeasured") or 0))
 
 
-_TOLD = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
+_HIGHLIGHTED = re.compile(r"(\b[oaux](?= (?:frees|adds))|\d[\d.]*[kM%]?)")
 """Keys and figures, which are highlighted in the text."""
 
 
 def _say(screen: ContextScreen, where: str, text: str) -> None:
-    content = figures(text, _TOLD) if where == "#context-outlook" else Content(text)
+    content = figures(text, _HIGHLIGHTED) if where == "#context-outlook" else Content(text)
     screen.query_one(where, Static).update(content)
 
 
