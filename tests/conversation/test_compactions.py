@@ -282,7 +282,7 @@ async def test_nothing_to_compact_asks_no_model(desk: Desk, fake_openai: FakeOpe
         texts = [(await until(watching, lambda data: isinstance(data, Notice))).data for _ in range(3)]
         assert [str(getattr(each, "text", ""))[:15] for each in texts] == [
             "Nothing to comp",
-            "No compaction t",
+            "Nothing to undo",
             "Nothing to redo",
         ]
         assert fake_openai.journal == []
@@ -407,7 +407,9 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         watching = Following(conversation.bus)
         conversation.submit(Restate(undo=True, compaction=first + 1))
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="Only the newest compaction can be undone.", passing=True)
+        assert said.data == Notice(
+            text="Only the newest compaction can be undone.", passing=True, refused=True
+        )
         await conversation.settle()
         assert view_bytes(conversation) == compacted
         await done(conversation, Restate(undo=True, compaction=first))
@@ -415,7 +417,9 @@ async def test_only_the_compaction_that_is_meant_is_taken_back(desk: Desk, fake_
         whole = view_bytes(conversation)
         conversation.submit(Restate(undo=False, compaction=first + 1))
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="Only the newest compaction can be applied again.", passing=True)
+        assert said.data == Notice(
+            text="Only the newest compaction can be applied again.", passing=True, refused=True
+        )
         await conversation.settle()
         assert view_bytes(conversation) == whole
         await done(conversation, Restate(undo=False, compaction=first))

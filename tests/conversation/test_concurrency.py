@@ -200,7 +200,7 @@ async def test_compacting_by_hand_waits_for_no_job_and_starts_no_second_one(
         watching = Following(opened.conversation.bus)
         opened.conversation.submit(Compact())
         said = await until(watching, lambda data: isinstance(data, Notice))
-        assert said.data == Notice(text="A compaction is already running.", passing=True)
+        assert said.data == Notice(text="A compaction is already running.", passing=True, refused=True)
         assert (await released(opened, release)).trigger == "background"
         assert len(opened.conversation.history.view.compactions) == 1
 

@@ -29,7 +29,7 @@ async def test_changes_are_shown_and_committed_when_the_user_says_so(
         header = deck.app.chat.query_one(ChatHeader)
         assert header.place.endswith("(main)")
         await deck.send("/diff")
-        await deck.says("Nothing has changed")
+        await deck.says("No changes: neither this session nor git has any.")
         await deck.send("set the tide")
         await deck.answered(1)
         await deck.until(lambda: header.place.endswith("(main*)"), "uncommitted changes in the header")

@@ -76,7 +76,7 @@ async def test_a_sentence_becomes_a_guard_that_stops_and_is_lifted(
         await deck.send("/guard")
         await deck.says("None of your words names a path or command. Type one: /guard edits PATH")
         await deck.send("/guard never legacy/")
-        await deck.says("is no guard. Allowed: /guard edits PATH, command WORDS, writes, or tests.")
+        await deck.says("is not a complete guard. Use /guard edits PATH, command WORDS, writes, or tests.")
         await deck.send("Never touch legacy/ please.")
         await deck.answered()
         await deck.says('"Never touch legacy/ please." can be a guard')

@@ -350,7 +350,7 @@ async def test_a_theme_by_name_and_one_that_is_not_there(desk: Desk, file: Path)
         await deck.send("/theme nord")
         await deck.until(lambda: deck.app.theme == "nord")
         await deck.send("/theme nrd")
-        await deck.says("theme is 'nrd'")
+        await deck.says("No theme nrd. /theme lists them.")
         assert deck.app.theme == "nord"
 
 

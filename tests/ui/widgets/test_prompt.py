@@ -192,7 +192,7 @@ async def test_unknown_command_is_named_and_stays_in_the_prompt(at_once: bool) -
             await pilot.press("enter")
         assert app.sent == []
         assert app.editor.text == "/foo"
-        assert app.slash.message.startswith("No command /foo. Closest: /")
+        assert app.slash.message == "No command /foo. /help lists all."
         await pilot.press("backspace")
         await pilot.pause()
         assert app.slash.message == ""
