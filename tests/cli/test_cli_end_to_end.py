@@ -354,7 +354,7 @@ def test_an_import_tells_how_far_it_is(
     plimsoll: Plimsoll, chat: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(importing, "_TOLD_EVERY", 1)
+    monkeypatch.setattr(importing, "_REPORT_EVERY", 1)
     monkeypatch.setattr(ProgressLine, "update", lambda _self, text: told.append(text))
     assert plimsoll("import", chat).code == 0
     assert told[:2] == [f"Importing {chat}", f"Importing 0%, {chat}"]

@@ -164,7 +164,7 @@ def test_it_is_searched_in_parts_the_newest_first(
 ) -> None:
     sessions = [say(store, f"tide {number}", "else") for number in range(4)]
     monkeypatch.setattr(search_parts, "_PART", 3)
-    monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(search_parts, "_REPORT_EVERY_S", 0.0)
     parts = list(searching(store.path, "tide", lambda: False))
     assert [(part.sessions, part.of) for part in parts] == [(1, 4), (2, 4), (3, 4), (4, 4)]
     assert [{found.session for found in part.found} for part in parts] == [
@@ -180,7 +180,7 @@ def test_a_search_that_is_stopped_keeps_what_it_has_found(
     for number in range(4):
         say(store, f"tide {number}")
     monkeypatch.setattr(search_parts, "_PART", 2)
-    monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(search_parts, "_REPORT_EVERY_S", 0.0)
     seen: list[Searched] = []
     for part in searching(store.path, "tide", lambda: bool(seen)):
         seen.append(part)
@@ -195,7 +195,7 @@ def test_of_a_word_that_stands_everywhere_only_the_newest_are_weighed(
     monkeypatch.setattr(search_parts, "_RANKED", 4)
     for part in (2, 3, 50):
         monkeypatch.setattr(search_parts, "_PART", part)
-        monkeypatch.setattr(search_parts, "_TOLD_EVERY_S", 0.0)
+        monkeypatch.setattr(search_parts, "_REPORT_EVERY_S", 0.0)
         assert places(search_sessions(store.path, "tide")) == [(newer, seq) for seq in (6, 5, 4, 3)]
 
 

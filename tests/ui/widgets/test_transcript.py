@@ -784,7 +784,7 @@ def test_what_an_edit_needs_is_loaded_before_it_is_opened(monkeypatch: pytest.Mo
         loaded.set()
 
     monkeypatch.setattr(code_colours, "_LOADED", set())
-    monkeypatch.setattr(code_colours, "_BEHIND_S", 0.0)
+    monkeypatch.setattr(code_colours, "_DELAY_S", 0.0)
     monkeypatch.setattr(code_colours, "code_spans", load)
     for title in ("read_file c.go", "edit_file notes", "edit_file a.py · +1", "edit_file b.py"):
         pieces(entry("tool", title=title), None, Body(text=""), Wording(UNICODE), expanded=False)
