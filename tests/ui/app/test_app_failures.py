@@ -144,6 +144,8 @@ async def test_a_log_that_refuses_while_a_turn_runs_hides_no_answer(
 
     def fails(reader: StatsReader) -> SessionStats:
         if refusals:
+            # A prompt that no turn has taken yet would return to the editor.
+            fake_openai.request_in_thread(1)
             raise refusals.pop()
         return read(reader)
 
